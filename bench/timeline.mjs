@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 /**
  * `npm run bench:timeline` measures how long the platform takes to answer what 500 machines did that fell asleep and woke
- * every ten minutes for a week, and for how long it does nothing else meanwhile. Prints medians and spread, records every
+ * every ten minutes for a week, and for how much of that it does nothing else. Prints medians and spread, records every
  * sample in `bench/results/timeline.json`, and exits with code 1 if a goal is missed.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import Sqlite from "better-sqlite3";
 import { Timelines } from "../packages/platform/src/machines/resources/timelines.ts";
 import { openStore } from "../packages/platform/src/store/store.ts";
@@ -20,8 +19,8 @@ const DAYS = 7;
 const TURN_MS = 10 * 60_000;
 /** Of each turn, a machine sleeps so long, the first half of it warm. */
 const ASLEEP_MS = 8 * 60_000;
-/** CPU time of the answer for a day, and the longest time in which nothing else happens. */
-const GOALS = { day_cpu_ms: 500, longest_turn_ms: 50 };
+/** CPU time of the answer for a day, with its JSON, and the most of it that nothing else can interrupt. */
+const GOALS = { day_cpu_ms: 500, longest_turn_cpu_ms: 100 };
 const NOW = Date.UTC(2026, 0, 20, 12);
 
 const about = environment();
@@ -52,7 +51,7 @@ try {
     for (let sample = 0; sample < SAMPLES; sample += 1) taken.push(await timed(ask));
     samples[`${name}_ms`] = taken.map(({ ms }) => ms);
     samples[`${name}_cpu_ms`] = taken.map(({ cpuMs }) => cpuMs);
-    samples[`${name}_longest_turn_ms`] = taken.map(({ turnMs }) => turnMs);
+    samples[`${name}_longest_turn_cpu_ms`] = taken.map(({ turnMs }) => turnMs);
   }
   store.close();
 
@@ -60,7 +59,9 @@ try {
   console.table(results);
   const figures = {
     day_cpu_ms: results.day_cpu_ms?.median ?? Number.NaN,
-    longest_turn_ms: Math.max(...Object.keys(questions).map((name) => results[`${name}_longest_turn_ms`]?.median ?? 0)),
+    longest_turn_cpu_ms: Math.max(
+      ...Object.keys(questions).map((name) => results[`${name}_longest_turn_cpu_ms`]?.median ?? 0),
+    ),
   };
   const missed = Object.entries(GOALS).filter(([name, goal]) => {
     const value = figures[/** @type {keyof typeof GOALS} */ (name)];
@@ -78,16 +79,27 @@ try {
 
 /** @param {() => Promise<unknown>} ask */
 async function timed(ask) {
-  const delays = monitorEventLoopDelay({ resolution: 1 });
-  delays.enable();
   const [began, cpu] = [performance.now(), process.cpuUsage()];
-  await ask();
+  let longest = 0;
+  let last = cpu;
+  let over = false;
+  // Whatever else the event loop has to do has its turn as often as this. CPU time, because the host may be busy.
+  const turn = () => {
+    const { user, system } = process.cpuUsage(last);
+    longest = Math.max(longest, user + system);
+    last = process.cpuUsage();
+    if (!over) setImmediate(turn);
+  };
+  setImmediate(turn);
+  JSON.stringify(await ask());
+  over = true;
+  turn();
   const { user, system } = process.cpuUsage(cpu);
-  const ms = performance.now() - began;
-  // The delay that is in progress counts, too.
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  delays.disable();
-  return { ms: round(ms, 1), cpuMs: round((user + system) / 1000, 1), turnMs: round(delays.max / 1e6, 1) };
+  return {
+    ms: round(performance.now() - began, 1),
+    cpuMs: round((user + system) / 1000, 1),
+    turnMs: round(longest / 1000, 1),
+  };
 }
 
 /**

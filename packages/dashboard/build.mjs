@@ -56,10 +56,10 @@ async function bundle() {
   console.log(`built packages/dashboard/dist (${Math.round(bytes / 1024)} KB compressed)`);
 }
 
-/** @param {string} folder */
-function compress(folder) {
-  for (const name of globSync("**/*.{html,js,css,svg}", { cwd: folder })) {
-    const file = join(folder, name);
+/** @param {string} draft */
+function compress(draft) {
+  for (const name of globSync("**/*.{html,js,css,svg}", { cwd: draft })) {
+    const file = join(draft, name);
     const text = readFileSync(file);
     if (text.length < LEAST_BYTES) continue;
     writeFileSync(`${file}.gz`, gzipSync(text, { level: 9 }));

@@ -1,7 +1,8 @@
 /** The dashboard: who is signed in, and which page is shown. */
-import { ApiError, type BrowserClient, type Session } from "@hibernaut/client/browser";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { ApiError, BrowserClient, type Session } from "@hibernaut/client/browser";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isAdmin, type Services, ServicesProvider } from "./data/context.ts";
+import { pacedFrames } from "./data/frames.ts";
 import { Live } from "./data/live.ts";
 import { Store } from "./data/store.ts";
 import { Empty, ErrorNote, Loading, Page } from "./parts/basics.tsx";
@@ -18,14 +19,37 @@ const HostPage = lazyPage("Host", () => import("./pages/host/index.tsx"));
 const TokensPage = lazyPage("Tokens", () => import("./pages/host/tokens.tsx"));
 const AuditPage = lazyPage("Audit log", () => import("./pages/host/audit.tsx"));
 
+const UNAUTHENTICATED = 401;
 const ENDED = "Your session has ended. Sign in again.";
 
 /** Undefined until it is known; null without one. */
 type SessionState = Session | null | undefined;
 
+/** A client that tells when a reply says that nobody is signed in. */
+function watchedClient(onUnauthenticated: () => void): BrowserClient {
+  return new BrowserClient({
+    origin: location.origin,
+    fetch: async (...request) => {
+      const reply = await fetch(...request);
+      if (reply.status === UNAUTHENTICATED) onUnauthenticated();
+      return reply;
+    },
+  });
+}
+
 /** The whole page. */
-export function Dashboard({ api }: { api: BrowserClient }) {
+export function Dashboard() {
   const [session, setSession] = useState<SessionState>();
+  const leave = (why?: string) => {
+    setNotice(why);
+    setSession(null);
+  };
+  // The session can end at any request: it was too long without use, or its token was revoked.
+  const ended = useRef(() => {});
+  ended.current = () => {
+    if (session) leave(ENDED);
+  };
+  const api = useMemo(() => watchedClient(() => ended.current()), []);
   const [error, setError] = useState<unknown>();
   const [turn, setTurn] = useState(0);
   const [notice, setNotice] = useState<string>();
@@ -62,10 +86,6 @@ export function Dashboard({ api }: { api: BrowserClient }) {
         }}
       />
     );
-  const leave = (why?: string) => {
-    setNotice(why);
-    setSession(null);
-  };
   return <SignedIn key={session.token.id} api={api} session={session} route={route} onSignedOut={leave} />;
 }
 
@@ -81,7 +101,7 @@ function SignedIn({ api, session, route, onSignedOut }: SignedInProps) {
     () => ({
       api,
       session,
-      store: new Store((run) => requestAnimationFrame(run)),
+      store: new Store(pacedFrames(requestAnimationFrame, setTimeout, () => performance.now())),
       signOut: async () => {
         await api.endSession();
         onSignedOut();

@@ -4,9 +4,8 @@ import "./styles/parts.css";
 import "./styles/shell.css";
 import { render } from "preact";
 import { Dashboard } from "./dashboard.tsx";
-import { BrowserClient } from "@hibernaut/client/browser";
 import { applyTheme, chosenTheme } from "./theme.ts";
 
 applyTheme(chosenTheme());
 const root = document.getElementById("root");
-if (root !== null) render(<Dashboard api={new BrowserClient({ origin: location.origin })} />, root);
+if (root !== null) render(<Dashboard />, root);

@@ -1,12 +1,13 @@
 /** What people see who look at the dashboard of a real platform, in a real browser. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { machine } from "./a-machine.ts";
 import { Relay } from "./relay.ts";
-import { expectAccessible, type Scheme, signIn, watchedPage } from "./signed-in.ts";
+import { expectAccessible, type Scheme, signIn, watchedPage, wideParts } from "./signed-in.ts";
 
 /** Only a fault reaches it: a start under emulation on a busy host. */
 const START_LIMIT_MS = 240_000;
@@ -58,7 +59,7 @@ describe("someone who signs in", () => {
     await signIn(page, place);
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent.trim()")).toBe("Skip to the content");
-    await page.getByRole("link", { name: "Host" }).focus();
+    await page.getByRole("link", { name: "Host", exact: true }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Host", level: 1 }).waitFor();
     await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Host");
@@ -75,10 +76,17 @@ describe("someone who signs in", () => {
     await page.getByLabel("Token").fill(token);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    expect(await page.getByRole("link", { name: "Tokens" }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Tokens", exact: true }).count()).toBe(0);
+    await page.getByRole("searchbox").fill("shop");
     await place.client.revokeToken(id);
-    await page.reload();
-    await page.getByLabel("Token").waitFor();
+    // What happens on the platform makes the page read, without a reload.
+    const { machine_id: made } = await place.client.createMachine(place.app, {
+      config: { image: SMALL_APP },
+      skip_launch: true,
+    });
+    await page.getByText("Your session has ended.").waitFor();
+    expect(await page.getByText(made).count()).toBe(0);
+    await place.client.destroyMachine(place.app, made);
     await page.context().close();
   });
 });
@@ -139,29 +147,82 @@ test("a connection that is cut without a word is noticed, and what happened mean
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 
-test.each<[Scheme, number]>([
-  ["light", 1280],
-  ["dark", 1280],
-  ["dark", 380],
-])("the pages are accessible, %s, %d pixels wide, and do not exceed that", async (scheme, width) => {
-  const { page, faults } = await watchedPage(browser, { scheme, width });
-  await page.goto(place.served.apiUrl);
-  await page.getByLabel("Token").waitFor();
-  await expectAccessible(page);
-  await signIn(page, place);
-  for (const [path, heading] of [
-    ["/", "Overview"],
-    ["/host", "Host"],
-    ["/tokens", "Tokens"],
-    ["/audit", "Audit log"],
-  ] as const) {
-    await page.goto(place.served.apiUrl + path);
-    await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-    await page.locator(".loading").first().waitFor({ state: "detached" });
+describe("with a machine that slept and woke", () => {
+  let id: string;
+  beforeAll(async () => {
+    ({ machine_id: id } = await place.machine());
+    await place.suspend(id);
+    await place.start(id);
+  }, START_LIMIT_MS);
+  afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
+
+  test.each<[Scheme, number]>([
+    ["light", 1280],
+    ["dark", 1280],
+    ["dark", 380],
+  ])("the pages are accessible, %s, %d pixels wide, and do not exceed that", async (scheme, width) => {
+    const { page, faults } = await watchedPage(browser, { scheme, width });
+    await page.goto(place.served.apiUrl);
+    await page.getByLabel("Token").waitFor();
     await expectAccessible(page);
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-  }
-  expect(faults).toEqual([]);
+    await signIn(page, place);
+    for (const [path, heading] of [
+      ["/", "Overview"],
+      ["/host", "Host"],
+      ["/tokens", "Tokens"],
+      ["/audit", "Audit log"],
+    ] as const) {
+      await page.goto(place.served.apiUrl + path);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await page.locator(".loading").first().waitFor({ state: "detached" });
+      for (const summary of await page.locator("summary").all()) await summary.click();
+      await expectAccessible(page);
+      expect(await wideParts(page), path).toEqual([]);
+    }
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test("a warm machine is shown as such, and as suspended when its virtual machine has ended", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  await place.served.stop();
+  await place.served.start({ HIBERNAUT_KEEP_WARM: "10s" });
+  const { page } = await watchedPage(browser);
+  const { machine_id: id } = await place.machine();
+  await signIn(page, place);
+  await place.suspend(id);
+  await tile(page, id).getByText("suspended, warm").waitFor();
+  const strip = page.locator(`.strip-row[data-machine="${id}"]`);
+  await strip.locator(".span-warm").waitFor();
+  expect(await strip.locator(".span-suspended").count()).toBe(0);
+
+  await tile(page, id)
+    .getByText("suspended", { exact: true })
+    .waitFor({ timeout: NOTICE_LIMIT_MS * 2 });
+  await strip.locator(".span-suspended").waitFor();
+  await page.context().close();
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.served.stop();
+  await place.served.start();
+});
+
+test("an app that crashes is among what fails now, with the reason, and no longer when it is gone", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  const { page } = await watchedPage(browser);
+  await signIn(page, place);
+  const { machine_id: id, name } = await place.machine({
+    init: { cmd: ["--fail", "3"] },
+    restart: { policy: "no" },
+  });
+  await place.reach(id, "stopped");
+  const problem = page.locator(".problem", { hasText: name });
+  await problem.getByText("the app exited with code 3").waitFor();
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await problem.waitFor({ state: "detached" });
+  expect(await page.getByRole("heading", { name: "Failing now" }).count()).toBe(0);
   await page.context().close();
 });
 
@@ -183,7 +244,7 @@ test("names and reasons are shown as text, also when they are HTML", async () =>
 test("a token is made, shown once, and revoked, with the keyboard", async () => {
   const { page } = await watchedPage(browser);
   await signIn(page, place);
-  await page.getByRole("link", { name: "Tokens" }).click();
+  await page.getByRole("link", { name: "Tokens", exact: true }).click();
   await page.getByRole("button", { name: "Create a token" }).focus();
   await page.keyboard.press("Enter");
   await page.getByLabel("Name").fill("ci");

@@ -54,3 +54,14 @@ export async function expectAccessible(page: Page): Promise<void> {
     .map(({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]);
   expect(serious).toEqual([]);
 }
+
+/** Returns what makes the page wider than its window. */
+export async function wideParts(page: Page): Promise<unknown> {
+  return await page.evaluate(`
+    document.documentElement.scrollWidth <= innerWidth
+      ? []
+      : [...document.body.querySelectorAll("*")]
+          .filter((element) => element.getBoundingClientRect().right > innerWidth && !element.closest(".scroll > *"))
+          .map((element) => element.tagName + "." + element.getAttribute("class"))
+  `);
+}

@@ -1,7 +1,7 @@
 /** What the dashboard knows after a reading and events, and who is told. */
 import type { App, Machine, StreamEvent } from "@hibernaut/client";
 import { describe, expect, test } from "vitest";
-import { Topics } from "../src/data/frames.ts";
+import { pacedFrames, Topics } from "../src/data/frames.ts";
 import { machineAfter } from "../src/data/machine.ts";
 import { problemsOf } from "../src/data/problems.ts";
 import { nextReading } from "../src/data/refresh.ts";
@@ -99,6 +99,27 @@ test("a listener that ends during a frame does not disturb the others", () => {
   topics.change("x");
   run();
   expect(told).toEqual(["first", "second", "second"]);
+});
+
+test("frames with changes keep their distance", () => {
+  const frames: ((now: number) => void)[] = [];
+  const waits: [run: () => void, ms: number][] = [];
+  let now = 1000;
+  const schedule = pacedFrames(
+    (run) => frames.push(run),
+    (run, ms) => waits.push([run, ms]),
+    () => now,
+  );
+  let runs = 0;
+  const change = () => schedule(() => runs++);
+  change();
+  frames.splice(0).forEach((run) => run(now));
+  now = 1010;
+  change();
+  expect([runs, frames.length, waits.map(([, ms]) => ms)]).toEqual([1, 0, [50]]);
+  waits.forEach(([run]) => run());
+  frames.splice(0).forEach((run) => run(1060));
+  expect(runs).toBe(2);
 });
 
 describe("an event", () => {

@@ -268,7 +268,7 @@ async function runLocked(
     stream,
     platform: info,
     async *doctor() {
-      // Loaded when somebody asks: it examines every part.
+      // Loaded when a client asks: it examines every part.
       const { diagnose } = await import("./doctor.ts");
       yield* diagnose(settings);
     },

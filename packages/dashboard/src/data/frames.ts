@@ -2,6 +2,28 @@
 
 type Listener = () => void;
 
+/** A page that changes more often than this costs more to draw, and is not easier to follow, in milliseconds. */
+const LEAST_MS = 60;
+
+/** Runs a function before a frame, and the next one not before {@link LEAST_MS} have passed. For one caller. */
+export function pacedFrames(
+  frame: (run: (now: number) => void) => void,
+  wait: (run: () => void, ms: number) => void,
+  now: () => number,
+): (run: () => void) => void {
+  let last = -Infinity;
+  return (run) => {
+    const next = () =>
+      frame((at) => {
+        last = at;
+        run();
+      });
+    const left = last + LEAST_MS - now();
+    if (left > 0) wait(next, left);
+    else next();
+  };
+}
+
 /** Topics with their listeners. A topic is a name such as `machine:3f9c01ab22de41`. */
 export class Topics {
   readonly #listeners = new Map<string, Set<Listener>>();

@@ -9,6 +9,8 @@ const ASK_AFTER_MS = 5_000;
 const ANSWER_MS = 5_000;
 /** Heartbeats come every 15 s. */
 const SILENCE_MS = 40_000;
+/** No event says that the virtual machine of a warm machine has ended, so warm machines are read this often, in milliseconds. */
+const WARM_EVERY_MS = 15_000;
 /** The wait after an error that is not a lost connection, in milliseconds. */
 const RETRY_MS = 2_000;
 /** Events that wait for a reading. With more, the next reading is as good. */
@@ -57,7 +59,11 @@ export class Live {
     addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
     addEventListener("online", () => this.#connection.abort(), { signal });
     const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
-    signal.addEventListener("abort", () => clearInterval(asking));
+    const warm = setInterval(() => this.#readWarm(), WARM_EVERY_MS);
+    signal.addEventListener("abort", () => {
+      clearInterval(asking);
+      clearInterval(warm);
+    });
     void this.#run();
   }
 
@@ -163,6 +169,12 @@ export class Live {
       this.#lost(error);
       this.#connection.abort();
     }
+  }
+
+  #readWarm(): void {
+    if (this.#store.link.state !== "live") return;
+    for (const { app_name: app, machine_id: id, state, snapshot } of this.#store.machines.values())
+      if (state === "suspended" && snapshot?.warm_until) this.#refresher.add(app, id);
   }
 
   #lose(message: string): void {

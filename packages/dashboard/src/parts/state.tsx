@@ -53,18 +53,7 @@ const SHAPES: Readonly<Record<Tone, preact.JSX.Element>> = {
   suspended: <path d="M10.5 7.500A5 5 0 1 1 4.5 1.500a4.2 4.2 0 0 0 6 6z" fill="currentColor" />,
   stopped: <rect x="2" y="2" width="8" height="8" rx="1.5" fill="none" stroke="currentColor" stroke-width="1.8" />,
   failed: <path d="M2 2l8 8M10 2l-8 8" stroke="currentColor" stroke-width="2.4" stroke-linecap="round" />,
-  busy: (
-    <circle
-      class="turns"
-      cx="6"
-      cy="6"
-      r="4.5"
-      fill="none"
-      stroke="currentColor"
-      stroke-width="2"
-      stroke-dasharray="18 10"
-    />
-  ),
+  busy: <circle cx="6" cy="6" r="4.5" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="18 10" />,
 };
 
 /** A machine's state as a shape and a word. */

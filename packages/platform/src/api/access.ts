@@ -23,7 +23,7 @@ declare module "fastify" {
      */
     limited?: "filtered" | "shared" | "refused";
     inside?: InsideAccess;
-    /** Needs no token: whoever signs in has none yet. */
+    /** Needs no token: someone who signs in has none yet. */
     open?: boolean;
   }
   interface FastifyRequest {

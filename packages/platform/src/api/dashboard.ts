@@ -82,7 +82,7 @@ export function sendDashboard(dashboard: Dashboard, request: FastifyRequest, rep
 }
 
 function sendFile({ body, type, encoded }: StaticFile, { method, headers }: FastifyRequest, reply: FastifyReply): void {
-  const accepted = String(headers["accept-encoding"] ?? "");
+  const accepted = headers["accept-encoding"] ?? "";
   const [encoding] = ENCODINGS.find(([name]) => accepts(accepted, name) && encoded.has(name)) ?? [];
   const content = encoding === undefined ? body : (encoded.get(encoding) ?? body);
   if (encoding !== undefined) void reply.header("content-encoding", encoding);

@@ -11,9 +11,9 @@ export interface Finding {
   fix?: string;
 }
 
-/** An examination is good for so long, in milliseconds: whoever looks again has repaired something in between. */
+/** How long an examination is good, in milliseconds: someone who looks again has repaired something in between. */
 const KEPT_MS = 5_000;
-/** A reader waits for so long, in milliseconds. Most checks take no time, and booting a guest to prove KVM takes half a minute. */
+/** How long a reader waits, in milliseconds. Most checks take no time, and booting a guest to prove KVM takes half a minute. */
 const WAIT_MS = 45_000;
 
 interface FindingsOptions {
@@ -31,7 +31,7 @@ interface Examination {
   endedAt: number | undefined;
 }
 
-/** Examines the host when somebody asks. */
+/** Examines the host when a reader asks. */
 export class HostFindings {
   readonly #options: FindingsOptions;
   #last: Examination | undefined;
@@ -76,6 +76,6 @@ export class HostFindings {
 }
 
 function unfinished(waitMs: number): Finding {
-  const found = `the other checks have not ended within ${waitMs / 1000} s; they go on, so ask again`;
+  const found = `the other checks have not ended within ${waitMs / 1000} s; they are still running, so ask again`;
   return { name: "doctor", status: "warn", found };
 }

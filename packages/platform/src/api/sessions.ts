@@ -7,7 +7,7 @@ import type { SessionRecord, SessionStore, TokenRecord, TokenStore } from "../st
 import { isLive } from "./tokens.ts";
 
 const HOUR_MS = 3_600_000;
-/** A session that is not used for so long ends, in milliseconds: somebody who comes back in the morning signs in again. */
+/** How long a session lasts that is not used, in milliseconds: someone who comes back in the morning signs in again. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
 /** It ends in any case after this time, in milliseconds, so that a stolen cookie does not work forever. */
 const SESSION_MAX_MS = 30 * 24 * HOUR_MS;

@@ -87,21 +87,28 @@ export function spansOf({ changes, warm, now }: Known, { from, until }: Interval
     ({ state } = change);
   }
   spans.push({ state, from: at, until });
-  return joined(spans.flatMap((span) => (span.state === "suspended" ? withWarm(span, warm) : [span])));
+  return joined(withWarm(spans, warm));
 }
 
-/** The parts of a sleep: warm, and not. */
-function withWarm({ from, until }: Span, warm: readonly Interval[]): Span[] {
-  const parts: Span[] = [];
-  let at = from;
-  for (const interval of warm) {
-    const begin = Math.max(interval.from, at);
-    const end = Math.min(interval.until, until);
-    if (end <= begin) continue;
-    parts.push({ state: "suspended", from: at, until: begin }, { state: "warm", from: begin, until: end });
-    at = end;
+/** The same, where each sleep is divided into what of it was warm, and what was not. Both are in order. */
+function withWarm(spans: readonly Span[], warm: readonly Interval[]): Span[] {
+  const result: Span[] = [];
+  let next = 0;
+  for (const { state, from, until } of spans) {
+    let at = from;
+    while (state === "suspended" && at < until) {
+      while ((warm[next]?.until ?? Infinity) <= at) next += 1;
+      const interval = warm[next];
+      const begin = Math.min(interval?.from ?? until, until);
+      if (begin > at) result.push({ state, from: at, until: begin });
+      at = Math.max(at, begin);
+      const end = Math.min(interval?.until ?? until, until);
+      if (end > at) result.push({ state: "warm", from: at, until: end });
+      at = Math.max(at, end);
+    }
+    result.push({ state, from: at, until });
   }
-  return [...parts, { state: "suspended", from: at, until }];
+  return result;
 }
 
 /** Without empty spans, and with neighbours in the same state as one. */

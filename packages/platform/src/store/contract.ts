@@ -107,8 +107,10 @@ export interface WakeOfApp extends Pick<Wake, "at" | "kind" | "durationMs"> {
 export interface TimelineStore {
   /** Lists the changes of a machine after a moment, in order. */
   states(machine: string, since: number): StateChange[];
-  /** Lists the wakes of a machine after a moment, in order. */
-  wakes(machine: string, since: number): Wake[];
+  /** Lists the last wakes of a machine after a moment, up to `limit`, in order. */
+  wakes(machine: string, since: number, limit: number): Wake[];
+  /** Counts the wakes of a machine after a moment. */
+  countWakes(machine: string, since: number): number;
   /** Lists when a machine was kept warm, as far as that ended after a moment, in order. */
   warm(machine: string, since: number): Interval[];
   /** Lists up to `limit` wakes of all machines, destroyed ones included, before a sequence number, newest first. */

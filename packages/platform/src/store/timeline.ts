@@ -41,8 +41,12 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
   const states = db.prepare<[string, number], StateChange>(
     "SELECT at, before, state FROM machine_states WHERE machine = ? AND at > ? ORDER BY at, seq",
   );
-  const wakes = db.prepare<[string, number], Wake>(
-    "SELECT at, kind, reason, duration_ms AS durationMs FROM machine_wakes WHERE machine = ? AND at > ? ORDER BY at, seq",
+  const wakes = db.prepare<[string, number, number], Wake>(`
+    SELECT at, kind, reason, duration_ms AS durationMs FROM machine_wakes WHERE machine = ? AND at > ?
+    ORDER BY at DESC, seq DESC LIMIT ?
+  `);
+  const countWakes = db.prepare<[string, number], { count: number }>(
+    "SELECT count(*) AS count FROM machine_wakes WHERE machine = ? AND at > ?",
   );
   const warm = db.prepare<[string, number], { from: number; until: number }>(
     'SELECT from_ms AS "from", until_ms AS until FROM machine_warm WHERE machine = ? AND until_ms > ? ORDER BY until_ms, seq',
@@ -72,7 +76,8 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
       trimWakes(machine, addWake.run(wake).lastInsertRowid, at);
     },
     states: (machine, since) => states.all(machine, since),
-    wakes: (machine, since) => wakes.all(machine, since),
+    wakes: (machine, since, limit) => wakes.all(machine, since, limit).toReversed(),
+    countWakes: (machine, since) => countWakes.get(machine, since)?.count ?? 0,
     warm: (machine, since) => warm.all(machine, since),
     wakesBefore: (sequence, limit) => wakesBefore.all(sequence, limit),
     // A power cut may take a stretch of warmth from a chart, and nothing else.

@@ -3,12 +3,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../domain/stream-event.ts";
 import type { OutboxStore } from "../store/contract.ts";
 import { passes, type StreamFilter } from "./filter.ts";
-import { textOf } from "./wire.ts";
+import { serverSent, textOf } from "./wire.ts";
 
 /** Events read at a time: a reader who catches up with days does not hold the event loop. */
 const BATCH = 500;
 /** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
 const PAUSE_MS = 50;
+/** Many readers are told less often, because each write costs the same: another millisecond for every second one. */
+const PAUSE_PER_READER_MS = 0.5;
+/** Longer, in milliseconds, and people notice. */
+const MAX_PAUSE_MS = 200;
 /** The newest events stay in memory, because all readers who keep up read the same. */
 const REMEMBERED = 1_000;
 
@@ -20,7 +24,7 @@ export interface StreamStart {
   tail?: number | undefined;
 }
 
-/** An event, and its text on the wire, which is made once for all readers. */
+/** An event, and the server-sent event that it becomes, which is made once for all readers. */
 export interface Told {
   event: StreamEvent;
   text: string;
@@ -45,6 +49,8 @@ export class EventStream {
   #remembered: Told[] = [];
   #waiting = Promise.withResolvers<void>();
   #telling = false;
+  /** How many readers wait for what comes. */
+  #following = 0;
   readonly #unsubscribe: () => void;
 
   constructor(outbox: OutboxStore) {
@@ -78,7 +84,9 @@ export class EventStream {
       const last = events.at(-1);
       if (last === undefined) {
         if (!follow) return;
+        this.#following += 1;
         await Promise.race([next, ended]);
+        this.#following -= 1;
         continue;
       }
       at = last.event.sequence;
@@ -129,8 +137,9 @@ export class EventStream {
     }
     if (this.#telling) return;
     this.#telling = true;
+    const pauseMs = Math.min(Math.max(PAUSE_MS, this.#following * PAUSE_PER_READER_MS), MAX_PAUSE_MS);
     this.#wakeReaders();
-    await delay(PAUSE_MS, undefined, { ref: false });
+    await delay(pauseMs, undefined, { ref: false });
     this.#telling = false;
     // What came meanwhile.
     this.#wakeReaders();
@@ -149,7 +158,7 @@ export class EventStream {
 }
 
 function told(event: StreamEvent): Told {
-  return { event, text: textOf(event) };
+  return { event, text: serverSent({ id: event.sequence, type: event.type, data: textOf(event) }) };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -24,10 +24,11 @@ describe("without a valid token", () => {
     expect(reply.headers.get("www-authenticate")).toContain("Bearer");
   });
 
-  test("every documented route except health is refused before its body is read", async () => {
+  test("every documented route except health and the one that signs in is refused before its body is read", async () => {
     const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
     for (const [path, item] of Object.entries(document.paths)) {
       for (const method of Object.keys(item)) {
+        if (path === "/v1/session" && method === "post") continue;
         const body = method === "post" ? "{ not json" : undefined;
         const reply = await call(method.toUpperCase(), path.replaceAll(/[{}]/g, ""), body, {
           headers: { authorization: "none" },

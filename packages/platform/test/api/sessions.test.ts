@@ -199,7 +199,7 @@ test("a use renews the cookie, once a minute at most, and a store that cannot be
   expect(clock.find(begun.secret)).toBeDefined();
 });
 
-test("a token has so many sessions at most; the one that was not used for longest goes", async () => {
+test("a token has up to 20 sessions; the one that was not used for longest goes", async () => {
   const first = await signIn();
   const { record, token } = createToken(server.tokens, "other");
   const other = await signIn(token);
@@ -208,7 +208,7 @@ test("a token has so many sessions at most; the one that was not used for longes
   expect(await (await get("/v1/session", other)).json()).toMatchObject({ token: { id: record.id } });
 });
 
-test("the platform has so many sessions at most", () => {
+test("all tokens together have up to a limit of sessions", () => {
   const { sessions, tokens } = server.world.store;
   const [token] = tokens.list();
   const limits = { usedSince: 0, perToken: 100, overall: 3 };

@@ -97,6 +97,40 @@ test("a program in a machine reaches its local API as before, without TLS, token
   expect((await fetch(`http://127.0.0.1:${port}/v1/apps`)).status).toBe(403);
 });
 
+test("over TLS, the cookie of a session is for this server alone, and only its pages over TLS may act with it", async () => {
+  const { server, pem } = await tlsApi();
+  const ca = pem("ca.crt");
+  const ask = (method: string, path: string, headers: Record<string, string>, body?: object) =>
+    new Promise<{ status: number; cookie: string }>((resolve, reject) => {
+      const type = body === undefined ? {} : { "content-type": "application/json" };
+      const sent = request(
+        server.url + path,
+        { method, ca, agent: false, headers: { ...type, ...headers } },
+        (reply) => {
+          reply
+            .resume()
+            .on("end", () =>
+              resolve({ status: reply.statusCode ?? 0, cookie: reply.headers["set-cookie"]?.[0] ?? "" }),
+            );
+        },
+      );
+      sent.on("error", reject).end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  const origin = server.url;
+  const signedIn = await ask("POST", "/v1/session", { origin }, { token: server.token });
+  expect(signedIn).toMatchObject({
+    status: 201,
+    cookie: expect.stringMatching(/^__Host-hibernaut_session=.*; Secure$/),
+  });
+  const [cookie = ""] = signedIn.cookie.split(";");
+  expect((await ask("GET", "/v1/apps", { cookie })).status).toBe(200);
+  // A cookie that another host of the domain could have planted.
+  expect((await ask("GET", "/v1/apps", { cookie: cookie.replace("__Host-", "") })).status).toBe(401);
+  const create = (from: string) => ask("POST", "/v1/apps", { cookie, origin: from }, { app_name: "shop" });
+  expect((await create(origin.replace("https", "http"))).status).toBe(403);
+  expect((await create(origin)).status).toBe(201);
+});
+
 test("old versions of TLS are refused", async () => {
   const { server, pem } = await tlsApi();
   const port = Number(new URL(server.url).port);

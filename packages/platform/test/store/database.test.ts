@@ -45,6 +45,40 @@ test("an empty database is migrated, and a migrated one is not touched", () => {
   expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
 });
 
+test("charts begin with what an earlier release knew of its machines", () => {
+  const db = closedAfter(new Sqlite(file));
+  const before = MIGRATIONS.findIndex((step) => step.includes("CREATE TABLE machine_states"));
+  for (const step of MIGRATIONS.slice(0, before)) db.exec(step);
+  db.pragma(`user_version = ${before}`);
+  db.exec(`
+    INSERT INTO apps (name, created_at) VALUES ('shop', '2026-01-31T10:00:00.000Z');
+    INSERT INTO machines (id, app, name, state, document) VALUES ('0123456789abcd', 'shop', 'web', 'suspended', '{}');
+    INSERT INTO events (machine_id, at, type, from_state, to_state, details) VALUES
+      ('0123456789abcd', '2026-01-31T10:00:00.000Z', 'create', NULL, 'created', '{}'),
+      ('0123456789abcd', '2026-01-31T10:00:01.000Z', 'start', 'created', 'starting', '{}'),
+      ('0123456789abcd', '2026-01-31T10:00:02.500Z', 'started', 'starting', 'running', '{}'),
+      ('0123456789abcd', '2026-01-31T10:05:00.000Z', 'suspend', 'running', 'suspending', '{}'),
+      ('0123456789abcd', '2026-01-31T10:05:01.000Z', 'captured', 'suspending', 'suspended', '{}');
+    INSERT INTO outbox (at, type, app, machine_id, data) VALUES
+      ('2026-01-31T10:00:02.500Z', 'machine.running', 'shop', '0123456789abcd',
+        '{"event":"started","start":{"kind":"cold","reason":"never_started","at":"x","duration_ms":1499.6}}'),
+      ('2026-01-31T10:00:03.500Z', 'machine.running', 'shop', 'gone0000000000',
+        '{"event":"started","start":{"kind":"cold","reason":"never_started","at":"x","duration_ms":1}}');
+  `);
+  db.close();
+  const store = openStore(file);
+  onTestFinished(() => store.close());
+  const at = (time: string) => Date.parse(`2026-01-31T${time}Z`);
+  expect(store.timeline.states("0123456789abcd", 0)).toEqual([
+    { at: at("10:00:01.000"), before: "stopped", state: "running" },
+    { at: at("10:00:02.500"), before: "running", state: "running" },
+    { at: at("10:05:01.000"), before: "running", state: "suspended" },
+  ]);
+  expect(store.timeline.wakes("0123456789abcd", 0, 10)).toEqual([
+    { at: at("10:00:02.500"), kind: "cold", reason: "never_started", durationMs: 1499 },
+  ]);
+});
+
 test("a database of a newer program is refused and not changed", () => {
   const db = closedAfter(new Sqlite(file));
   db.pragma("user_version = 999");

@@ -38,8 +38,9 @@ class Browser {
   }
 
   /** Runs a command in the browser's console, and returns what it prints. */
-  async run(machine: string, command: string): Promise<string> {
-    const url = `${this.origin.replace("http", "ws")}/v1/apps/${place.app}/machines/${machine}/exec?command=${command}`;
+  async run(machine: string, script: string): Promise<string> {
+    const query = new URLSearchParams(["sh", "-c", script].map((word) => ["command", word]));
+    const url = `${this.origin.replace("http", "ws")}/v1/apps/${place.app}/machines/${machine}/exec?${query}`;
     const socket = new WebSocket(url, { headers: { cookie: this.cookie, origin: this.origin } });
     let printed = "";
     socket.on("message", (data: Buffer) => {
@@ -66,7 +67,7 @@ test("signed in by a token, a browser works until the token is revoked", async (
   await place.reach(machine, "suspended");
   expect((await browser.ask("POST", `${path}/start`)).status).toBe(200);
   await place.reach(machine, "running");
-  expect(await browser.run(machine, "echo&command=from+the+console")).toBe("from the console\n");
+  expect(await browser.run(machine, "echo from the console")).toBe("from the console\n");
   expect((await browser.ask("PATCH", `/v1/apps/${place.app}`, { status_page: true })).status).toBe(200);
   const page = await fetch(`${place.served.apiUrl}/status/${place.app}`);
   expect(await page.text()).toContain(">Up<");

@@ -125,7 +125,7 @@ const ACCELERATORS: Readonly<Record<string, string>> = { kvm: "KVM", tcg: "Softw
 function Versions({ host }: { host: Host }) {
   const { versions, accelerator, uptime_seconds: up, host_uptime_seconds: hostUp } = host;
   return (
-    <dl class="figures">
+    <dl class="figures figures-words">
       <Figure label="Hibernaut" value={versions.platform} note={`running for ${duration(up * SECOND_MS)}`} />
       <Figure
         label="Accelerator"
@@ -158,17 +158,35 @@ function Doctor() {
     >
       <ErrorNote error={error} onRetry={reload} />
       {sorted === undefined && error === undefined && <Loading lines={4} what="what the doctor finds" />}
-      <ul class="findings">
-        {sorted?.map(({ level, name, message, advice }) => (
-          <li key={`${name} ${message}`} class="finding">
-            <span class={`level level-${level}`}>{LEVELS[level]}</span>
-            <div>
-              <strong>{name}</strong> <span class="finding-message">{message}</span>
-              {advice !== null && <Command text={advice} />}
-            </div>
-          </li>
-        ))}
-      </ul>
+      {sorted !== undefined && <Findings findings={sorted.filter(({ level }) => level !== "ok")} />}
+      {sorted !== undefined && <Passed findings={sorted.filter(({ level }) => level === "ok")} />}
     </Section>
+  );
+}
+
+/** What is right is only counted, until someone wants to know. */
+function Passed({ findings }: { findings: readonly Finding[] }) {
+  if (findings.length === 0) return null;
+  return (
+    <details class="more">
+      <summary>{count(findings.length, "check")} passed</summary>
+      <Findings findings={findings} />
+    </details>
+  );
+}
+
+function Findings({ findings }: { findings: readonly Finding[] }) {
+  return (
+    <ul class="findings">
+      {findings.map(({ level, name, message, advice }) => (
+        <li key={`${name} ${message}`} class="finding">
+          <span class={`level level-${level}`}>{LEVELS[level]}</span>
+          <div>
+            <strong>{name}</strong> <span class="finding-message">{message}</span>
+            {advice !== null && <Command text={advice} />}
+          </div>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -4,11 +4,21 @@ import type { WakeKind } from "../../data/track.ts";
 
 type Values = (number | null)[];
 
-/** For bars on top of each other: the first is the sum of all, drawn behind; each further one leaves out a kind. */
-export function stackedCounts({ hours }: WakesReport, kinds: readonly WakeKind[]): number[][] {
-  return kinds.map((_kind, from) =>
-    hours.map((hour) => kinds.slice(from).reduce((sum, kind) => sum + (hour.kinds[kind]?.count ?? 0), 0)),
-  );
+/**
+ * For bars on top of each other: the first is the sum of all, drawn behind; each further one leaves out a kind. Null where
+ * there is nothing to draw.
+ */
+export function stackedCounts({ hours }: WakesReport, kinds: readonly WakeKind[]): Values[] {
+  const sumOf = (hour: WakesReport["hours"][number], chosen: readonly WakeKind[]) =>
+    chosen.reduce((sum, kind) => sum + (hour.kinds[kind]?.count ?? 0), 0);
+  return kinds.map((_kind, from) => hours.map((hour) => sumOf(hour, kinds.slice(from)) || null));
+}
+
+/** The powers of ten from below the least to above the most, such as 10, 100, 1000. */
+export function decades(least: number, most: number): number[] {
+  const first = Math.floor(Math.log10(least));
+  const last = Math.max(first + 1, Math.ceil(Math.log10(most)));
+  return Array.from({ length: last - first + 1 }, (_one, index) => 10 ** (first + index));
 }
 
 /** The time of each hour's middle, in seconds since 1970. */

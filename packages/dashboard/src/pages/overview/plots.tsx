@@ -4,10 +4,14 @@ import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
 import { color, Plot, type PlotOptions } from "../../parts/plot.tsx";
-import { hourMiddles, latencies, stackedCounts } from "./plot-data.ts";
+import { decades, hourMiddles, latencies, stackedCounts } from "./plot-data.ts";
 
 const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
-const HEIGHT = 190;
+const HEIGHT = 180;
+/** Room for labels, in pixels. */
+const X_AXIS = 30;
+const Y_AXIS = 56;
+const HOUR_S = 3_600;
 /** Half a bar is this share of an hour. */
 const BAR_SHARE = 0.7;
 const DASH = [4, 4];
@@ -69,23 +73,25 @@ function latencyData(report: WakesReport): uPlot.AlignedData {
   return [hourMiddles(report), ...latencies(report, KINDS)];
 }
 
-function axes(values?: (ms: number) => string): uPlot.Axis[] {
-  const shared = { stroke: color("muted"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false } };
+function axes(y: Partial<uPlot.Axis>): uPlot.Axis[] {
+  const shared = { stroke: color("muted"), ticks: { show: false } };
   const hour = (seconds: number) => `${new Date(seconds * 1000).getHours()}:00`;
   return [
-    { ...shared, grid: { show: false }, values: (_plot, splits) => splits.map(hour) },
-    { ...shared, size: 56, ...(values && { values: (_plot, splits) => splits.map(values) }) },
+    { ...shared, size: X_AXIS, grid: { show: false }, values: (_plot, splits) => splits.map(hour) },
+    { ...shared, size: Y_AXIS, grid: { stroke: color("line"), width: 1 }, ...y },
   ];
 }
 
 const SHARED = { legend: { show: false }, cursor: { show: false } } as const;
+/** Whole hours, so that no bar is cut. */
+const X_SCALE: uPlot.Scale = { range: (_plot, least, most) => [least - HOUR_S / 2, most + HOUR_S / 2] };
 
 function countOptions(): PlotOptions {
   const bars = uPlot.paths.bars?.({ size: [BAR_SHARE, 40] });
   return {
     ...SHARED,
-    scales: { y: { range: (_plot, _least, most) => [0, Math.max(4, most * 1.1)] } },
-    axes: axes((value) => (Number.isInteger(value) ? String(value) : "")),
+    scales: { x: X_SCALE, y: { range: (_plot, _least, most) => [0, Math.max(4, (most || 0) * 1.1)] } },
+    axes: axes({ values: (_plot, splits) => splits.map((value) => (Number.isInteger(value) ? String(value) : "")) }),
     series: [
       {},
       ...KINDS.map((kind) => ({
@@ -100,15 +106,21 @@ function countOptions(): PlotOptions {
 }
 
 function latencyOptions(): PlotOptions {
+  const ends = (least: number, most: number) => decades(Math.max(LEAST_MS, least || LEAST_MS), most || LEAST_MS);
   return {
     ...SHARED,
     scales: {
+      x: X_SCALE,
       y: {
         distr: 3,
-        range: (_plot, least, most) => [Math.max(LEAST_MS, (least || LEAST_MS) / 2), Math.max(10, (most || 10) * 2)],
+        range: (_plot, least, most) => [ends(least, most).at(0) ?? LEAST_MS, ends(least, most).at(-1) ?? LEAST_MS],
       },
     },
-    axes: axes((ms) => (Number.isInteger(Math.log10(ms)) ? duration(ms) : "")),
+    axes: axes({
+      splits: (_plot, _axis, least, most) => decades(least, most),
+      filter: (_plot, splits) => splits,
+      values: (_plot, splits) => splits.map(duration),
+    }),
     series: [
       {},
       ...KINDS.flatMap((kind) => {

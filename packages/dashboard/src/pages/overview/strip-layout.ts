@@ -88,7 +88,7 @@ export function timesOf(spans: readonly Span[], { from, until }: Area): Record<S
   return times;
 }
 
-/** Returns the full hours of the user's clock within the area, every so many hours. */
+/** Returns the full hours of the user's clock within the area that `step` divides. */
 export function hoursIn({ from, until }: Pick<Area, "from" | "until">, step: number): number[] {
   const first = new Date(from);
   first.setMinutes(0, 0, 0);

@@ -21,7 +21,7 @@ export function Tile({ id }: { id: string }) {
         <Link class="tile-link" to={{ page: "machine", app, machine: id }}>
           {name}
         </Link>
-        <span class="muted">{config.guest?.memory_mb ?? 256} MB</span>
+        <span class="muted nowrap">{config.guest?.memory_mb ?? 256} MB</span>
       </div>
       <div class="tile-state">
         <StateBadge machine={machine} />

@@ -32,7 +32,7 @@ export function Wakes() {
       {data !== undefined && any && (
         <>
           <LazyPlots report={data} />
-          <details class="table-instead">
+          <details class="more">
             <summary>Show as a table</summary>
             <WakeTable report={data} />
           </details>

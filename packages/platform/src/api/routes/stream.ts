@@ -63,7 +63,7 @@ async function* serverSentBlocks(blocks: AsyncIterable<(Told | Gap | Position)[]
 function serverSentEvent(one: Told | Gap | Position): string {
   // Browsers take nothing but the number from this, and continue after it.
   if ("at" in one) return `id: ${one.at}\n\n`;
-  if ("event" in one) return serverSent({ id: one.event.sequence, type: one.event.type, data: one.text });
+  if ("event" in one) return one.text;
   return serverSent({ id: one.until, type: "gap", data: JSON.stringify({ after: one.after, until: one.until }) });
 }
 

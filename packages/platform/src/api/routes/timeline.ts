@@ -58,10 +58,10 @@ export function timelineRoutes(app: Api, { timelines, apps }: Pick<ApiDeps, "tim
 
   /** Whose machines are shown. Throws `not_found` for an app that does not exist for the token. */
   function wantedBy({ token }: FastifyRequest, name: string | undefined): (app: string) => boolean {
-    if (name === undefined) return (app) => token === null || reachesApp(token, app);
+    if (name === undefined) return (each) => token === null || reachesApp(token, each);
     requireReach(token, name);
     apps.get(name);
-    return (app) => app === name;
+    return (each) => each === name;
   }
 }
 

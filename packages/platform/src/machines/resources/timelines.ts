@@ -16,10 +16,14 @@ import type { TimelineStore } from "../../store/contract.ts";
 import type { ControllerSet } from "../controller-set.ts";
 
 /** Spans of one machine in a chart: more are narrower than what screens show. */
-export const MAX_SPANS = 200;
+const MAX_SPANS = 200;
 /** Wakes of one machine in a chart: more are marks on top of each other. */
-export const MAX_WAKES = 100;
-/** A chart of many machines is made in turns of so many milliseconds, so that requests in between do not wait for it. */
+const MAX_WAKES = 100;
+/** From this number of machines on, each gets less of both: a reply has a few megabytes at most. */
+const MANY = 250;
+/** The least share that each gets. */
+const LEAST = 0.1;
+/** A chart of many machines is made in turns of this many milliseconds, so that requests in between do not wait for it. */
 const TURN_MS = 10;
 /** Wakes read at a time. */
 const PAGE = 2_000;
@@ -62,9 +66,10 @@ export class Timelines {
     const from = until - hours * HOUR_MS;
     const machines: Timeline[] = [];
     const turns = new Turns();
-    for (const { record } of this.#controllers.all()) {
-      if (!wanted(record.app)) continue;
-      machines.push(this.#timeline(record, { from, until }));
+    const records = this.#controllers.all().flatMap(({ record }) => (wanted(record.app) ? [record] : []));
+    const share = Math.max(LEAST, Math.min(1, MANY / records.length));
+    for (const record of records) {
+      machines.push(this.#timeline(record, { from, until }, share));
       await turns.pause();
     }
     return { from, until, machines };
@@ -98,19 +103,20 @@ export class Timelines {
     };
   }
 
-  #timeline(machine: MachineRecord, { from, until }: Interval): Timeline {
+  #timeline(machine: MachineRecord, { from, until }: Interval, share: number): Timeline {
     const { id, createdAt, state } = machine;
     const begin = Math.min(Math.max(from, Date.parse(createdAt)), until);
     const changes = this.#store.states(id, begin);
     const kept = this.#controllers.warm.since(id);
     const warm = [...this.#store.warm(id, begin), ...(kept === undefined ? [] : [{ from: kept, until }])];
     const now = nowOf(state, changes.at(-1)?.state);
-    const wakes = this.#store.wakes(id, begin);
+    const spans = spansOf({ changes, warm, now }, { from: this.#known(changes, begin), until });
+    const wakes = this.#store.wakes(id, begin, Math.floor(MAX_WAKES * share));
     return {
       machine,
-      spans: coarser(spansOf({ changes, warm, now }, { from: this.#known(changes, begin), until }), MAX_SPANS),
-      wakes: wakes.slice(-MAX_WAKES),
-      wakesLeftOut: Math.max(0, wakes.length - MAX_WAKES),
+      spans: coarser(spans, Math.floor(MAX_SPANS * share)),
+      wakes,
+      wakesLeftOut: this.#store.countWakes(id, begin) - wakes.length,
     };
   }
 

@@ -247,3 +247,59 @@ describe("a kept VMM ends at once, and the machine is as it would be without it"
     expect(platform.warm.evicted).toEqual(new Map([["pressure", 2]]));
   });
 });
+
+describe("a chart", () => {
+  const chart = async () => {
+    const { machines } = await platform.timelines.read(() => true, 1);
+    return machines.flatMap(({ spans }) => spans.map(({ state, from, until }) => [state, (until - from) / 1000]));
+  };
+
+  test("tells when a sleeping machine was warm, also before the platform was restarted", async () => {
+    const id = await running("one");
+    now += 60_000;
+    await suspend(id);
+    now += 100_000;
+    expect(await chart()).toEqual([
+      ["running", 60],
+      ["warm", 100],
+    ]);
+    expect(await start(id)).toMatchObject({ kind: "warm" });
+    now += 50_000;
+    await suspend(id);
+    now += 20_000;
+    await reopen({});
+    now += 100_000;
+    expect(await chart()).toEqual([
+      ["running", 60],
+      ["warm", 100],
+      ["running", 50],
+      ["warm", 20],
+      ["suspended", 100],
+    ]);
+  });
+
+  test("waits for a store that cannot be written, and no wake does", async () => {
+    const id = await running("one");
+    now += 1000;
+    await suspend(id);
+    now += 2000;
+    const { timeline } = world.store;
+    const written = timeline.addWarm.bind(timeline);
+    timeline.addWarm = () => {
+      throw new Error("the disk is full");
+    };
+    expect(await start(id)).toMatchObject({ kind: "warm" });
+    now += 3000;
+    expect(await chart()).toEqual([
+      ["running", 1],
+      ["suspended", 2],
+      ["running", 3],
+    ]);
+    timeline.addWarm = written;
+    expect(await chart()).toEqual([
+      ["running", 1],
+      ["warm", 2],
+      ["running", 3],
+    ]);
+  });
+});
