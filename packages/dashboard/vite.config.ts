@@ -38,6 +38,8 @@ export default defineConfig({
     reportCompressedSize: false,
     sourcemap: false,
     rolldownOptions: {
+      // Otherwise it warns of slow plugins where the host is busy.
+      checks: { bundlerTimings: false },
       onLog(level, log, handle) {
         // A module of Node in the browser's way would fail when it is called.
         if (level === "warn") throw new Error(log.message);

@@ -84,8 +84,7 @@ describe("settings", () => {
           cpus: fc.integer({ min: 1, max: 8 }),
         }),
         (settings) => {
-          const written = settings as ReturnType<typeof settingsOf>;
-          expect(settingsOf({ config: withSettings(config, written) })).toEqual(written);
+          expect(settingsOf({ config: withSettings(config, settings) })).toEqual(settings);
         },
       ),
     );

@@ -17,7 +17,7 @@ interface FormDialogProps {
   children: ComponentChildren;
 }
 
-/** Is open as long as it is rendered. Whoever opened it closes it after `onSubmit`. */
+/** Is open as long as it is rendered. The component that opened it closes it after `onSubmit`. */
 export function FormDialog({ title, action, danger = false, refusal, onClose, onSubmit, children }: FormDialogProps) {
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);

@@ -1,6 +1,6 @@
 /**
- * Deploys and changes of settings that this page carries out. They go on while other pages of the dashboard are shown,
- * and end with the window.
+ * Deploys and changes of settings that this page carries out. They continue while other pages of the dashboard are
+ * shown, and end with the window.
  */
 import type { BrowserClient, Machine, MachineConfig, PullProgress, Release } from "@hibernaut/client/browser";
 import { useEffect, useReducer } from "preact/hooks";

@@ -63,7 +63,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
   const [changes, setChanges] = useState<Partial<Settings>>({});
   const draft = { ...settings, ...changes };
   const changed = changesOf(settings, draft);
-  // What machines differ in is sent, too, when somebody chose a value for it.
+  // What machines differ in is sent, too, when someone chose a value for it.
   const sent = { ...changed, ...pick(changes, differing) };
   const hasServices = machines.some(({ config }) => (config.services ?? []).length > 0);
   const set = (parts: Partial<Settings>) => setChanges({ ...changes, ...parts });
