@@ -1,10 +1,10 @@
 /** What people see who look at the dashboard of a real platform, in a real browser. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { machine } from "./a-machine.ts";
 import { Relay } from "./relay.ts";
 import { expectAccessible, type Scheme, signIn, watchedPage, wideParts } from "./signed-in.ts";

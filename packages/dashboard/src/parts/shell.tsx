@@ -6,7 +6,7 @@ import { TOPIC } from "../data/store.ts";
 import { duration } from "../format.ts";
 import { Link } from "../router.tsx";
 import { pathOf, type Route } from "../routes.ts";
-import { chooseTheme, chosenTheme, type Theme, THEMES } from "../theme.ts";
+import { chooseTheme, chosenTheme, THEMES, type Theme } from "../theme.ts";
 
 /** Shows a page in its frame. */
 export function Shell({ route, children }: { route: Route; children: ComponentChildren }) {

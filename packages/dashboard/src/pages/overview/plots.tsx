@@ -1,8 +1,8 @@
 /** Plots of wakes. Loaded late, because most of the code is uPlot's. */
 import "uplot/dist/uPlot.min.css";
+import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
 import { onColors } from "../../theme.ts";

@@ -1,8 +1,8 @@
 /** The sleep chart: what each machine did in the last 24 hours. */
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
-import type { SpanState } from "../../data/track.ts";
 import { useNow } from "../../data/context.ts";
 import { CHART_HOURS } from "../../data/store.ts";
+import type { SpanState } from "../../data/track.ts";
 import { count } from "../../format.ts";
 import { Empty, Section } from "../../parts/basics.tsx";
 import { Strip } from "./strip.tsx";
