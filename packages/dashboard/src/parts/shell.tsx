@@ -166,10 +166,10 @@ function LinkBanner() {
   );
 }
 
-const EVERY_MS = 1_000;
+const ONE_SECOND_MS = 1_000;
 
 /** Not read aloud: it changes every second. */
 function Old({ since }: { since: number }) {
-  useNow(EVERY_MS);
-  return <span aria-live="off">{duration(Date.now() - since)}</span>;
+  useNow(ONE_SECOND_MS);
+  return <span aria-live="off">{duration(Math.max(ONE_SECOND_MS, Date.now() - since))}</span>;
 }

@@ -23,7 +23,7 @@ export function SleepChart({ ids }: { ids: readonly string[] }) {
   const [all, setAll] = useState(false);
   const shown = all ? ids : ids.slice(0, FIRST_ROWS);
   return (
-    <Section title="Sleep chart" aside={<Legend />}>
+    <Section title="Sleep chart" aside={ids.length > 0 && <Legend />}>
       {ids.length === 0 ? <Empty title="No machine to show." /> : <Chart ids={shown} />}
       {shown.length < ids.length && (
         <button type="button" class="button small" onClick={() => setAll(true)}>
