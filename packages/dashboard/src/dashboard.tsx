@@ -5,11 +5,11 @@ import { isAdmin, type Services, ServicesProvider } from "./data/context.ts";
 import { pacedFrames } from "./data/frames.ts";
 import { Live } from "./data/live.ts";
 import { Store } from "./data/store.ts";
+import { Overview } from "./pages/overview/index.tsx";
+import { SignIn } from "./pages/sign-in/index.tsx";
 import { Empty, ErrorNote, Loading, Page } from "./parts/basics.tsx";
 import { lazyPage } from "./parts/lazy.tsx";
 import { Shell } from "./parts/shell.tsx";
-import { Overview } from "./pages/overview/index.tsx";
-import { SignIn } from "./pages/sign-in/index.tsx";
 import { navigate, useRoute } from "./router.tsx";
 import type { Route } from "./routes.ts";
 

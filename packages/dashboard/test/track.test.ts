@@ -102,7 +102,7 @@ describe("a machine that is kept warm", () => {
   });
 
   test("is suspended when its virtual machine has ended", () => {
-    expect(trackWith(warm, machine(null), 9000).spans).toEqual([
+    expect(trackWith(warm, machine(null), 9400, machine(new Date(9000).toISOString())).spans).toEqual([
       { state: "warm", from: 1000, until: 9000 },
       { state: "suspended", from: 9000, until: undefined },
     ]);

@@ -1,7 +1,8 @@
 /** Gives components the store, the API and the session. */
+
+import type { BrowserClient, Session } from "@hibernaut/client/browser";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
-import type { BrowserClient, Session } from "@hibernaut/client/browser";
 import type { Store } from "./store.ts";
 
 /** What every page has. */

@@ -2,6 +2,7 @@
 import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
 import { Refresher } from "./refresh.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
+import { warmUntil } from "./track.ts";
 
 /** The platform shows that it is there at least this often, in milliseconds, or it is asked. */
 const ASK_AFTER_MS = 5_000;
@@ -9,8 +10,10 @@ const ASK_AFTER_MS = 5_000;
 const ANSWER_MS = 5_000;
 /** Heartbeats come every 15 s. */
 const SILENCE_MS = 40_000;
-/** No event says that the virtual machine of a warm machine has ended, so warm machines are read this often, in milliseconds. */
-const WARM_EVERY_MS = 15_000;
+/** No event says that a machine is no longer warm, so the page looks when its time is over, this often, in milliseconds. */
+const WARM_EVERY_MS = 3_000;
+/** Its memory may be needed earlier, so each of these times all warm machines are read. */
+const ALL_WARM_EVERY = 10;
 /** The wait after an error that is not a lost connection, in milliseconds. */
 const RETRY_MS = 2_000;
 /** Events that wait for a reading. With more, the next reading is as good. */
@@ -59,7 +62,8 @@ export class Live {
     addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
     addEventListener("online", () => this.#connection.abort(), { signal });
     const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
-    const warm = setInterval(() => this.#readWarm(), WARM_EVERY_MS);
+    let turn = 0;
+    const warm = setInterval(() => this.#readWarm({ all: ++turn % ALL_WARM_EVERY === 0 }), WARM_EVERY_MS);
     signal.addEventListener("abort", () => {
       clearInterval(asking);
       clearInterval(warm);
@@ -171,10 +175,13 @@ export class Live {
     }
   }
 
-  #readWarm(): void {
+  #readWarm({ all }: { all: boolean }): void {
     if (this.#store.link.state !== "live") return;
-    for (const { app_name: app, machine_id: id, state, snapshot } of this.#store.machines.values())
-      if (state === "suspended" && snapshot?.warm_until) this.#refresher.add(app, id);
+    const now = this.#store.now();
+    for (const machine of this.#store.machines.values()) {
+      const until = warmUntil(machine);
+      if (until !== undefined && (all || until <= now)) this.#refresher.add(machine.app_name, machine.machine_id);
+    }
   }
 
   #lose(message: string): void {

@@ -97,11 +97,11 @@ export class Store {
   readMachines(machines: readonly Machine[]): void {
     for (const machine of machines) {
       const { machine_id: id } = machine;
-      const isNew = !this.machines.has(id);
+      const before = this.machines.get(id);
       this.machines.set(id, machine);
-      this.#tracks.set(id, trackWith(this.track(id), machine, this.now()));
+      this.#tracks.set(id, trackWith(this.track(id), machine, this.now(), before));
       this.#changed(id);
-      if (isNew) this.topics.change(TOPIC.world);
+      if (before === undefined) this.topics.change(TOPIC.world);
     }
   }
 

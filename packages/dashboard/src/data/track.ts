@@ -66,14 +66,24 @@ export function trackAfter(track: Track, event: StreamEvent): Track {
   return wake === undefined ? next : withWake(next, wake);
 }
 
-/** Takes over whether the machine's virtual machine is kept in memory, which no event of a suspend says. */
-export function trackWith(track: Track, machine: Machine, now: number): Track {
+/** Until when a machine is warm, in milliseconds since 1970. Undefined when it is not. */
+export function warmUntil({ state, snapshot }: Pick<Machine, "state" | "snapshot">): number | undefined {
+  const until = state === "suspended" ? snapshot?.warm_until : undefined;
+  return until === undefined || until === null ? undefined : Date.parse(until);
+}
+
+/**
+ * Takes over whether the machine's virtual machine is kept in memory, which no event says.
+ *
+ * @param before the machine as it was read last: until when it was to be warm
+ */
+export function trackWith(track: Track, machine: Machine, now: number, before?: Machine): Track {
   if (machine.state !== "suspended") return track;
   const last = track.spans.at(-1);
-  const until = machine.snapshot?.warm_until;
-  const warm = until !== undefined && until !== null && Date.parse(until) > now;
+  const warm = warmUntil(machine) !== undefined;
+  const ended = Math.min(now, (before && warmUntil(before)) ?? now);
   if (last?.state === "suspended" && warm) return replaceLast(track, { ...last, state: "warm" });
-  if (last?.state === "warm" && !warm) return inState(track, "suspended", Math.max(now, last.from));
+  if (last?.state === "warm" && !warm) return inState(track, "suspended", Math.max(ended, last.from));
   return track;
 }
 

@@ -61,6 +61,13 @@ export function Section({ title, aside, children, plain = false }: SectionProps)
   );
 }
 
+/** A sentence of the platform. What it has in backticks is code. */
+export function Words({ text }: { text: string }) {
+  return (
+    <>{text.split(/`([^`]+)`/).map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>
+  );
+}
+
 /** An error in the API's words: what happened, why, and what to do next. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   if (error === undefined || error === null) return null;
@@ -68,7 +75,9 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
   const { code, requestId } = error instanceof ApiError ? error : { code: "", requestId: "" };
   return (
     <div class="note note-error" role="alert">
-      <p>{message}</p>
+      <p>
+        <Words text={message} />
+      </p>
       {(code !== "" || onRetry !== undefined) && (
         <p class="note-foot">
           {code !== "" && <code>{code}</code>}

@@ -1,8 +1,11 @@
 /** A form in a dialog: what it does may fail, and the reason is shown in it. */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ErrorNote } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
+
+/** Where the keyboard begins. */
+const FIRST_FIELD = "input:not([type=checkbox], [type=radio]), select, textarea";
 
 interface FormDialogProps {
   title: string;
@@ -21,6 +24,9 @@ interface FormDialogProps {
 export function FormDialog({ title, action, danger = false, refusal, onClose, onSubmit, children }: FormDialogProps) {
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
+  const element = useRef<HTMLFormElement>(null);
+  // After the dialog has opened, which puts the focus on its first button.
+  useEffect(() => element.current?.querySelector<HTMLElement>(FIRST_FIELD)?.focus(), []);
   const submit = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     if (busy || refusal !== undefined) return;
@@ -36,7 +42,7 @@ export function FormDialog({ title, action, danger = false, refusal, onClose, on
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form class="form" onSubmit={(event) => void submit(event)}>
+      <form ref={element} class="form" onSubmit={(event) => void submit(event)}>
         {children}
         <ErrorNote error={error} />
         <div class="buttons">

@@ -6,7 +6,7 @@ import { TOPIC } from "../data/store.ts";
 import { duration } from "../format.ts";
 import { Link } from "../router.tsx";
 import { pathOf, type Route } from "../routes.ts";
-import { chooseTheme, chosenTheme, type Theme, THEMES } from "../theme.ts";
+import { chooseTheme, chosenTheme, THEMES, type Theme } from "../theme.ts";
 
 /** Shows a page in its frame. */
 export function Shell({ route, children }: { route: Route; children: ComponentChildren }) {
@@ -166,10 +166,10 @@ function LinkBanner() {
   );
 }
 
-const EVERY_MS = 1_000;
+const ONE_SECOND_MS = 1_000;
 
 /** Not read aloud: it changes every second. */
 function Old({ since }: { since: number }) {
-  useNow(EVERY_MS);
-  return <span aria-live="off">{duration(Date.now() - since)}</span>;
+  useNow(ONE_SECOND_MS);
+  return <span aria-live="off">{duration(Math.max(ONE_SECOND_MS, Date.now() - since))}</span>;
 }

@@ -1,17 +1,17 @@
 /** How states of machines look: by color, shape and word. */
 import type { Machine, MachineState } from "@hibernaut/client/browser";
-import type { SpanState } from "../data/track.ts";
+import { type SpanState, warmUntil } from "../data/track.ts";
 
 /** The looks. `busy` is on the way from one state to another. */
 export type Tone = SpanState | "busy";
 
 /** Returns how a machine looks. */
-export function toneOf({ state, snapshot }: Pick<Machine, "state" | "snapshot">): Tone {
-  switch (state) {
+export function toneOf(machine: Pick<Machine, "state" | "snapshot">): Tone {
+  switch (machine.state) {
     case "running":
       return "running";
     case "suspended":
-      return snapshot?.warm_until ? "warm" : "suspended";
+      return warmUntil(machine) === undefined ? "suspended" : "warm";
     case "failed":
       return "failed";
     case "created":
@@ -29,8 +29,8 @@ export function toneOf({ state, snapshot }: Pick<Machine, "state" | "snapshot">)
 }
 
 /** What a machine's state is called on screen. */
-export function stateLabel({ state, snapshot }: Pick<Machine, "state" | "snapshot">): MachineState | "suspended, warm" {
-  return state === "suspended" && snapshot?.warm_until ? "suspended, warm" : state;
+export function stateLabel(machine: Pick<Machine, "state" | "snapshot">): MachineState | "suspended, warm" {
+  return warmUntil(machine) === undefined ? machine.state : "suspended, warm";
 }
 
 /** The shape of a state, for people who do not see its color. */

@@ -78,9 +78,10 @@ interface Known {
 export function spansOf({ changes, warm, now }: Known, { from, until }: Interval): Span[] {
   const spans: Span[] = [];
   let at = from;
-  let state = changes.find((change) => change.at > from)?.before ?? now;
-  for (const change of changes) {
-    if (change.at <= from) continue;
+  const first = changes.findIndex((change) => change.at > from);
+  let state = changes[first]?.before ?? now;
+  // The clock may have been set back: a chart goes one way all the same.
+  for (const change of first === -1 ? [] : changes.slice(first)) {
     const end = Math.min(Math.max(change.at, at), until);
     spans.push({ state, from: at, until: end });
     at = end;
@@ -94,9 +95,14 @@ export function spansOf({ changes, warm, now }: Known, { from, until }: Interval
 function withWarm(spans: readonly Span[], warm: readonly Interval[]): Span[] {
   const result: Span[] = [];
   let next = 0;
-  for (const { state, from, until } of spans) {
-    let at = from;
-    while (state === "suspended" && at < until) {
+  for (const span of spans) {
+    const { state, until } = span;
+    if (state !== "suspended") {
+      result.push(span);
+      continue;
+    }
+    let at = span.from;
+    while (at < until) {
       while ((warm[next]?.until ?? Infinity) <= at) next += 1;
       const interval = warm[next];
       const begin = Math.min(interval?.from ?? until, until);
@@ -106,7 +112,6 @@ function withWarm(spans: readonly Span[], warm: readonly Interval[]): Span[] {
       if (end > at) result.push({ state: "warm", from: at, until: end });
       at = Math.max(at, end);
     }
-    result.push({ state, from: at, until });
   }
   return result;
 }

@@ -22,8 +22,8 @@ export interface TimelineWriter {
 
 /** Returns the timeline of an open, migrated database. */
 export function timelineStore(db: Database): TimelineStore & TimelineWriter {
-  const last = db.prepare<[string], { at: number; state: StoredState }>(
-    "SELECT at, state FROM machine_states WHERE machine = ? ORDER BY at DESC, seq DESC LIMIT 1",
+  const last = db.prepare<[string], { state: StoredState }>(
+    "SELECT state FROM machine_states WHERE machine = ? ORDER BY at DESC, seq DESC LIMIT 1",
   );
   const addState = db.prepare<StateChange & { machine: string }>(
     "INSERT INTO machine_states (machine, at, before, state) VALUES (@machine, @at, @before, @state)",
@@ -39,7 +39,7 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
   const trimWakes = trimmer(db, "machine_wakes", "at");
   const trimWarm = trimmer(db, "machine_warm", "until_ms");
   const states = db.prepare<[string, number], StateChange>(
-    "SELECT at, before, state FROM machine_states WHERE machine = ? AND at > ? ORDER BY at, seq",
+    "SELECT at, before, state FROM machine_states WHERE machine = ? AND at > ? ORDER BY seq",
   );
   const wakes = db.prepare<[string, number, number], Wake>(`
     SELECT at, kind, reason, duration_ms AS durationMs FROM machine_wakes WHERE machine = ? AND at > ?
@@ -63,12 +63,10 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
   return {
     machine({ id: machine, lastBoot }, event) {
       if (event === undefined || event.from === event.to) return;
-      const known = last.get(machine);
-      // The chart goes one way, also when the clock was set back.
-      const at = Math.max(Date.parse(event.at), known?.at ?? 0);
-      const before = known?.state ?? restOf(event.from);
-      const state = storedStateOf(event.to, before);
-      if (state !== null && state !== before)
+      const at = Date.parse(event.at);
+      const before = lastingOf(event.from) ?? last.get(machine)?.state ?? "stopped";
+      const state = lastingOf(event.to);
+      if (state !== undefined && state !== before)
         trimStates(machine, addState.run({ machine, at, before, state }).lastInsertRowid, at);
       if (event.type !== "started" || event.to !== "running" || lastBoot === null) return;
       const { kind, reason, duration_ms: durationMs } = lastBoot;
@@ -85,9 +83,15 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
   };
 }
 
-/** What a machine did before the first change that is known. */
-function restOf(from: MachineState | null): StoredState {
-  return (from === null ? null : storedStateOf(from, "stopped")) ?? "stopped";
+/**
+ * What a machine does in a state; undefined in a passing state in which it does what it did before, and once it is
+ * destroyed. A wake asks this, so it asks the database only where the answer is there.
+ */
+function lastingOf(state: MachineState | null): StoredState | undefined {
+  if (state === null) return "stopped";
+  const shown = storedStateOf(state, "stopped");
+  // It depends on what was before.
+  return shown === null || storedStateOf(state, "running") !== shown ? undefined : shown;
 }
 
 /** Returns a function that drops rows now and then, after one was added. */

@@ -9,8 +9,8 @@ import { serverSent, textOf } from "./wire.ts";
 const BATCH = 500;
 /** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
 const PAUSE_MS = 50;
-/** Many readers are told less often, because each write costs the same: another millisecond for every second one. */
-const PAUSE_PER_READER_MS = 0.5;
+/** Many readers are told less often, because each write costs the same: another millisecond for each. */
+const PAUSE_PER_READER_MS = 1;
 /** Longer, in milliseconds, and people notice. */
 const MAX_PAUSE_MS = 200;
 /** The newest events stay in memory, because all readers who keep up read the same. */
@@ -47,10 +47,9 @@ export interface Position {
 export class EventStream {
   readonly #outbox: OutboxStore;
   #remembered: Told[] = [];
-  #waiting = Promise.withResolvers<void>();
+  /** What wakes the readers who wait. A promise that all share would remember every wait of each reader. */
+  #waiting = new Set<() => void>();
   #telling = false;
-  /** How many readers wait for what comes. */
-  #following = 0;
   readonly #unsubscribe: () => void;
 
   constructor(outbox: OutboxStore) {
@@ -67,30 +66,36 @@ export class EventStream {
     { since, tail }: StreamStart,
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
-    // Made once: a reader waits many times.
-    const ended = aborted(signal);
-    let at = this.#outbox.newest();
-    if (since !== undefined) {
-      const gap = this.#gapAfter(since, at);
-      if (gap !== undefined) yield [gap];
-      at = gap?.until ?? since;
-    } else if (tail !== undefined && tail > 0) {
-      yield this.#last(filter, tail, at).map(told);
-    }
-    yield [{ at }];
-    while (!signal.aborted) {
-      const next = this.#waiting.promise;
-      const events = this.#after(at);
-      const last = events.at(-1);
-      if (last === undefined) {
-        if (!follow) return;
-        this.#following += 1;
-        await Promise.race([next, ended]);
-        this.#following -= 1;
-        continue;
+    let wake = (): void => {};
+    const end = (): void => wake();
+    signal.addEventListener("abort", end, { once: true });
+    try {
+      let at = this.#outbox.newest();
+      if (since !== undefined) {
+        const gap = this.#gapAfter(since, at);
+        if (gap !== undefined) yield [gap];
+        at = gap?.until ?? since;
+      } else if (tail !== undefined && tail > 0) {
+        yield this.#last(filter, tail, at).map(told);
       }
-      at = last.event.sequence;
-      yield events.filter(({ event }) => passes(event, filter));
+      yield [{ at }];
+      while (!signal.aborted) {
+        const events = this.#after(at);
+        const last = events.at(-1);
+        if (last === undefined) {
+          if (!follow) return;
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+            this.#waiting.add(wake);
+          });
+          continue;
+        }
+        at = last.event.sequence;
+        yield events.filter(({ event }) => passes(event, filter));
+      }
+    } finally {
+      signal.removeEventListener("abort", end);
+      this.#waiting.delete(wake);
     }
   }
 
@@ -137,7 +142,7 @@ export class EventStream {
     }
     if (this.#telling) return;
     this.#telling = true;
-    const pauseMs = Math.min(Math.max(PAUSE_MS, this.#following * PAUSE_PER_READER_MS), MAX_PAUSE_MS);
+    const pauseMs = Math.min(Math.max(PAUSE_MS, this.#waiting.size * PAUSE_PER_READER_MS), MAX_PAUSE_MS);
     this.#wakeReaders();
     await delay(pauseMs, undefined, { ref: false });
     this.#telling = false;
@@ -152,18 +157,12 @@ export class EventStream {
   }
 
   #wakeReaders(): void {
-    this.#waiting.resolve();
-    this.#waiting = Promise.withResolvers();
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const wake of waiting) wake();
   }
 }
 
 function told(event: StreamEvent): Told {
   return { event, text: serverSent({ id: event.sequence, type: event.type, data: textOf(event) }) };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

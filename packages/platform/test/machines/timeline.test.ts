@@ -121,6 +121,17 @@ describe("spans", () => {
     expect(coarser(flapping(100), 10)).toEqual([{ state: "running", from: 0, until: 1000 }]);
   });
 
+  test("go one way when the clock was set back, and end with what the machine does now", () => {
+    const changes = [
+      { at: 20, before: "stopped" as const, state: "running" as const },
+      { at: 5, before: "running" as const, state: "suspended" as const },
+    ];
+    expect(spansOf({ changes, warm: [], now: "suspended" }, { from: 10, until: 30 })).toEqual([
+      { state: "stopped", from: 10, until: 20 },
+      { state: "suspended", from: 20, until: 30 },
+    ]);
+  });
+
   test("of a machine that never changed are one", () => {
     const known = { changes: [], warm: [], now: "stopped" as const };
     expect(spansOf(known, { from: 5, until: 9 })).toEqual([{ state: "stopped", from: 5, until: 9 }]);

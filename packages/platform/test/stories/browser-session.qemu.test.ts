@@ -39,8 +39,8 @@ class Browser {
 
   /** Runs a command in the browser's console, and returns what it prints. */
   async run(machine: string, script: string): Promise<string> {
-    const query = new URLSearchParams(["sh", "-c", script].map((word) => ["command", word]));
-    const url = `${this.origin.replace("http", "ws")}/v1/apps/${place.app}/machines/${machine}/exec?${query}`;
+    const query = new URLSearchParams(["sh", "-c", script].map((word): [string, string] => ["command", word]));
+    const url = `${this.origin.replace("http", "ws")}/v1/apps/${place.app}/machines/${machine}/exec?${query.toString()}`;
     const socket = new WebSocket(url, { headers: { cookie: this.cookie, origin: this.origin } });
     let printed = "";
     socket.on("message", (data: Buffer) => {

@@ -5,7 +5,7 @@ import { useLoaded, useServices } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { moment } from "../../format.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
-import { Command, Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Command, Empty, ErrorNote, Loading, Section, Words } from "../../parts/basics.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Ago } from "../../parts/time.tsx";
 
@@ -162,8 +162,8 @@ function CertificateState({ certificate }: { certificate: Certificate | undefine
       </p>
       {failure !== null && (
         <p class="bad">
-          {failure.reason} Failed {failure.attempts === 1 ? "once" : `${failure.attempts} times`}; the next attempt is
-          due <Ago at={failure.next_at} />.
+          <Words text={failure.reason} /> Failed {failure.attempts === 1 ? "once" : `${failure.attempts} times`}; the
+          next attempt is due <Ago at={failure.next_at} />.
         </p>
       )}
     </>
@@ -182,7 +182,8 @@ function Findings({ findings }: { findings: readonly CertificateFinding[] }) {
     <ul class="found" role="status">
       {findings.map(({ what, status, found, records }) => (
         <li key={`${what} ${found}`}>
-          <span class={`found-${status}`}>{STATUS[status]}</span> <strong>{what.replaceAll("_", " ")}</strong> {found}
+          <span class={`found-${status}`}>{STATUS[status]}</span> <strong>{what.replaceAll("_", " ")}</strong>{" "}
+          <Words text={found} />
           {records.map((record) => (
             <Command key={record} text={record} />
           ))}

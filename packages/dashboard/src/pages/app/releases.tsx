@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices, useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
 import { ActionButton } from "../../parts/action.tsx";
-import { Empty, ErrorNote, Loading, Scroll, Section } from "../../parts/basics.tsx";
+import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { DeployDialog, useDeployRefusal } from "./deploy.tsx";
 import { useJob } from "./jobs.ts";
@@ -54,32 +55,20 @@ export function Releases({ app }: { app: string }) {
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (
-        <Scroll label="Releases">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Version</th>
-                <th scope="col">Status</th>
-                <th scope="col">Image</th>
-                <th scope="col">When</th>
-                <th scope="col">
-                  <span class="hidden">Roll back</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.map((release) => (
-                <Row
-                  key={release.version}
-                  release={release}
-                  isNow={digests.length > 0 && digests.every((digest) => digest === release.image.digest)}
-                  refusal={refusal}
-                  onBack={() => setOpen({ what: "back", release })}
-                />
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table
+          label="Releases"
+          columns={["Version", "Status", "Image", "When", { title: "Roll back", look: "hidden" }]}
+        >
+          {data.map((release) => (
+            <Row
+              key={release.version}
+              release={release}
+              isNow={digests.length > 0 && digests.every((digest) => digest === release.image.digest)}
+              refusal={refusal}
+              onBack={() => setOpen({ what: "back", release })}
+            />
+          ))}
+        </Table>
       )}
       {open?.what === "deploy" && (
         <DeployDialog app={app} title={`Deploy to ${app}`} action="Deploy" image="" description="" onClose={close} />

@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { ActionButton } from "../../parts/action.tsx";
-import { Empty, ErrorNote, Loading, Scroll, Section } from "../../parts/basics.tsx";
+import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Ago } from "../../parts/time.tsx";
 
@@ -48,53 +49,39 @@ export function Secrets({ app }: { app: string }) {
         </p>
       )}
       {data !== undefined && data.length > 0 && (
-        <Scroll label="Secrets">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Digest</th>
-                <th scope="col">Set</th>
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.map(({ name, digest, updated_at: updated }) => (
-                <tr key={name} data-secret={name}>
-                  <th scope="row">
-                    <code>{name}</code>
-                  </th>
-                  <td>
-                    <code>{digest}</code>
-                  </td>
-                  <td class="nowrap">
-                    <Ago at={updated} />
-                  </td>
-                  <td class="nowrap actions">
-                    <ActionButton
-                      class="small"
-                      refusal={refusal}
-                      label={`Replace ${name}`}
-                      onClick={() => setOpen({ what: "set", name })}
-                    >
-                      Replace…
-                    </ActionButton>
-                    <ActionButton
-                      class="small danger"
-                      refusal={refusal}
-                      label={`Unset ${name}`}
-                      onClick={() => setOpen({ what: "unset", name })}
-                    >
-                      Unset…
-                    </ActionButton>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table label="Secrets" columns={["Name", "Digest", "Set", { title: "Actions", look: "hidden" }]}>
+          {data.map(({ name, digest, updated_at: updated }) => (
+            <tr key={name} data-secret={name}>
+              <th scope="row">
+                <code>{name}</code>
+              </th>
+              <td>
+                <code>{digest}</code>
+              </td>
+              <td class="nowrap">
+                <Ago at={updated} />
+              </td>
+              <td class="nowrap actions">
+                <ActionButton
+                  class="small"
+                  refusal={refusal}
+                  label={`Replace ${name}`}
+                  onClick={() => setOpen({ what: "set", name })}
+                >
+                  Replace…
+                </ActionButton>
+                <ActionButton
+                  class="small danger"
+                  refusal={refusal}
+                  label={`Unset ${name}`}
+                  onClick={() => setOpen({ what: "unset", name })}
+                >
+                  Unset…
+                </ActionButton>
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       {open?.what === "set" && <SetDialog app={app} name={open.name} onClose={close} onDone={done} />}
       {open?.what === "unset" && <UnsetDialog app={app} name={open.name} onClose={close} onDone={done} />}

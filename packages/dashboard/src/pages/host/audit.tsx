@@ -2,7 +2,10 @@
 import type { AuditEntry } from "@hibernaut/client/browser";
 import { useLoaded, useServices } from "../../data/context.ts";
 import { moment } from "../../format.ts";
-import { Empty, ErrorNote, Loading, Page, Scroll, Section } from "../../parts/basics.tsx";
+import { Empty, ErrorNote, Loading, Page, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
+
+const COLUMNS = ["When", "What", "Token", "From", "Request"] as const;
 
 /** Lines that are read at a time. */
 const LINES = 200;
@@ -36,39 +39,26 @@ export default function AuditPage() {
 
 function Lines({ entries }: { entries: readonly AuditEntry[] }) {
   return (
-    <Scroll label="Audit log">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">What</th>
-            <th scope="col">Token</th>
-            <th scope="col">From</th>
-            <th scope="col">Request</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <tr key={`${entry.request_id} ${entry.phase}`}>
-              <td class="nowrap">{moment(entry.at)}</td>
-              <td class="nowrap">{outcome(entry)}</td>
-              <td>{entry.token.name}</td>
-              <td>{entry.from}</td>
-              <td>
-                <code>
-                  {entry.method} {entry.route}
-                </code>
-                {Object.entries(entry.target).map(([name, value]) => (
-                  <div key={name} class="muted">
-                    {name}: {typeof value === "string" ? value : JSON.stringify(value)}
-                  </div>
-                ))}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table label="Audit log" columns={COLUMNS}>
+      {entries.map((entry) => (
+        <tr key={`${entry.request_id} ${entry.phase}`}>
+          <td class="nowrap">{moment(entry.at)}</td>
+          <td class="nowrap">{outcome(entry)}</td>
+          <td>{entry.token.name}</td>
+          <td>{entry.from}</td>
+          <td>
+            <code>
+              {entry.method} {entry.route}
+            </code>
+            {Object.entries(entry.target).map(([name, value]) => (
+              <div key={name} class="muted">
+                {name}: {typeof value === "string" ? value : JSON.stringify(value)}
+              </div>
+            ))}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The host: what it has, what of it is taken, and what the doctor finds. */
 import "./host.css";
-import { useEffect } from "preact/hooks";
 import type { Finding, Host } from "@hibernaut/client/browser";
+import { useEffect } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
 import { bytes, count, duration, share } from "../../format.ts";
 import { Command, ErrorNote, Figure, Loading, Page, Section } from "../../parts/basics.tsx";

@@ -49,7 +49,8 @@ export function CreateToken({ onClose, onMade }: { onClose(): void; onMade(token
     <FormDialog title="Create a token" action="Create" onClose={onClose} onSubmit={create}>
       <label class="field">
         <span>Name</span>
-        <input name="name" required autocomplete="off" spellcheck={false} placeholder="ci" />
+        {/* oxlint-disable-next-line jsx-a11y/no-autofocus -- a dialog begins at its first field */}
+        <input name="name" required autofocus autocomplete="off" spellcheck={false} placeholder="ci" />
       </label>
       <fieldset class="choices">
         <legend>What it may do</legend>

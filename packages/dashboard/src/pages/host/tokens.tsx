@@ -3,10 +3,13 @@ import type { NewToken, Token } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
 import { moment } from "../../format.ts";
-import { ErrorNote, Loading, Page, Scroll, Section } from "../../parts/basics.tsx";
+import { ErrorNote, Loading, Page, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
 import { Ago } from "../../parts/time.tsx";
-import { tokenState } from "./token-state.ts";
 import { CreateToken, NewTokenValue, RevokeToken, RotateToken } from "./token-dialogs.tsx";
+import { tokenState } from "./token-state.ts";
+
+const COLUMNS = ["Name", "May", "Apps", "State", "Last used", "Created", { title: "Actions", look: "hidden" }] as const;
 
 type Open = { dialog: "create" } | { dialog: "rotate" | "revoke"; token: Token } | { dialog: "value"; token: NewToken };
 
@@ -48,28 +51,11 @@ export default function TokensPage() {
 
 function TokenTable({ tokens, onOpen }: { tokens: readonly Token[]; onOpen(open: Open): void }) {
   return (
-    <Scroll label="Tokens">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">May</th>
-            <th scope="col">Apps</th>
-            <th scope="col">State</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Created</th>
-            <th scope="col">
-              <span class="hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {tokens.map((token) => (
-            <TokenRow key={token.id} token={token} onOpen={onOpen} />
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table label="Tokens" columns={COLUMNS}>
+      {tokens.map((token) => (
+        <TokenRow key={token.id} token={token} onOpen={onOpen} />
+      ))}
+    </Table>
   );
 }
 

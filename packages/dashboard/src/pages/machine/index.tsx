@@ -4,7 +4,7 @@ import type { Machine } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
-import { Empty, ErrorNote, Loading, Page, Section } from "../../parts/basics.tsx";
+import { Empty, ErrorNote, Loading, Page, Section, Words } from "../../parts/basics.tsx";
 import { Logs } from "../../parts/logs.tsx";
 import { StateBadge } from "../../parts/state.tsx";
 import { Ago, Since } from "../../parts/time.tsx";
@@ -99,8 +99,14 @@ function Why({ machine, watched: { activity, error } }: { machine: Machine; watc
   return (
     <Section title="Why">
       <div class="why">
-        <p data-why={awake?.reason ?? machine.state}>{stateSentence(machine, awake)}</p>
-        {unreachable !== null && <p class="bad">Requests do not reach the app: {unreachable}</p>}
+        <p data-why={awake?.reason ?? machine.state}>
+          <Words text={stateSentence(machine, awake)} />
+        </p>
+        {unreachable !== null && (
+          <p class="bad">
+            Requests do not reach the app: <Words text={unreachable} />
+          </p>
+        )}
         {awake && awake.open_requests + awake.running_commands > 0 && (
           <p class="muted">
             Open requests: {awake.open_requests}. Commands: {awake.running_commands}.

@@ -1,6 +1,6 @@
 /** Plots of wakes. Loaded late, because most of the code is uPlot's. */
-import uPlot from "uplot";
 import type { Wakes as WakesReport } from "@hibernaut/client/browser";
+import uPlot from "uplot";
 import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
 import { color, Plot, type PlotOptions } from "../../parts/plot.tsx";

@@ -3,7 +3,7 @@ import { useStore } from "../../data/context.ts";
 import { problemsOf } from "../../data/problems.ts";
 import { TOPIC } from "../../data/store.ts";
 import { count } from "../../format.ts";
-import { Section } from "../../parts/basics.tsx";
+import { Section, Words } from "../../parts/basics.tsx";
 import { StateShape } from "../../parts/state.tsx";
 import { Link } from "../../router.tsx";
 
@@ -28,7 +28,11 @@ export function Problems() {
                 </Link>{" "}
                 <strong>{title}</strong>
               </p>
-              {detail !== "" && <p class="problem-detail">{detail}</p>}
+              {detail !== "" && (
+                <p class="problem-detail">
+                  <Words text={detail} />
+                </p>
+              )}
             </div>
           </li>
         ))}

@@ -33,7 +33,11 @@ export function Saved() {
         <Figure
           label="Memory not in use now"
           value={bytes(memory.asleep)}
-          note={`${share(memory.asleep, memory.all)} of ${bytes(memory.all)} that all machines have`}
+          note={
+            memory.all === 0
+              ? "There are no machines yet."
+              : `${share(memory.asleep, memory.all)} of ${bytes(memory.all)} that all machines have`
+          }
         />
         {data !== undefined && <UsageFigures report={data} />}
       </dl>
@@ -50,7 +54,7 @@ function UsageFigures({ report: { total, currency } }: { report: UsageReport }) 
     <>
       <Figure
         label="Asleep, last 30 days"
-        value={share(asleep, whole)}
+        value={whole === 0 ? "–" : share(asleep, whole)}
         note={`${duration(asleep * 1000)} of ${duration(whole * 1000)} of machine time`}
       />
       {total.cost !== null && currency !== null ? (

@@ -1,8 +1,8 @@
 /** The sleep chart: what each machine did in the last 24 hours. */
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
-import type { SpanState } from "../../data/track.ts";
 import { useNow } from "../../data/context.ts";
 import { CHART_HOURS } from "../../data/store.ts";
+import type { SpanState } from "../../data/track.ts";
 import { count } from "../../format.ts";
 import { Empty, Section } from "../../parts/basics.tsx";
 import { Strip } from "./strip.tsx";
@@ -23,7 +23,7 @@ export function SleepChart({ ids }: { ids: readonly string[] }) {
   const [all, setAll] = useState(false);
   const shown = all ? ids : ids.slice(0, FIRST_ROWS);
   return (
-    <Section title="Sleep chart" aside={<Legend />}>
+    <Section title="Sleep chart" aside={ids.length > 0 && <Legend />}>
       {ids.length === 0 ? <Empty title="No machine to show." /> : <Chart ids={shown} />}
       {shown.length < ids.length && (
         <button type="button" class="button small" onClick={() => setAll(true)}>

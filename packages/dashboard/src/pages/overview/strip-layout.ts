@@ -1,6 +1,5 @@
 /** Where the parts of a sleep chart's strip are. Pure. */
-import type { SpanState } from "../../data/track.ts";
-import type { Span, Wake } from "../../data/track.ts";
+import type { Span, SpanState, Wake } from "../../data/track.ts";
 
 /** Which time a strip shows, and in how many pixels. Times are milliseconds since 1970. */
 export interface Area {

@@ -19,10 +19,13 @@ interface StripProps {
 }
 
 /** Shows the states and wakes of one machine. */
-export function Strip({ id, area, tip }: StripProps) {
+export function Strip({ id, area: usual, tip }: StripProps) {
+  const { store: known } = useServices();
   const machine = useStore(TOPIC.machine(id), ({ machines }) => machines.get(id));
   const track = useStore(TOPIC.track(id), (store) => store.track(id));
   if (machine === undefined) return null;
+  // The chart moves on now and then. What happens meanwhile is shown at once.
+  const area = { ...usual, until: Math.max(usual.until, known.now()) };
   const name = `${machine.app_name} / ${machine.name}`;
   const times = timesOf(track.spans, area);
   const asleep = times.suspended + times.warm + times.stopped;

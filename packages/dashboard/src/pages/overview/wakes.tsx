@@ -1,13 +1,23 @@
 /** Wakes per hour, and how long they took. */
+
+import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices, useStore } from "../../data/context.ts";
-import type { Wakes as WakesReport } from "@hibernaut/client/browser";
-import type { WakeKind } from "../../data/track.ts";
 import { TOPIC } from "../../data/store.ts";
+import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
-import { Empty, ErrorNote, Loading, Scroll, Section } from "../../parts/basics.tsx";
+import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
 import type { PlotsProps } from "./plots.tsx";
+
+const COLUMNS = [
+  "Hour",
+  "Kind",
+  { title: "Wakes", look: "number" },
+  { title: "p50", look: "number" },
+  { title: "p99", look: "number" },
+] as const;
 
 const HOURS = 24;
 /** New wakes are read at most this often, in milliseconds. */
@@ -74,41 +84,22 @@ function LazyPlots(props: PlotsProps) {
 function WakeTable({ report }: { report: WakesReport }) {
   const hours = report.hours.filter(({ kinds }) => KINDS.some((kind) => kinds[kind] !== undefined)).toReversed();
   return (
-    <Scroll label="Wakes by hour">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Hour</th>
-            <th scope="col">Kind</th>
-            <th scope="col" class="number">
-              Wakes
-            </th>
-            <th scope="col" class="number">
-              p50
-            </th>
-            <th scope="col" class="number">
-              p99
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {hours.flatMap(({ from, kinds }) =>
-            KINDS.flatMap((kind) => {
-              const figures = kinds[kind];
-              if (figures === undefined) return [];
-              return [
-                <tr key={`${from} ${kind}`}>
-                  <th scope="row">{new Date(from).getHours()}:00</th>
-                  <td>{kind}</td>
-                  <td class="number">{figures.count}</td>
-                  <td class="number">{duration(figures.p50_ms)}</td>
-                  <td class="number">{duration(figures.p99_ms)}</td>
-                </tr>,
-              ];
-            }),
-          )}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table label="Wakes by hour" columns={COLUMNS}>
+      {hours.flatMap(({ from, kinds }) =>
+        KINDS.flatMap((kind) => {
+          const figures = kinds[kind];
+          if (figures === undefined) return [];
+          return [
+            <tr key={`${from} ${kind}`}>
+              <th scope="row">{new Date(from).getHours()}:00</th>
+              <td>{kind}</td>
+              <td class="number">{figures.count}</td>
+              <td class="number">{duration(figures.p50_ms)}</td>
+              <td class="number">{duration(figures.p99_ms)}</td>
+            </tr>,
+          ];
+        }),
+      )}
+    </Table>
   );
 }

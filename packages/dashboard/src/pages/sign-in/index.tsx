@@ -1,6 +1,7 @@
 /** Where a token becomes a session. The token itself is not kept. */
-import { useRef, useState } from "preact/hooks";
+
 import type { BrowserClient, Session } from "@hibernaut/client/browser";
+import { useRef, useState } from "preact/hooks";
 import { Command, ErrorNote, Page } from "../../parts/basics.tsx";
 import { ThemeChoice } from "../../parts/shell.tsx";
 
