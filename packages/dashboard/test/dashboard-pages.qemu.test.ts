@@ -286,7 +286,7 @@ test.each<[Scheme, number]>([
       }
       await expectAccessible(other);
       expect(await wideParts(other)).toEqual([]);
-    expect(await other.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+      expect(await other.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
     }
     expect(faults).toEqual([]);
     await other.context().close();
