@@ -25,15 +25,15 @@ class Machines {
   get api(): BrowserClient {
     const api: Pick<BrowserClient, "getMachine" | "updateMachine" | "waitForMachine"> = {
       getMachine: (_app, id) => Promise.resolve(this.#get(id)),
-      updateMachine: (_app, id, config = { image: "" }, { prewarm } = {}) => {
+      updateMachine: (_app, id, config = { image: "" }, options) => {
         const refusal = this.refusals.shift();
         if (refusal !== undefined) return Promise.reject(refusal);
-        this.updates.push({ id, config, prewarm });
+        this.updates.push({ id, config, prewarm: options?.prewarm });
         this.#machines.set(id, { ...this.#get(id), config, ...this.#after[id] });
         return Promise.resolve(this.#get(id));
       },
-      waitForMachine: (_app, id, { state } = {}) => {
-        this.waits.push(`${id}: ${[state].flat().join(" ")}`);
+      waitForMachine: (_app, id, options) => {
+        this.waits.push(`${id}: ${[options?.state].flat().join(" ")}`);
         return Promise.resolve(this.#get(id).state);
       },
     };
