@@ -88,11 +88,11 @@ test("heartbeats keep a quiet stream alive", async () => {
       await new Promise((resolve) => setTimeout(resolve, SILENCE_MS - 1));
       yield ":";
     }
-    yield 'data: {"sequence":5}';
+    yield 'data: {"sequence":5,"type":"app.created"}';
   }
   const next = followEvents(lines, { silenceMs: SILENCE_MS, onLost: (error) => lost.push(error) }).next();
   await vi.advanceTimersByTimeAsync(10 * SILENCE_MS);
-  expect((await next).value).toEqual({ sequence: 5 });
+  expect((await next).value).toEqual({ sequence: 5, type: "app.created" });
   expect(lost).toEqual([]);
 });
 

@@ -85,6 +85,16 @@ describe("the store", () => {
   });
 });
 
+test("a list that is read again tells only of machines that are different", () => {
+  const { store, frame } = read([machine({ machine_id: "a1" }), machine({ machine_id: "b2" })]);
+  frame();
+  const told: string[] = [];
+  for (const id of ["a1", "b2"]) store.topics.listen(TOPIC.machine(id), () => told.push(id));
+  store.readMachines([machine({ machine_id: "a1" }), machine({ machine_id: "b2", cordoned: true })]);
+  frame();
+  expect(told).toEqual(["b2"]);
+});
+
 test("a listener that ends during a frame does not disturb the others", () => {
   let run = () => {};
   const topics = new Topics((frame) => (run = frame));

@@ -98,6 +98,8 @@ export class Store {
     for (const machine of machines) {
       const { machine_id: id } = machine;
       const before = this.machines.get(id);
+      // Most of a long list is as it was. Drawing it again would cost far more than to compare it.
+      if (before !== undefined && JSON.stringify(before) === JSON.stringify(machine)) continue;
       this.machines.set(id, machine);
       this.#tracks.set(id, trackWith(this.track(id), machine, this.now(), before));
       this.#changed(id);

@@ -80,7 +80,7 @@ export function spansOf({ changes, warm, now }: Known, { from, until }: Interval
   let at = from;
   const first = changes.findIndex((change) => change.at > from);
   let state = changes[first]?.before ?? now;
-  // The clock may have been set back: a chart goes one way all the same.
+  // The clock may have been set back: a chart goes one way anyway.
   for (const change of first === -1 ? [] : changes.slice(first)) {
     const end = Math.min(Math.max(change.at, at), until);
     spans.push({ state, from: at, until: end });

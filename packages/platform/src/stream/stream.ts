@@ -9,10 +9,10 @@ import { serverSent, textOf } from "./wire.ts";
 const BATCH = 500;
 /** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
 const PAUSE_MS = 50;
-/** Many readers are told less often, because each write costs the same: another millisecond for each. */
-const PAUSE_PER_READER_MS = 1;
+/** Many readers are told less often, because each write costs the same: another 1.5 ms for each. */
+const PAUSE_PER_READER_MS = 1.5;
 /** Longer, in milliseconds, and people notice. */
-const MAX_PAUSE_MS = 200;
+const MAX_PAUSE_MS = 300;
 /** The newest events stay in memory, because all readers who keep up read the same. */
 const REMEMBERED = 1_000;
 
