@@ -134,6 +134,27 @@ const rules = [
     to: { path: "^packages/(platform|cli)/", dependencyTypesNot: ["type-only"] },
   },
   {
+    name: "the-dashboard-is-a-client-in-a-browser",
+    comment: "what the dashboard can do, every user of the API can do; modules of Node do not load in a browser",
+    from: { path: "^packages/dashboard/src/" },
+    to: {
+      path: ["^packages/", "^(node:)?[a-z_]+(/promises)?$"],
+      pathNot: ["^packages/dashboard/src/", "^packages/client/src/browser\\.ts$"],
+    },
+  },
+  {
+    name: "nothing-imports-the-dashboard",
+    comment: "the platform serves the dashboard's files, and knows nothing of them",
+    from: { pathNot: "^packages/dashboard/" },
+    to: { path: "^packages/dashboard/" },
+  },
+  {
+    name: "the-browser-client-needs-no-node",
+    comment: "modules of Node do not load in a browser, and neither does what imports them",
+    from: { path: "^packages/client/src/browser\\.ts$" },
+    to: { path: "^(node:)?[a-z_]+(/promises)?$", reachable: true },
+  },
+  {
     name: "services-know-nothing-of-the-platform",
     comment: "a service runs anywhere, and this is how it stays so",
     from: { path: "^services/" },

@@ -17,6 +17,8 @@ const ALONE = [
   "time-of-day", // compares clocks to 100 ms
   "websockets", // a browser closes its connections when a network interface appears, as other tests make them
   "wake-page", // the same
+  "dashboard", // the same
+  "dashboard-pages", // the same
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Builds the CLI, and the platform that `hibernaut serve` runs, as one bundle in a few files, because a program of
- * hundreds of files starts slowly. Writes the tables of docs/settings.md. Does not build the bundle if it is newer than
- * everything it is made from.
+ * hundreds of files starts slowly, and the dashboard. Writes the tables of docs/settings.md. Does not build what is newer
+ * than everything it is made from.
  */
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -19,6 +19,7 @@ const sources = [
 ].map((file) => join(root, file));
 
 writeSettingsDocument();
+await import("../packages/dashboard/build.mjs");
 if (isCurrent()) {
   console.log(`${relative(root, output)} is up to date`);
 } else {

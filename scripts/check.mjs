@@ -28,6 +28,10 @@ const DEPCRUISE = "node_modules/dependency-cruiser/bin/dependency-cruiser.mjs";
 /** @type {Step[]} */
 const STEPS = [
   { name: "types", command: [process.execPath, TSC, "--noEmit", "--pretty", "false"] },
+  {
+    name: "types of the dashboard",
+    command: [process.execPath, TSC, "-p", "packages/dashboard/src", "--pretty", "false"],
+  },
   { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"], read: / on (\d+) files? / },
   {
     name: "format",

@@ -10,9 +10,9 @@ export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*
 export const CODE = [
   "bench/**/*.mjs",
   "examples/**/*.{js,mjs}",
-  "packages/*/{src,test,bin}/**/*.{ts,js}",
+  "packages/*/{src,test,bin}/**/*.{ts,tsx,js}",
   "packages/guest/{agent,test}/*.{c,h}",
-  "packages/guest/build.mjs",
+  "packages/{dashboard,guest}/*.{mjs,ts}",
   "scripts/**/*.mjs",
   "services/*/{src,test}/**/*.ts",
 ];

@@ -61,7 +61,7 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
     await progress.step("npm dependencies", installDependencies);
     if (tests) await progress.step("older Node versions for the tests", installOldNodes);
     const node = nodeBinary();
-    await progress.step("CLI", (step) => runScript(node, "scripts/build.mjs", step));
+    await progress.step("CLI and dashboard", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("launcher of the jail", (step) => runScript(node, "packages/jail/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
     await progress.step("demo images", (step) => runScript(node, "scripts/pack-demos.mjs", step));

@@ -7,21 +7,22 @@ import jsTokens from "js-tokens";
  */
 
 const COMMENT = /Comment$/;
-const TEXT = /^(StringLiteral|Template|NoSubstitutionTemplate|JSXText)/;
+const TEXT = /^(StringLiteral|Template|NoSubstitutionTemplate|JSXText|JSXString)/;
 
 /**
  * Comments and strings of TypeScript, JavaScript or C, by where they begin. Line comments that follow each other are
  * one, because a sentence may span them.
  *
  * @param {string} code
+ * @param {{ jsx?: boolean }} [options] whether HTML may be in it
  * @returns {Span[]}
  */
-export function proseOf(code) {
+export function proseOf(code, { jsx = false } = {}) {
   /** @type {Span[]} */
   const spans = [];
   let position = 0;
   let joins = false;
-  for (const { type, value } of jsTokens(code)) {
+  for (const { type, value } of jsTokens(code, { jsx })) {
     const last = spans.at(-1);
     if (type === "SingleLineComment" && joins && last !== undefined) {
       last.value = code.slice(last.start, position + value.length);
@@ -53,8 +54,9 @@ function wordsOf({ value, start }) {
  * The document that rules walk: a paragraph for each comment and string.
  *
  * @param {string} code
+ * @param {{ jsx: boolean }} options
  */
-function parse(code) {
+function parse(code, options) {
   /** @param {number} index */
   const position = (index) => {
     const lines = code.slice(0, index).split("\n");
@@ -65,7 +67,7 @@ function parse(code) {
     const end = start + value.length;
     return { raw: value, range: [start, end], loc: { start: position(start), end: position(end) } };
   };
-  const children = proseOf(code).map((span) => ({
+  const children = proseOf(code, options).map((span) => ({
     type: "Paragraph",
     ...place(span),
     children: wordsOf(span).map((words) => ({ type: "Str", value: words.value, ...place(words) })),
@@ -75,12 +77,14 @@ function parse(code) {
 
 class CodeProcessor {
   availableExtensions() {
-    return [".ts", ".js", ".mjs", ".c", ".h"];
+    return [".ts", ".tsx", ".js", ".mjs", ".c", ".h"];
   }
-  processor() {
+  /** @param {string} extension */
+  processor(extension) {
+    const options = { jsx: extension === ".tsx" };
     return {
       /** @param {string} text */
-      preProcess: (text) => /** @type {TxtDocumentNode} */ (/** @type {unknown} */ (parse(text))),
+      preProcess: (text) => /** @type {TxtDocumentNode} */ (/** @type {unknown} */ (parse(text, options))),
       /** @param {any[]} messages @param {string} [filePath] */
       postProcess: (messages, filePath) => ({ messages, filePath: filePath ?? "<code>" }),
     };

@@ -1,6 +1,5 @@
 /** Why a machine is awake or not, and why its last start was cold, in sentences. Pure. */
-import type { Activity, Machine } from "@hibernaut/client";
-import { COLD_REASONS } from "./cold-reasons.ts";
+import { type Activity, COLD_REASONS, type Machine } from "@hibernaut/client";
 import { stateText } from "./crashed.ts";
 import { ago } from "./terminal.ts";
 

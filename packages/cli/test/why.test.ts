@@ -2,11 +2,10 @@
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Machine } from "@hibernaut/client";
+import { COLD_REASONS, type Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Activity } from "../../platform/src/domain/awake.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { COLD_REASONS } from "../src/cold-reasons.ts";
 import { type Sample, topRows } from "../src/top.ts";
 import { whyText } from "../src/why.ts";
 import { SERVICE, startCli, type TestCli } from "./helpers.ts";

@@ -1,32 +1,11 @@
-/** The HTTP API as methods. */
+/** The HTTP API as methods, for Node. */
 import type { Readable } from "node:stream";
-import { AppClient } from "./app-client.ts";
 import type { ExecOptions, ExecSession } from "./exec.ts";
-import type {
-  DestroyOptions,
-  LimitOptions,
-  LogsOptions,
-  MachineUsageOptions,
-  StartOptions,
-  UpdateOptions,
-  WaitOptions,
-  WriteArchiveOptions,
-} from "./options.ts";
-import { type CallOptions } from "./transport.ts";
-import type {
-  Activity,
-  CreateMachineRequest,
-  ExecRequest,
-  ExecResult,
-  LogEntry,
-  Machine,
-  MachineConfig,
-  MachineEvent,
-  MachinePath,
-  MachineState,
-  UnpackedArchive,
-  UsageReport,
-} from "./types.ts";
+import { MACHINE, MachineClient, machineParams } from "./machine-client.ts";
+import type { ImageSource, UploadOptions, WriteArchiveOptions } from "./options.ts";
+import { type CallOptions, send } from "./transport.ts";
+import type { PulledImage, UnpackedArchive } from "./types.ts";
+import { sendImage } from "./upload.ts";
 
 /**
  * A client of one platform. Every method rejects with an `ApiError`, or with the signal's reason when you abort it.
@@ -37,125 +16,7 @@ import type {
  * const machine = await client.createMachine("shop", { config: { image: "oci:/srv/shop" } });
  * await client.waitForMachine("shop", machine.id);
  */
-export class HibernautClient extends AppClient {
-  /** Returns the machines of all apps. */
-  listAllMachines(options?: CallOptions): Promise<Machine[]> {
-    return this.call("get", "/v1/machines", { ...options });
-  }
-
-  /** Returns an app's machines. */
-  listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
-    return this.call("get", "/v1/apps/{app_name}/machines", { params: { app_name: app }, ...options });
-  }
-
-  /** Creates a machine and starts it, unless `skip_launch` is set. Resolves before it is running. */
-  createMachine(app: string, body: CreateMachineRequest, options?: CallOptions): Promise<Machine> {
-    return this.call("post", "/v1/apps/{app_name}/machines", { params: { app_name: app }, body, ...options });
-  }
-
-  /** Returns a machine. */
-  getMachine(app: string, id: string, options?: CallOptions): Promise<Machine> {
-    return this.call("get", MACHINE, { params: machineParams(app, id), ...options });
-  }
-
-  /**
-   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
-   * its next cold start if it has a snapshot, and nothing else changes.
-   */
-  updateMachine(
-    app: string,
-    id: string,
-    config?: MachineConfig,
-    { prewarm, ...options }: UpdateOptions = {},
-  ): Promise<Machine> {
-    const body = { ...(config !== undefined && { config }), ...(prewarm !== undefined && { prewarm }) };
-    return this.call("post", MACHINE, { params: machineParams(app, id), body, ...options });
-  }
-
-  /** Destroys a machine. A running one needs `force`. */
-  async destroyMachine(app: string, id: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
-    await this.call("delete", MACHINE, { params: machineParams(app, id), query: { force }, ...options });
-  }
-
-  /**
-   * Resumes a machine, or starts it cold. Resolves with the state that it was in, as soon as the platform has accepted
-   * the action, and so do the other actions. Use {@link waitForMachine} to wait for the result.
-   */
-  startMachine(
-    app: string,
-    id: string,
-    { reason, ...options }: StartOptions = {},
-  ): Promise<{ previous_state: MachineState }> {
-    const body = reason === undefined ? {} : { reason };
-    return this.call("post", `${MACHINE}/start`, { params: machineParams(app, id), body, ...options });
-  }
-
-  /** Suspends a machine to a snapshot. */
-  async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/suspend`, { params: machineParams(app, id), ...options });
-  }
-
-  /** Stops a machine and discards its snapshot. */
-  async stopMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/stop`, { params: machineParams(app, id), ...options });
-  }
-
-  /** Stops a machine and starts it cold. */
-  async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
-  }
-
-  /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */
-  async cordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/cordon`, { params: machineParams(app, id), ...options });
-  }
-
-  /** Gives a cordoned machine requests again. */
-  async uncordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/uncordon`, { params: machineParams(app, id), ...options });
-  }
-
-  /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */
-  async waitForMachine(
-    app: string,
-    id: string,
-    { state, timeout, ...options }: WaitOptions = {},
-  ): Promise<MachineState> {
-    const query = { state: joined(state), timeout };
-    return (await this.call("get", `${MACHINE}/wait`, { params: machineParams(app, id), query, ...options })).state;
-  }
-
-  /** Returns a machine's history, newest first. Default limit: 100. */
-  listMachineEvents(app: string, id: string, { limit, ...options }: LimitOptions = {}): Promise<MachineEvent[]> {
-    return this.call("get", `${MACHINE}/events`, { params: machineParams(app, id), query: { limit }, ...options });
-  }
-
-  /** Returns what a machine is used for at the moment, and why it does not sleep. */
-  getMachineActivity(app: string, id: string, options?: CallOptions): Promise<Activity> {
-    return this.call("get", `${MACHINE}/activity`, { params: machineParams(app, id), ...options });
-  }
-
-  /** Reads the logs of an app's machines up to now, oldest line first. */
-  readLogs(app: string, options?: LogsOptions): AsyncGenerator<LogEntry, void> {
-    return this.#logs(app, options);
-  }
-
-  /**
-   * Reads the logs of an app's machines and continues with new lines as they come, until the machines are destroyed.
-   * Without `machine`, the lines of machines that are created meanwhile are included.
-   *
-   * @example
-   * for await (const { at, text } of client.followLogs("shop", { signal })) console.log(at, text);
-   */
-  followLogs(app: string, options?: LogsOptions): AsyncGenerator<LogEntry, void> {
-    return this.#logs(app, options, "1");
-  }
-
-  /** Runs a command in a machine and resolves when the command has ended. */
-  runExec(app: string, id: string, body: ExecRequest, options?: CallOptions): Promise<ExecResult> {
-    return this.call("post", `${MACHINE}/exec`, { params: machineParams(app, id), body, ...options });
-  }
-
+export class HibernautClient extends MachineClient {
   /** Starts a command in a machine and streams its input and outputs. */
   async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
     const { openExec } = await import("./exec.ts");
@@ -169,15 +30,6 @@ export class HibernautClient extends AppClient {
   async openForward(app: string, id: string, port: number): Promise<ExecSession> {
     const { openForward } = await import("./exec.ts");
     return openForward(this.options, { path: `${MACHINE}/forward`, params: machineParams(app, id), query: { port } });
-  }
-
-  /** Returns what is at an absolute path in a running machine. Rejects with `not_found` if nothing is. */
-  getMachinePath(app: string, id: string, path: string, options?: CallOptions): Promise<MachinePath> {
-    return this.call("get", `${MACHINE}/archive/stat`, {
-      params: machineParams(app, id),
-      query: { path },
-      ...options,
-    });
   }
 
   /**
@@ -209,29 +61,35 @@ export class HibernautClient extends AppClient {
     return writeArchive(this.options, address, archive, signal);
   }
 
-  /** Returns what a machine used, by day. A destroyed machine is found by its whole id. */
-  getMachineUsage(app: string, id: string, { from, to, ...options }: MachineUsageOptions = {}): Promise<UsageReport> {
-    return this.call("get", `${MACHINE}/usage`, { params: machineParams(app, id), query: { from, to }, ...options });
+  /**
+   * Backs up the whole platform. Resolves with a tar archive of a data directory, which holds all secrets. Its stream fails
+   * if the archive is not whole; `getBackup` then says why.
+   */
+  async createBackup({ signal }: CallOptions = {}): Promise<Readable> {
+    const { readArchive } = await import("./archive.ts");
+    return readArchive(this.options, { path: "/v1/platform/backup" }, { method: "POST", signal });
   }
 
-  async *#logs(
-    app: string,
-    { machine, stream, limit, since, ...options }: LogsOptions = {},
-    follow?: "1",
-  ): AsyncGenerator<LogEntry, void> {
-    const query = { machine: joined(machine), stream: joined(stream), limit, since, follow };
-    const lines = this.lines("get", "/v1/apps/{app_name}/logs", { params: { app_name: app }, query, ...options });
-    for await (const line of lines) yield JSON.parse(line) as LogEntry;
+  /**
+   * Uploads an image from this machine and resolves when it is ready, with the reference for machines and releases. Sends
+   * only what the platform does not have, and continues after a lost connection. An aborted upload keeps what has
+   * arrived: the next one continues.
+   */
+  async uploadImage(
+    source: ImageSource,
+    { onProgress, retryMs, ...options }: UploadOptions = {},
+  ): Promise<PulledImage> {
+    const body = { name: source.name, manifest: source.manifest };
+    const path = "/v1/images/blobs/{digest}";
+    const ref = await sendImage(
+      source,
+      {
+        begin: (signal) => this.call("post", "/v1/images/uploads", { body, signal }),
+        append: (digest, offset, bytes, signal) =>
+          send(this.options, { method: "patch", path, params: { digest }, query: { offset }, bytes, signal }),
+      },
+      { ...options, ...(onProgress && { onProgress }), ...(retryMs !== undefined && { retryMs }) },
+    );
+    return this.pullImage(ref, { ...options, ...(onProgress && { onProgress }) });
   }
-}
-
-const MACHINE = "/v1/apps/{app_name}/machines/{machine_id}";
-
-function machineParams(app: string, id: string) {
-  return { app_name: app, machine_id: id };
-}
-
-/** Several values of one parameter, as the API takes them. */
-function joined(values: string | readonly string[] | undefined): string | undefined {
-  return values === undefined ? undefined : [values].flat().join(",");
 }

@@ -1,5 +1,5 @@
 /** Follows the platform's stream of events, across lost connections. */
-import { setTimeout as delay } from "node:timers/promises";
+import { delay } from "./delay.ts";
 import { ApiError } from "./error.ts";
 import type { CallOptions } from "./transport.ts";
 import type { StreamEvent } from "./types.ts";
@@ -29,10 +29,14 @@ export interface EventsOptions extends CallOptions {
   tail?: number;
   /** Called when the connection was lost and is made again. */
   onLost?(error: ApiError): void;
+  /** Called whenever a connection is there, with the sequence number after which it begins. */
+  onConnected?(after: number): void;
+  /** Milliseconds without any sign of life after which the connection counts as lost. Default: as long as it lasts. */
+  silenceMs?: number;
 }
 
 /** Opens the stream once: after this sequence number, if there is one. Yields its lines. */
-type Open = (since: number | undefined) => AsyncIterable<string>;
+type Open = (since: number | undefined, signal: AbortSignal | undefined) => AsyncIterable<string>;
 
 /** Where a connection is in the stream: the next one continues there. */
 interface Position {
@@ -57,14 +61,15 @@ export async function* readEvents(
 /** Reads events for good, and connects again when the connection is lost. Rejects with what the platform refuses. */
 export async function* followEvents(
   open: Open,
-  { since, signal, onLost }: Pick<EventsOptions, "since" | "signal" | "onLost">,
+  { since, signal, onLost, onConnected, silenceMs }: Omit<EventsOptions, "app" | "machine" | "type" | "tail">,
 ): AsyncGenerator<StreamEvent | StreamGap, void> {
   let at = since;
   for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LONGEST_RETRY_MS, retryMs * 2)) {
     try {
       // A number comes before its event: a reader who is interrupted here has not had it yet.
       let next = at;
-      for await (const one of readEvents(open(at))) {
+      let connected = false;
+      for await (const one of readEvents(heard(open, at, { signal, silenceMs }))) {
         retryMs = FIRST_RETRY_MS;
         if ("type" in one) {
           at = next;
@@ -72,14 +77,42 @@ export async function* followEvents(
         } else {
           at ??= one.at;
           next = one.at;
+          if (!connected) onConnected?.(one.at);
+          connected = true;
         }
       }
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "unavailable") throw error;
       onLost?.(error);
     }
-    await delay(retryMs, undefined, signal ? { signal } : {}).catch(() => {
-      throw signal?.reason;
-    });
+    await delay(retryMs, signal);
+  }
+}
+
+/** Yields the lines of one connection. Fails as `unavailable` when nothing comes for `silenceMs`, not even a heartbeat. */
+async function* heard(
+  open: Open,
+  since: number | undefined,
+  { signal, silenceMs }: { signal: AbortSignal | undefined; silenceMs: number | undefined },
+): AsyncGenerator<string, void> {
+  if (silenceMs === undefined) {
+    yield* open(since, signal);
+    return;
+  }
+  const silent = new AbortController();
+  const wait = () =>
+    setTimeout(() => {
+      const message = `The platform has sent nothing for ${silenceMs / 1000} s.`;
+      silent.abort(new ApiError({ code: "unavailable", message }));
+    }, silenceMs);
+  let timer = wait();
+  try {
+    for await (const line of open(since, signal ? AbortSignal.any([signal, silent.signal]) : silent.signal)) {
+      clearTimeout(timer);
+      timer = wait();
+      yield line;
+    }
+  } finally {
+    clearTimeout(timer);
   }
 }

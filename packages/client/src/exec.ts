@@ -1,6 +1,7 @@
 /** Runs a command in a machine over a WebSocket that carries its input and outputs. */
 import { Readable, Writable } from "node:stream";
 import { WebSocket } from "ws";
+import { ExecChannel, type ExecExit } from "./exec-channels.ts";
 import { type Address, type ClientOptions, errorOf, unreachable, urlOf } from "./transport.ts";
 
 /** What to run, and how. Names are those of the route's query, which the OpenAPI document leaves out. */
@@ -25,18 +26,6 @@ export interface ExecOptions {
   workdir?: string;
 }
 
-/** How a streamed command ended. */
-export interface ExecExit {
-  /** 128 plus the number of the signal that ended the command. Null when the machine went away first. */
-  exit_code: number | null;
-  /** Number of the signal that ended the command, or 0. */
-  exit_signal: number;
-  /** Whether the command was killed because its time was up. */
-  timed_out: boolean;
-  /** Why the command could not be started, or why its end is unknown. */
-  error: string | null;
-}
-
 /** A command that is running. Read both of its outputs, or it comes to a halt. */
 export interface ExecSession {
   stdin: Writable;
@@ -51,8 +40,6 @@ export interface ExecSession {
   kill(): void;
 }
 
-/** First bytes of messages. The platform has the same in `packages/platform/src/api/routes/exec-stream.ts`. */
-const Channel = { stdin: 0, stdout: 1, stderr: 2, exit: 3, resize: 4, end: 5 } as const;
 /** WebSocket's status code for a normal end. */
 const NORMAL = 1000;
 /** How long the platform has to answer that it closes the connection, in milliseconds. */
@@ -108,10 +95,10 @@ function sessionOver(socket: WebSocket): ExecSession {
     Buffer.concat([Buffer.from([channel]), Buffer.from(rest as string)]);
   socket.on("message", (data: Buffer) => {
     const rest = data.subarray(1);
-    if (data[0] === Channel.stdout && !stdout.push(rest)) socket.pause();
-    if (data[0] === Channel.stderr && !stderr.push(rest)) socket.pause();
-    if (data[0] === Channel.end) stdout.push(null);
-    if (data[0] === Channel.exit) ended(JSON.parse(rest.toString()) as ExecExit);
+    if (data[0] === ExecChannel.stdout && !stdout.push(rest)) socket.pause();
+    if (data[0] === ExecChannel.stderr && !stderr.push(rest)) socket.pause();
+    if (data[0] === ExecChannel.end) stdout.push(null);
+    if (data[0] === ExecChannel.exit) ended(JSON.parse(rest.toString()) as ExecExit);
   });
   socket.on("error", () => {});
   socket.on("close", () => {
@@ -127,13 +114,13 @@ function sessionOver(socket: WebSocket): ExecSession {
   const stdin = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
       for (let at = 0; at + PIECE < chunk.length; at += PIECE)
-        socket.send(message(Channel.stdin, chunk.subarray(at, at + PIECE)));
+        socket.send(message(ExecChannel.stdin, chunk.subarray(at, at + PIECE)));
       socket.send(
-        message(Channel.stdin, chunk.subarray(Math.floor(Math.max(0, chunk.length - 1) / PIECE) * PIECE)),
+        message(ExecChannel.stdin, chunk.subarray(Math.floor(Math.max(0, chunk.length - 1) / PIECE) * PIECE)),
         done,
       );
     },
-    final: (done) => socket.send(message(Channel.end), done),
+    final: (done) => socket.send(message(ExecChannel.end), done),
   });
   stdin.on("error", () => {}); // The command is over, and `exit` says why.
   return {
@@ -142,7 +129,8 @@ function sessionOver(socket: WebSocket): ExecSession {
     stderr,
     exit,
     resize: (rows, columns) => {
-      if (socket.readyState === WebSocket.OPEN) socket.send(message(Channel.resize, JSON.stringify({ rows, columns })));
+      if (socket.readyState === WebSocket.OPEN)
+        socket.send(message(ExecChannel.resize, JSON.stringify({ rows, columns })));
     },
     kill: () => {
       socket.close(NORMAL);

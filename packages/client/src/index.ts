@@ -1,9 +1,11 @@
 /** The typed client of Hibernaut's HTTP API. Its only dependency, `ws`, is loaded by the first streamed command. */
 export type { ClientCertificate } from "./certificate.ts";
+export { COLD_REASONS } from "./cold-reasons.ts";
 export { HibernautClient } from "./client.ts";
 export { ApiError, type ApiErrorParts } from "./error.ts";
 export type { EventsOptions, StreamGap } from "./events.ts";
-export type { ExecExit, ExecOptions, ExecSession } from "./exec.ts";
+export type { ExecExit } from "./exec-channels.ts";
+export type { ExecOptions, ExecSession } from "./exec.ts";
 export type * from "./options.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
 export type * from "./types.ts";

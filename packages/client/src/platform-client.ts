@@ -1,17 +1,8 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
-import type { Readable } from "node:stream";
 import { type EventsOptions, followEvents, readEvents, type StreamGap } from "./events.ts";
-import type {
-  AuditOptions,
-  ImageSource,
-  NewTokenOptions,
-  PullOptions,
-  RotateTokenOptions,
-  UploadOptions,
-  UsageOptions,
-} from "./options.ts";
+import type { AuditOptions, NewTokenOptions, PullOptions, RotateTokenOptions, UsageOptions } from "./options.ts";
 import { readPull } from "./pull.ts";
-import { type CallOptions, send } from "./transport.ts";
+import { type CallOptions } from "./transport.ts";
 import type {
   AuditEntry,
   Backup,
@@ -29,7 +20,6 @@ import type {
   Token,
   UsageReport,
 } from "./types.ts";
-import { sendImage } from "./upload.ts";
 import { WebhookClient } from "./webhook-client.ts";
 
 /** The part of the client about the platform itself. See {@link WebhookClient}. */
@@ -59,15 +49,6 @@ export abstract class PlatformClient extends WebhookClient {
     return this.call("delete", "/v1/platform/drain", { ...options });
   }
 
-  /**
-   * Backs up the whole platform. Resolves with a tar archive of a data directory, which holds all secrets. Its stream fails
-   * if the archive is not whole; `getBackup` then says why.
-   */
-  async createBackup({ signal }: CallOptions = {}): Promise<Readable> {
-    const { readArchive } = await import("./archive.ts");
-    return readArchive(this.options, { path: "/v1/platform/backup" }, { method: "POST", signal });
-  }
-
   /** Returns how far the latest backup came. */
   getBackup(options?: CallOptions): Promise<Backup> {
     return this.call("get", "/v1/platform/backup", { ...options });
@@ -76,29 +57,6 @@ export abstract class PlatformClient extends WebhookClient {
   /** Pulls an image and resolves when it is ready. An aborted pull keeps what it has downloaded. */
   pullImage(ref: string, { onProgress, ...options }: PullOptions = {}): Promise<PulledImage> {
     return readPull(this.lines("post", "/v1/images/pull", { body: { ref }, ...options }), onProgress);
-  }
-
-  /**
-   * Uploads an image from this machine and resolves when it is ready, with the reference for machines and releases. Sends
-   * only what the platform does not have, and continues after a lost connection. An aborted upload keeps what has
-   * arrived: the next one continues.
-   */
-  async uploadImage(
-    source: ImageSource,
-    { onProgress, retryMs, ...options }: UploadOptions = {},
-  ): Promise<PulledImage> {
-    const body = { name: source.name, manifest: source.manifest };
-    const path = "/v1/images/blobs/{digest}";
-    const ref = await sendImage(
-      source,
-      {
-        begin: (signal) => this.call("post", "/v1/images/uploads", { body, signal }),
-        append: (digest, offset, bytes, signal) =>
-          send(this.options, { method: "patch", path, params: { digest }, query: { offset }, bytes, signal }),
-      },
-      { ...options, ...(onProgress && { onProgress }), ...(retryMs !== undefined && { retryMs }) },
-    );
-    return this.pullImage(ref, { ...options, ...(onProgress && { onProgress }) });
   }
 
   /** Returns the uploads that have not ended. */
@@ -156,9 +114,11 @@ export abstract class PlatformClient extends WebhookClient {
    * the connection is lost, and continues where it was. Events that are gone by then are told as a gap.
    */
   async *followEvents(options: EventsOptions = {}): AsyncGenerator<StreamEvent | StreamGap, void> {
-    const open = (since: number | undefined) =>
+    const open = (since: number | undefined, signal: AbortSignal | undefined) => {
+      const now = { ...options, ...(signal && { signal }) };
       // What was in the tail has been read when there is a number to continue after.
-      this.#events(since === undefined ? options : { ...options, since, tail: undefined }, "1");
+      return this.#events(since === undefined ? now : { ...now, since, tail: undefined }, "1");
+    };
     yield* followEvents(open, options);
   }
 
@@ -169,12 +129,15 @@ export abstract class PlatformClient extends WebhookClient {
       type,
       since,
       tail,
-      ...options
-    }: Omit<EventsOptions, "tail" | "onLost"> & { tail?: number | undefined },
+      signal,
+    }: Pick<EventsOptions, "app" | "machine" | "type" | "since" | "signal"> & { tail?: number | undefined },
     follow: "0" | "1",
   ): AsyncGenerator<string> {
     const types = type === undefined ? undefined : [type].flat();
-    return this.lines("get", "/v1/stream", { query: { app, machine, type: types, since, tail, follow }, ...options });
+    return this.lines("get", "/v1/stream", {
+      query: { app, machine, type: types, since, tail, follow },
+      ...(signal && { signal }),
+    });
   }
 
   /** Returns what apps used, by app, machine or day. */

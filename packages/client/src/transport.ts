@@ -6,6 +6,7 @@ import { ApiError } from "./error.ts";
 export interface ClientOptions {
   /** For example `http://127.0.0.1:4280`. */
   apiUrl: string;
+  /** Empty where a cookie authenticates, as in browsers. */
   token: string;
   /** For a platform that asks for one, in addition to the token. Needs https. */
   clientCertificate?: ClientCertificate | undefined;
@@ -58,7 +59,7 @@ export async function* sendForLines(options: ClientOptions, call: Call): AsyncGe
   const decoder = new TextDecoder();
   let rest = "";
   try {
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunksOf(response.body)) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) if (line !== "") yield line;
@@ -68,10 +69,26 @@ export async function* sendForLines(options: ClientOptions, call: Call): AsyncGe
   }
 }
 
+/** Not every browser can iterate over a stream itself. */
+async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // A stream that failed rejects with what was thrown already.
+    await reader.cancel().catch(() => {});
+  }
+}
+
 async function request(options: ClientOptions, { method, body, bytes, signal, ...address }: Call): Promise<Response> {
   const url = urlOf(options.apiUrl, address);
   const headers = {
-    authorization: `Bearer ${options.token}`,
+    ...(options.token !== "" && { authorization: `Bearer ${options.token}` }),
     ...(body !== undefined && { "content-type": "application/json" }),
     ...(bytes !== undefined && { "content-type": "application/octet-stream" }),
   };
@@ -86,7 +103,8 @@ async function request(options: ClientOptions, { method, body, bytes, signal, ..
       signal: signal ?? null,
     });
   } catch (error) {
-    throw signal?.aborted ? signal.reason : unanswered(options, error);
+    if (signal?.aborted) throw signal.reason;
+    throw error instanceof ApiError ? error : unanswered(options, error);
   }
 }
 

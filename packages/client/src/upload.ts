@@ -1,5 +1,5 @@
 /** Uploads an image: sends what the platform does not have, and continues after interruptions. */
-import { setTimeout as delay } from "node:timers/promises";
+import { delay } from "./delay.ts";
 import { ApiError } from "./error.ts";
 import type { ImageSource } from "./options.ts";
 import { Pieces } from "./pieces.ts";
@@ -98,7 +98,7 @@ async function sendBlob(blob: UploadBlob, { source, requests, signal, retryMs, r
       const at = offsetIn(error) ?? (await offsetNow(digest, requests, signal));
       failures = at === undefined || at <= offset ? failures + 1 : 0;
       if (failures >= TRIES) throw error;
-      if (failures > 0) await delay(retryMs * 2 ** (failures - 1), undefined, { signal });
+      if (failures > 0) await delay(retryMs * 2 ** (failures - 1), signal);
       offset = at ?? offset;
     }
     report(blob, offset);

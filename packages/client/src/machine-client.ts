@@ -1,0 +1,183 @@
+/** Methods about machines. */
+import { AppClient } from "./app-client.ts";
+import type {
+  DestroyOptions,
+  LimitOptions,
+  LogsOptions,
+  MachineUsageOptions,
+  StartOptions,
+  UpdateOptions,
+  WaitOptions,
+} from "./options.ts";
+import { type CallOptions } from "./transport.ts";
+import type {
+  Activity,
+  CreateMachineRequest,
+  ExecRequest,
+  ExecResult,
+  LogEntry,
+  Machine,
+  MachineConfig,
+  MachineEvent,
+  MachinePath,
+  MachineState,
+  UsageReport,
+} from "./types.ts";
+
+/** The part of the client about machines. What Node alone can do is in `client.ts`. */
+export abstract class MachineClient extends AppClient {
+  /** Returns the machines of all apps. */
+  listAllMachines(options?: CallOptions): Promise<Machine[]> {
+    return this.call("get", "/v1/machines", { ...options });
+  }
+
+  /** Returns an app's machines. */
+  listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
+    return this.call("get", "/v1/apps/{app_name}/machines", { params: { app_name: app }, ...options });
+  }
+
+  /** Creates a machine and starts it, unless `skip_launch` is set. Resolves before it is running. */
+  createMachine(app: string, body: CreateMachineRequest, options?: CallOptions): Promise<Machine> {
+    return this.call("post", "/v1/apps/{app_name}/machines", { params: { app_name: app }, body, ...options });
+  }
+
+  /** Returns a machine. */
+  getMachine(app: string, id: string, options?: CallOptions): Promise<Machine> {
+    return this.call("get", MACHINE, { params: machineParams(app, id), ...options });
+  }
+
+  /**
+   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
+   * its next cold start if it has a snapshot, and nothing else changes.
+   */
+  updateMachine(
+    app: string,
+    id: string,
+    config?: MachineConfig,
+    { prewarm, ...options }: UpdateOptions = {},
+  ): Promise<Machine> {
+    const body = { ...(config !== undefined && { config }), ...(prewarm !== undefined && { prewarm }) };
+    return this.call("post", MACHINE, { params: machineParams(app, id), body, ...options });
+  }
+
+  /** Destroys a machine. A running one needs `force`. */
+  async destroyMachine(app: string, id: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
+    await this.call("delete", MACHINE, { params: machineParams(app, id), query: { force }, ...options });
+  }
+
+  /**
+   * Resumes a machine, or starts it cold. Resolves with the state that it was in, as soon as the platform has accepted
+   * the action, and so do the other actions. Use {@link waitForMachine} to wait for the result.
+   */
+  startMachine(
+    app: string,
+    id: string,
+    { reason, ...options }: StartOptions = {},
+  ): Promise<{ previous_state: MachineState }> {
+    const body = reason === undefined ? {} : { reason };
+    return this.call("post", `${MACHINE}/start`, { params: machineParams(app, id), body, ...options });
+  }
+
+  /** Suspends a machine to a snapshot. */
+  async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.call("post", `${MACHINE}/suspend`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Stops a machine and discards its snapshot. */
+  async stopMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.call("post", `${MACHINE}/stop`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Stops a machine and starts it cold. */
+  async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */
+  async cordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.call("post", `${MACHINE}/cordon`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Gives a cordoned machine requests again. */
+  async uncordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.call("post", `${MACHINE}/uncordon`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */
+  async waitForMachine(
+    app: string,
+    id: string,
+    { state, timeout, ...options }: WaitOptions = {},
+  ): Promise<MachineState> {
+    const query = { state: joined(state), timeout };
+    return (await this.call("get", `${MACHINE}/wait`, { params: machineParams(app, id), query, ...options })).state;
+  }
+
+  /** Returns a machine's history, newest first. Default limit: 100. */
+  listMachineEvents(app: string, id: string, { limit, ...options }: LimitOptions = {}): Promise<MachineEvent[]> {
+    return this.call("get", `${MACHINE}/events`, { params: machineParams(app, id), query: { limit }, ...options });
+  }
+
+  /** Returns what a machine is used for at the moment, and why it does not sleep. */
+  getMachineActivity(app: string, id: string, options?: CallOptions): Promise<Activity> {
+    return this.call("get", `${MACHINE}/activity`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Reads the logs of an app's machines up to now, oldest line first. */
+  readLogs(app: string, options?: LogsOptions): AsyncGenerator<LogEntry, void> {
+    return this.#logs(app, options);
+  }
+
+  /**
+   * Reads the logs of an app's machines and continues with new lines as they come, until the machines are destroyed.
+   * Without `machine`, the lines of machines that are created meanwhile are included.
+   *
+   * @example
+   * for await (const { at, text } of client.followLogs("shop", { signal })) console.log(at, text);
+   */
+  followLogs(app: string, options?: LogsOptions): AsyncGenerator<LogEntry, void> {
+    return this.#logs(app, options, "1");
+  }
+
+  /** Runs a command in a machine and resolves when the command has ended. */
+  runExec(app: string, id: string, body: ExecRequest, options?: CallOptions): Promise<ExecResult> {
+    return this.call("post", `${MACHINE}/exec`, { params: machineParams(app, id), body, ...options });
+  }
+
+  /** Returns what is at an absolute path in a running machine. Rejects with `not_found` if nothing is. */
+  getMachinePath(app: string, id: string, path: string, options?: CallOptions): Promise<MachinePath> {
+    return this.call("get", `${MACHINE}/archive/stat`, {
+      params: machineParams(app, id),
+      query: { path },
+      ...options,
+    });
+  }
+
+  /** Returns what a machine used, by day. A destroyed machine is found by its whole id. */
+  getMachineUsage(app: string, id: string, { from, to, ...options }: MachineUsageOptions = {}): Promise<UsageReport> {
+    return this.call("get", `${MACHINE}/usage`, { params: machineParams(app, id), query: { from, to }, ...options });
+  }
+
+  async *#logs(
+    app: string,
+    { machine, stream, limit, since, ...options }: LogsOptions = {},
+    follow?: "1",
+  ): AsyncGenerator<LogEntry, void> {
+    const query = { machine: joined(machine), stream: joined(stream), limit, since, follow };
+    const lines = this.lines("get", "/v1/apps/{app_name}/logs", { params: { app_name: app }, query, ...options });
+    for await (const line of lines) yield JSON.parse(line) as LogEntry;
+  }
+}
+
+/** The path of a machine. */
+export const MACHINE = "/v1/apps/{app_name}/machines/{machine_id}";
+
+/** The names in the path of a machine. */
+export function machineParams(app: string, id: string) {
+  return { app_name: app, machine_id: id };
+}
+
+/** Several values of one parameter, as the API takes them. */
+function joined(values: string | readonly string[] | undefined): string | undefined {
+  return values === undefined ? undefined : [values].flat().join(",");
+}

@@ -1,0 +1,213 @@
+/** Keeps the store up to date: one reading, then the stream of events, and another reading after each interruption. */
+import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
+import { Refresher } from "./refresh.ts";
+import { CHART_HOURS, type Store } from "./store.ts";
+import { warmUntil } from "./track.ts";
+
+/** The platform shows that it is there at least this often, in milliseconds, or it is asked. */
+const ASK_AFTER_MS = 5_000;
+/** An answer takes milliseconds. A platform that takes this long is not there, in milliseconds. */
+const ANSWER_MS = 5_000;
+/** Heartbeats come every 15 s. */
+const SILENCE_MS = 40_000;
+/** No event says that a machine is no longer warm, so the page looks when its time is over, this often, in milliseconds. */
+const WARM_EVERY_MS = 3_000;
+/** Its memory may be needed earlier, so each of these times all warm machines are read. */
+const ALL_WARM_EVERY = 10;
+/** The wait after an error that is not a lost connection, in milliseconds. */
+const RETRY_MS = 2_000;
+/** Events that wait for a reading. With more, the next reading is as good. */
+const MOST_WAITING = 10_000;
+
+interface LiveOptions {
+  api: BrowserClient;
+  store: Store;
+  /** The session has ended. */
+  onSignedOut(): void;
+}
+
+/** The connection of one page to its platform. */
+export class Live {
+  readonly #api: BrowserClient;
+  readonly #store: Store;
+  readonly #onSignedOut: () => void;
+  readonly #end = new AbortController();
+  readonly #refresher: Refresher;
+  /** Ends the present connection only. */
+  #connection = new AbortController();
+  /** Where the stream continues. */
+  #at: number | undefined;
+  /** Events that came during a reading. Undefined when there is none. */
+  #waiting: StreamEvent[] | undefined;
+  #heardAt = performance.now();
+
+  constructor({ api, store, onSignedOut }: LiveOptions) {
+    this.#api = api;
+    this.#store = store;
+    this.#onSignedOut = onSignedOut;
+    this.#refresher = new Refresher({
+      one: (app, id, signal) => api.getMachine(app, id, { signal }).catch(absent),
+      all: (signal) => api.listAllMachines({ signal }),
+      onRead: (machines, missing) => {
+        store.readMachines(machines);
+        for (const id of missing) store.forget(id);
+      },
+      // The next reading tries again, and the stream notices a lost connection.
+      onError: () => {},
+    });
+  }
+
+  start(): void {
+    const { signal } = this.#end;
+    addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
+    addEventListener("online", () => this.#connection.abort(), { signal });
+    const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
+    let turn = 0;
+    const warm = setInterval(() => this.#readWarm({ all: ++turn % ALL_WARM_EVERY === 0 }), WARM_EVERY_MS);
+    signal.addEventListener("abort", () => {
+      clearInterval(asking);
+      clearInterval(warm);
+    });
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#end.abort();
+    this.#refresher.stop();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#end.signal.aborted) {
+      this.#connection = new AbortController();
+      const signal = AbortSignal.any([this.#end.signal, this.#connection.signal]);
+      try {
+        await this.#follow(signal);
+      } catch (error) {
+        if (this.#end.signal.aborted) return;
+        if (this.#connection.signal.aborted) continue;
+        if (error instanceof ApiError && error.code === "unauthenticated") return this.#onSignedOut();
+        this.#lost(error);
+        await Promise.race([pause(RETRY_MS), aborted(signal)]);
+      }
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const events = this.#api.followEvents({
+      ...(this.#at !== undefined && { since: this.#at }),
+      signal,
+      silenceMs: SILENCE_MS,
+      onLost: (error) => this.#lost(error),
+      onConnected: (after) => {
+        this.#at ??= after;
+        void this.#read(signal);
+      },
+    });
+    for await (const event of events) this.#take(event, signal);
+  }
+
+  #take(event: StreamEvent | StreamGap, signal: AbortSignal): void {
+    this.#heardAt = performance.now();
+    if (!("sequence" in event)) {
+      this.#at = event.until;
+      void this.#read(signal);
+      return;
+    }
+    this.#at = event.sequence;
+    if (this.#waiting === undefined) this.#apply(event);
+    else if (this.#waiting.length < MOST_WAITING) this.#waiting.push(event);
+    else this.#connection.abort();
+  }
+
+  #apply(event: StreamEvent): void {
+    const id = this.#store.apply(event);
+    if (id !== undefined && event.app_name !== null) this.#refresher.add(event.app_name, id);
+    if (event.type === "app.created" || event.type.startsWith("hostname.")) void this.#readApps();
+  }
+
+  /** Reads the present state, then takes over the events that came meanwhile. */
+  async #read(signal: AbortSignal): Promise<void> {
+    const waiting: StreamEvent[] = this.#waiting ?? [];
+    if (this.#waiting !== undefined) return;
+    this.#waiting = waiting;
+    try {
+      const [apps, machines, timeline] = await Promise.all([
+        this.#api.listApps({ signal }),
+        this.#api.listAllMachines({ signal }),
+        this.#api.getTimeline({ hours: CHART_HOURS, signal }),
+      ]);
+      this.#heardAt = performance.now();
+      this.#store.read({ apps, machines, timeline });
+      this.#store.setLink({ state: "live" });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#lost(error);
+      // From the beginning, after a wait.
+      await Promise.race([pause(RETRY_MS), aborted(signal)]);
+      this.#connection.abort();
+    } finally {
+      this.#waiting = undefined;
+      for (const event of waiting) this.#apply(event);
+    }
+  }
+
+  async #readApps(): Promise<void> {
+    try {
+      this.#store.readApps(await this.#api.listApps({ signal: this.#end.signal }));
+    } catch {
+      // The next reading has them.
+    }
+  }
+
+  /** A connection that was cut without a word looks like a quiet one, until the platform is asked. */
+  async #ask(): Promise<void> {
+    const { signal } = this.#connection;
+    if (performance.now() - this.#heardAt < ASK_AFTER_MS || this.#store.link.state !== "live") return;
+    try {
+      await this.#api.getHealth({ signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
+      this.#heardAt = performance.now();
+    } catch (error) {
+      if (signal.aborted || this.#end.signal.aborted) return;
+      // A platform that answers with an error is there.
+      if (error instanceof ApiError && error.status !== 0) return;
+      this.#lost(error);
+      this.#connection.abort();
+    }
+  }
+
+  #readWarm({ all }: { all: boolean }): void {
+    if (this.#store.link.state !== "live") return;
+    const now = this.#store.now();
+    for (const machine of this.#store.machines.values()) {
+      const until = warmUntil(machine);
+      if (until !== undefined && (all || until <= now)) this.#refresher.add(machine.app_name, machine.machine_id);
+    }
+  }
+
+  #lose(message: string): void {
+    this.#lost(new ApiError({ code: "unavailable", message }));
+    this.#connection.abort();
+  }
+
+  #lost(error: unknown): void {
+    const { link } = this.#store;
+    const since = link.state === "lost" ? link.since : Date.now();
+    this.#store.setLink({ state: "lost", since, error: error instanceof ApiError ? error : undefined });
+  }
+}
+
+function absent(error: unknown): undefined {
+  if (error instanceof ApiError && error.code === "not_found") return undefined;
+  throw error;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

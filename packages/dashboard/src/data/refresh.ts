@@ -1,0 +1,80 @@
+/** Reads machines again about which events do not tell everything: few of them one by one, many in one list. */
+import type { Machine } from "@hibernaut/client/browser";
+
+/** Milliseconds that changes are collected for. A machine that wakes makes several. */
+const COLLECT_MS = 700;
+/** Up to this many are read one by one. */
+const ONE_BY_ONE = 6;
+/** The list of all machines is read at most this often, in milliseconds: on a busy host it is long. */
+const LIST_EVERY_MS = 10_000;
+
+/** What is read next: nothing yet, single machines, or all. Pure. */
+export function nextReading(
+  waiting: number,
+  sinceListMs: number,
+): { read: "nothing" } | { read: "single" } | { read: "list" } {
+  if (waiting === 0) return { read: "nothing" };
+  if (waiting <= ONE_BY_ONE) return { read: "single" };
+  return { read: sinceListMs >= LIST_EVERY_MS ? "list" : "nothing" };
+}
+
+interface Sources {
+  one(app: string, id: string, signal: AbortSignal): Promise<Machine | undefined>;
+  all(signal: AbortSignal): Promise<Machine[]>;
+  onRead(machines: readonly Machine[], missing: readonly string[]): void;
+  onError(error: unknown): void;
+}
+
+/** The machines that are to be read again. */
+export class Refresher {
+  readonly #sources: Sources;
+  /** Ids with their apps. */
+  #waiting = new Map<string, string>();
+  #listedAt = -Infinity;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #busy = false;
+  readonly #end = new AbortController();
+
+  constructor(sources: Sources) {
+    this.#sources = sources;
+    this.#timer = setInterval(() => void this.#read(), COLLECT_MS);
+  }
+
+  add(app: string, id: string): void {
+    this.#waiting.set(id, app);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#end.abort();
+  }
+
+  async #read(): Promise<void> {
+    const { signal } = this.#end;
+    const { read } = nextReading(this.#waiting.size, performance.now() - this.#listedAt);
+    if (this.#busy || read === "nothing") return;
+    const wanted = this.#waiting;
+    this.#waiting = new Map();
+    this.#busy = true;
+    try {
+      if (read === "list") {
+        this.#listedAt = performance.now();
+        this.#sources.onRead(await this.#sources.all(signal), []);
+      } else {
+        const ids = [...wanted];
+        const found = await Promise.all(ids.map(([id, app]) => this.#sources.one(app, id, signal)));
+        const missing = ids.filter((_one, index) => found[index] === undefined).map(([id]) => id);
+        this.#sources.onRead(
+          found.filter((machine) => machine !== undefined),
+          missing,
+        );
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      for (const [id, app] of wanted) this.#waiting.set(id, app);
+      this.#sources.onError(error);
+    } finally {
+      this.#busy = false;
+    }
+  }
+}

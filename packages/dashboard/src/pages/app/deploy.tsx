@@ -1,0 +1,141 @@
+/** Deploys an image by its reference, and shows how far that is. */
+import { useState } from "preact/hooks";
+import { useServices } from "../../data/context.ts";
+import { lackOf } from "../../data/rights.ts";
+import { bytes, count } from "../../format.ts";
+import { ErrorNote, Section } from "../../parts/basics.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { deploy, dismiss, isBusy, type Job, useJob } from "./jobs.ts";
+import { deployTargets } from "./rollout-plan.ts";
+
+interface DeployDialogProps {
+  app: string;
+  /** What the field contains at first. */
+  image: string;
+  title: string;
+  action: string;
+  description: string;
+  onClose(): void;
+}
+
+/** Asks which image, or shows which one a roll back deploys, and begins. */
+export function DeployDialog({ app, image, title, action, description, onClose }: DeployDialogProps) {
+  const { api, store } = useServices();
+  const [named, setNamed] = useState(image);
+  const targets = deployTargets([...store.machines.values()].filter(({ app_name: name }) => name === app));
+  const begin = (form: FormData) => {
+    const reference = named.trim();
+    void deploy(api, {
+      app,
+      image: reference,
+      description,
+      prewarm: form.get("prewarm") !== null,
+      targets: async () => deployTargets(await api.listMachines(app)),
+    });
+    onClose();
+    return Promise.resolve();
+  };
+  return (
+    <FormDialog
+      title={title}
+      action={action}
+      refusal={named.trim() === "" ? "Name an image first." : undefined}
+      onClose={onClose}
+      onSubmit={begin}
+    >
+      <label class="field">
+        <span>Image</span>
+        <input
+          name="image"
+          required
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="registry.example.com/shop:v42"
+          value={named}
+          onInput={(event) => setNamed(event.currentTarget.value)}
+        />
+      </label>
+      <p>
+        {count(targets.length, "machine")} of {app}, one after the other: one that runs starts cold with the new
+        version, and must work before the next one is changed. Everything else of their configuration stays.
+      </p>
+      <label class="check">
+        <input type="checkbox" name="prewarm" />
+        <span>Start machines that sleep, too: check them, and let them sleep again with a snapshot</span>
+      </label>
+      <p class="muted">
+        A release command and other changes in an app file need <code>hibernaut deploy</code>. Keep this window open
+        until the deploy is done.
+      </p>
+    </FormDialog>
+  );
+}
+
+/** Says why nothing can be deployed; undefined if it can. */
+export function useDeployRefusal(app: string, machines: number): string | undefined {
+  const { session } = useServices();
+  const job = useJob(app);
+  if (isBusy(job)) return "The app is being changed. Wait until that is done.";
+  if (machines === 0) return "The app has no machines. The first deploy is by the CLI.";
+  return lackOf(session, "deploy");
+}
+
+const TITLES: Readonly<Record<Job["kind"], Readonly<Record<Job["phase"], string>>>> = {
+  deploy: { image: "Deploying", machines: "Deploying", complete: "Deployed", failed: "The deploy failed" },
+  settings: {
+    image: "",
+    machines: "Changing settings",
+    complete: "Settings changed",
+    failed: "Settings not changed everywhere",
+  },
+};
+
+/** What this page is doing to the app, or did last. */
+export function Progress({ app }: { app: string }) {
+  const job = useJob(app);
+  if (job === undefined) return null;
+  const { kind, phase, what, release, steps, error, pull } = job;
+  return (
+    <Section
+      title={TITLES[kind][phase]}
+      aside={
+        !isBusy(job) && (
+          <button type="button" class="button small" onClick={() => dismiss(app)}>
+            Dismiss
+          </button>
+        )
+      }
+    >
+      <div class="job" data-job={phase}>
+        {kind === "deploy" && (
+          <p>
+            {release !== undefined && <>Release {release.version}: </>}
+            <code>{what}</code>
+          </p>
+        )}
+        {phase === "image" && <p role="status">{pull === undefined ? "Looking the image up…" : pullText(pull)}</p>}
+        <ul class="steps">
+          {steps.map(({ id, name, state, note }) => (
+            <li key={id} data-step={state}>
+              <strong>{name}</strong> {state === "failed" ? <span class="bad">{note}</span> : note}
+            </li>
+          ))}
+        </ul>
+        {phase === "complete" && <p role="status">Done: {count(steps.length, "machine")}.</p>}
+        <ErrorNote error={error} />
+      </div>
+    </Section>
+  );
+}
+
+const PULL_STEPS = {
+  resolve: "Looking the image up…",
+  copy: "Copying…",
+  unpack: "Unpacking…",
+  pack: "Packing…",
+} as const;
+
+function pullText(pull: NonNullable<Job["pull"]>): string {
+  if (pull.step !== "download") return PULL_STEPS[pull.step];
+  return `Downloading: ${bytes(pull.image_done_bytes)} of ${bytes(pull.image_total_bytes)}`;
+}

@@ -1,0 +1,81 @@
+/** An app: its machines, its releases, and everything that belongs to it. */
+import "./app.css";
+import { useStore } from "../../data/context.ts";
+import { TOPIC } from "../../data/store.ts";
+import { Empty, Loading, Page, Section } from "../../parts/basics.tsx";
+import { Logs } from "../../parts/logs.tsx";
+import { Tile } from "../overview/tile.tsx";
+import { Progress } from "./deploy.tsx";
+import { Hostnames } from "./hostnames.tsx";
+import { Releases } from "./releases.tsx";
+import { Secrets } from "./secrets.tsx";
+import { SettingsSection } from "./settings.tsx";
+import { Limits, UsageSection } from "./usage.tsx";
+import { Volumes } from "./volumes.tsx";
+
+/** The page of one app. */
+export default function AppPage({ app }: { app: string }) {
+  const known = useStore(TOPIC.world, (store) => (store.isRead ? store.apps.has(app) : undefined));
+  const urls = useStore(TOPIC.world, ({ apps }) => apps.get(app)?.urls ?? []);
+  return (
+    <Page title={app} aside={known === true && <Addresses urls={urls} />}>
+      {known === undefined && <Loading lines={6} what="the app" />}
+      {known === false && <Empty title="There is no app with this name." command={`hibernaut apps create ${app}`} />}
+      {known === true && (
+        <>
+          <Machines app={app} />
+          <Progress app={app} />
+          <Releases app={app} />
+          <Section title="Logs">
+            <Logs app={app} />
+          </Section>
+          <SettingsSection app={app} />
+          <Hostnames app={app} />
+          <Secrets app={app} />
+          <Volumes app={app} />
+          <UsageSection app={app} />
+          <Limits app={app} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Addresses({ urls }: { urls: readonly string[] }) {
+  return (
+    <span class="app-urls">
+      {urls
+        .filter((url) => /^https?:/.test(url))
+        .map((url) => (
+          <a key={url} href={url} target="_blank" rel="noreferrer">
+            {url.replace(/^https?:\/\//, "").replace(/\/$/, "")}
+          </a>
+        ))}
+    </span>
+  );
+}
+
+function Machines({ app }: { app: string }) {
+  const ids = useStore(TOPIC.world, ({ machines }) =>
+    [...machines.values()]
+      .filter(({ app_name: name }) => name === app)
+      .toSorted((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }))
+      .map(({ machine_id: id }) => id),
+  );
+  return (
+    <Section title="Machines" plain>
+      {ids.length === 0 ? (
+        <Empty title="This app has no machines yet." command={`hibernaut deploy --app ${app}`}>
+          Run this in a directory with your program. It creates the first machine; from then on, you can deploy other
+          images here, too.
+        </Empty>
+      ) : (
+        <ul class="tiles">
+          {ids.map((id) => (
+            <Tile key={id} id={id} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,126 @@
+/** Releases, newest first, with a way back to each. */
+import type { Release } from "@hibernaut/client/browser";
+import { useEffect, useState } from "preact/hooks";
+import { useLoaded, useServices, useStore } from "../../data/context.ts";
+import { TOPIC } from "../../data/store.ts";
+import { ActionButton } from "../../parts/action.tsx";
+import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { DeployDialog, useDeployRefusal } from "./deploy.tsx";
+import { useJob } from "./jobs.ts";
+import { deployTargets } from "./rollout-plan.ts";
+
+const SHOWN = 25;
+/** Others deploy, too, in milliseconds. */
+const READ_EVERY_MS = 15_000;
+
+type Open = { what: "deploy" } | { what: "back"; release: Release };
+
+/** Lists releases, and deploys. */
+export function Releases({ app }: { app: string }) {
+  const { api } = useServices();
+  const job = useJob(app);
+  const digests = useStore(TOPIC.machines, ({ machines }) => {
+    const own = [...machines.values()].filter(({ app_name: name }) => name === app);
+    return deployTargets(own).map(({ image }) => image.digest);
+  });
+  const refusal = useDeployRefusal(app, digests.length);
+  const [open, setOpen] = useState<Open>();
+  const { data, error, reload } = useLoaded(
+    (signal) => api.listReleases(app, { limit: SHOWN, signal }),
+    [app, job?.phase, digests.join(" ")],
+  );
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) reload();
+    }, READ_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const close = () => setOpen(undefined);
+  return (
+    <Section
+      title="Releases"
+      aside={
+        <ActionButton class="primary" refusal={refusal} onClick={() => setOpen({ what: "deploy" })}>
+          Deploy an image…
+        </ActionButton>
+      }
+    >
+      <ErrorNote error={error} onRetry={reload} />
+      {data === undefined && error === undefined && <Loading what="releases" />}
+      {data?.length === 0 && (
+        <Empty title="There are no releases yet." command={`hibernaut deploy --app ${app}`}>
+          Each deploy is a release. Run this in a directory with your program.
+        </Empty>
+      )}
+      {data !== undefined && data.length > 0 && (
+        <Table
+          label="Releases"
+          columns={["Version", "Status", "Image", "When", { title: "Roll back", look: "hidden" }]}
+        >
+          {data.map((release) => (
+            <Row
+              key={release.version}
+              release={release}
+              isNow={digests.length > 0 && digests.every((digest) => digest === release.image.digest)}
+              refusal={refusal}
+              onBack={() => setOpen({ what: "back", release })}
+            />
+          ))}
+        </Table>
+      )}
+      {open?.what === "deploy" && (
+        <DeployDialog app={app} title={`Deploy to ${app}`} action="Deploy" image="" description="" onClose={close} />
+      )}
+      {open?.what === "back" && (
+        <DeployDialog
+          app={app}
+          title={`Go back to release ${open.release.version}?`}
+          action="Roll back"
+          image={open.release.pinned_image}
+          description={`Back to release ${open.release.version}`}
+          onClose={close}
+        />
+      )}
+    </Section>
+  );
+}
+
+interface RowProps {
+  release: Release;
+  /** Whether the machines have this image. */
+  isNow: boolean;
+  refusal: string | undefined;
+  onBack(): void;
+}
+
+function Row({ release, isNow, refusal, onBack }: RowProps) {
+  const { version, status, image, description, created_at: created } = release;
+  return (
+    <tr data-release={version} data-status={status}>
+      <th scope="row">v{version}</th>
+      <td>
+        <span class={`release-${status}`}>{status}</span>
+        {description !== "" && <div class="muted">{description}</div>}
+      </td>
+      <td class="release-image">
+        <code>{image.ref}</code>
+        {isNow && <div class="muted">what the machines have now</div>}
+      </td>
+      <td class="nowrap">
+        <Ago at={created} />
+      </td>
+      <td class="nowrap actions">
+        <ActionButton
+          class="small"
+          label={`Roll back to release ${version}`}
+          refusal={isNow ? "The machines have this image now." : refusal}
+          onClick={onBack}
+        >
+          Roll back…
+        </ActionButton>
+      </td>
+    </tr>
+  );
+}

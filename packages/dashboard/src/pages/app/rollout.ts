@@ -1,0 +1,132 @@
+/** Changes machines one at a time. One that runs must work before the next one is changed. */
+import {
+  ApiError,
+  type BrowserClient,
+  type Machine,
+  type MachineConfig,
+  type MachineState,
+  type WaitState,
+} from "@hibernaut/client/browser";
+import { isUp } from "./rollout-plan.ts";
+
+/** How long a machine may take to come up and pass its checks, in milliseconds: as long as `hibernaut deploy` allows. */
+const WORKS_WITHIN_MS = 120_000;
+/** Longer waits take several requests, in seconds. */
+const REQUEST_S = 30;
+const SECOND_MS = 1000;
+/** States that end the wait for a machine to run. */
+const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
+/** States in which a machine has shown whether it works. */
+const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
+
+/** How far one machine is. */
+export interface Step {
+  id: string;
+  name: string;
+  state: "waiting" | "changing" | "done" | "failed";
+  /** What happened, for people. */
+  note: string;
+}
+
+interface RolloutOptions {
+  change(config: MachineConfig): MachineConfig;
+  /** Start machines that sleep with the change, check them, and let them sleep again. */
+  prewarm: boolean;
+  onStep(step: Step): void;
+}
+
+/** Changes all targets. Rejects with the first failure; the machines after it are left as they are. */
+export async function rollOut(
+  api: BrowserClient,
+  targets: readonly Machine[],
+  { change, prewarm, onStep }: RolloutOptions,
+): Promise<void> {
+  for (const [index, { app_name: app, machine_id: id, name }] of targets.entries()) {
+    const tell = (state: Step["state"], note: string) => onStep({ id, name, state, note });
+    tell("changing", "is being updated");
+    try {
+      const note = await changeOne(api, { app, id }, { change, prewarm });
+      tell("done", note);
+    } catch (error) {
+      tell("failed", error instanceof Error ? error.message : String(error));
+      const left = targets.length - index - 1;
+      throw withContext(error, name, left);
+    }
+  }
+}
+
+async function changeOne(
+  api: BrowserClient,
+  { app, id }: { app: string; id: string },
+  { change, prewarm }: Pick<RolloutOptions, "change" | "prewarm">,
+): Promise<string> {
+  const machine = await updateWhenFree(api, { app, id }, { change, prewarm });
+  if (isUp(machine.before)) return untilWell(api, app, id);
+  if (!prewarm) {
+    const state = await waitFor(api, app, id, ["settled"]);
+    return `is ${state}, and starts with the change at the next request: nobody has tried it yet`;
+  }
+  await waitFor(api, app, id, ["prewarmed"]);
+  const after = await api.getMachine(app, id);
+  if (after.prewarm?.status === "failed") throw new Error(after.prewarm.reason ?? "It did not work.");
+  if (after.prewarm?.status !== "done") return untilWell(api, app, id);
+  return `ran with the change, and is ${await waitFor(api, app, id, ["settled"])} again`;
+}
+
+/** A machine that is being suspended or updated cannot be updated until that is done. */
+async function updateWhenFree(
+  api: BrowserClient,
+  { app, id }: { app: string; id: string },
+  { change, prewarm }: Pick<RolloutOptions, "change" | "prewarm">,
+): Promise<{ before: Machine }> {
+  for (const end = Date.now() + WORKS_WITHIN_MS; ; ) {
+    const before = await api.getMachine(app, id);
+    try {
+      await api.updateMachine(app, id, change(before.config), { prewarm: prewarm && !isUp(before) });
+      return { before };
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== "aborted" || Date.now() > end) throw error;
+      await waitFor(api, app, id, ["settled"]);
+    }
+  }
+}
+
+async function untilWell(api: BrowserClient, app: string, id: string): Promise<string> {
+  const reached = await waitFor(api, app, id, RUN_ENDS);
+  if (reached === "running") await waitFor(api, app, id, VERDICTS);
+  const { health, state, crash, state_reason: reason, config } = await api.getMachine(app, id);
+  if (health.status === "healthy") return `is running: ${health.reason}`;
+  // A machine on a schedule is done when its app has exited without a failure.
+  if (config.schedule !== undefined && state === "stopped" && crash === null) return "ran, and exited";
+  throw new Error(state === "running" ? health.reason : (crash?.reason ?? reason ?? `It is ${state}.`));
+}
+
+async function waitFor(
+  api: BrowserClient,
+  app: string,
+  id: string,
+  states: readonly WaitState[],
+): Promise<MachineState> {
+  const end = Date.now() + WORKS_WITHIN_MS;
+  for (;;) {
+    try {
+      return await api.waitForMachine(app, id, { state: states, timeout: REQUEST_S });
+    } catch (error) {
+      const isLate = error instanceof ApiError && error.code === "deadline_exceeded";
+      if (!isLate || Date.now() > end) throw error;
+    }
+  }
+}
+
+function withContext(error: unknown, name: string, left: number): Error {
+  if (error instanceof ApiError) return error;
+  const what = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+  const rest =
+    left === 0 ? "" : ` The ${left === 1 ? "other machine keeps" : `other ${left} machines keep`} the old one.`;
+  return new Error(
+    `Machine ${name} has the new version, and does not work: ${what}.${rest} Look at its log, and roll back.`,
+  );
+}
+
+/** A wait in whole seconds, for sentences. */
+export const WORKS_WITHIN_S = WORKS_WITHIN_MS / SECOND_MS;

@@ -1,0 +1,95 @@
+/** The settings that decide when machines sleep, and how much they take. Pure. */
+import type { Machine, MachineConfig, ServiceConfig } from "@hibernaut/client/browser";
+
+/** Values of a form. Empty: the platform's default, or none. */
+export interface Settings {
+  autostop: "suspend" | "stop" | "off";
+  autostart: boolean;
+  /** Seconds. */
+  idle_timeout: number;
+  /** Seconds. */
+  keep_warm: number | null;
+  min_machines_running: number;
+  soft_limit: number;
+  hard_limit: number | null;
+  memory_mb: number;
+  cpus: number;
+}
+
+/** A setting's name. */
+export type SettingName = keyof Settings;
+
+/** What the platform assumes where a configuration says nothing. */
+const DEFAULTS: Settings = {
+  autostop: "off",
+  autostart: true,
+  idle_timeout: 300,
+  keep_warm: null,
+  min_machines_running: 0,
+  soft_limit: 20,
+  hard_limit: null,
+  memory_mb: 256,
+  cpus: 1,
+};
+
+/** The settings of a machine: those of its first service count. */
+export function settingsOf({ config: { services: [first] = [], guest } }: Pick<Machine, "config">): Settings {
+  return {
+    autostop: first?.autostop ?? DEFAULTS.autostop,
+    autostart: first?.autostart ?? DEFAULTS.autostart,
+    idle_timeout: first?.idle_timeout ?? DEFAULTS.idle_timeout,
+    keep_warm: first?.keep_warm ?? DEFAULTS.keep_warm,
+    min_machines_running: first?.min_machines_running ?? DEFAULTS.min_machines_running,
+    soft_limit: first?.concurrency?.soft_limit ?? DEFAULTS.soft_limit,
+    hard_limit: first?.concurrency?.hard_limit ?? DEFAULTS.hard_limit,
+    memory_mb: guest?.memory_mb ?? DEFAULTS.memory_mb,
+    cpus: guest?.cpus ?? DEFAULTS.cpus,
+  };
+}
+
+/** The settings of the first machine, and the names of those in which others differ. Undefined without machines. */
+export function commonSettings(
+  machines: readonly Pick<Machine, "config">[],
+): { settings: Settings; differing: SettingName[] } | undefined {
+  const [settings, ...others] = machines.map(settingsOf);
+  if (settings === undefined) return undefined;
+  const names = Object.keys(settings) as SettingName[];
+  return { settings, differing: names.filter((name) => others.some((other) => other[name] !== settings[name])) };
+}
+
+/** The settings in which two differ: only these are sent. */
+export function changesOf(before: Settings, after: Settings): Partial<Settings> {
+  const names = (Object.keys(before) as SettingName[]).filter((name) => before[name] !== after[name]);
+  return Object.fromEntries(names.map((name) => [name, after[name]]));
+}
+
+/** A configuration with these changes, in all of its services. */
+export function withSettings(config: MachineConfig, changes: Partial<Settings>): MachineConfig {
+  const { memory_mb: memory, cpus, ...ofServices } = changes;
+  const guest = { ...config.guest, ...defined({ memory_mb: memory, cpus }) };
+  const services = config.services?.map((service) => withServiceSettings(service, ofServices));
+  return {
+    ...config,
+    ...(Object.keys(guest).length > 0 && { guest }),
+    ...(services !== undefined && { services }),
+  };
+}
+
+function withServiceSettings(
+  service: ServiceConfig,
+  { soft_limit: soft, hard_limit: hard, keep_warm: keepWarm, ...plain }: Omit<Partial<Settings>, "memory_mb" | "cpus">,
+): ServiceConfig {
+  const { keep_warm: _kept, ...rest } = service;
+  const base = keepWarm === null ? rest : { ...service, ...defined({ keep_warm: keepWarm }) };
+  const { hard_limit: _limit, ...softOnly } = service.concurrency ?? {};
+  const concurrency = {
+    ...(hard === null ? softOnly : service.concurrency),
+    ...defined({ soft_limit: soft, hard_limit: hard ?? undefined }),
+  };
+  return { ...base, ...plain, ...(Object.keys(concurrency).length > 0 && { concurrency }) };
+}
+
+/** Without what is undefined. */
+function defined<T extends object>(parts: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,162 @@
+/** Dialogs that create, rotate and revoke tokens, and the one that shows a new token's secret once. */
+import type { NewToken, NewTokenOptions, Scope, Token } from "@hibernaut/client/browser";
+import { useServices, useStore } from "../../data/context.ts";
+import { TOPIC } from "../../data/store.ts";
+import { CopyButton } from "../../parts/basics.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+
+const DAY_S = 86_400;
+const HOUR_S = 3_600;
+
+const SCOPES: readonly [scope: Scope, what: string][] = [
+  ["read", "show everything except the values of secrets"],
+  ["exec", "read, and run commands in machines"],
+  ["deploy", "read, and deploy, start, stop and destroy machines"],
+  ["admin", "everything"],
+];
+
+const LIFETIMES: readonly [seconds: number, words: string][] = [
+  [0, "never"],
+  [7 * DAY_S, "after 7 days"],
+  [30 * DAY_S, "after 30 days"],
+  [90 * DAY_S, "after 90 days"],
+  [365 * DAY_S, "after a year"],
+];
+
+const OVERLAPS: readonly [seconds: number, words: string][] = [
+  [0, "not at all"],
+  [HOUR_S, "for an hour"],
+  [DAY_S, "for a day"],
+  [7 * DAY_S, "for 7 days"],
+];
+
+/** Asks what a new token may do, and creates it. */
+export function CreateToken({ onClose, onMade }: { onClose(): void; onMade(token: NewToken): void }) {
+  const { api } = useServices();
+  const apps = useStore(TOPIC.world, (store) => [...store.apps.keys()].sort());
+  const create = async (form: FormData) => {
+    const expires = Number(form.get("expires"));
+    const chosen = form.getAll("apps").map(String);
+    const options: NewTokenOptions = {
+      scopes: [String(form.get("scope")) as Scope],
+      ...(chosen.length > 0 && { apps: chosen }),
+      ...(expires > 0 && { expires_in: expires }),
+    };
+    onMade(await api.createToken(String(form.get("name")).trim(), options));
+  };
+  return (
+    <FormDialog title="Create a token" action="Create" onClose={onClose} onSubmit={create}>
+      <label class="field">
+        <span>Name</span>
+        {/* oxlint-disable-next-line jsx-a11y/no-autofocus -- a dialog begins at its first field */}
+        <input name="name" required autofocus autocomplete="off" spellcheck={false} placeholder="ci" />
+      </label>
+      <fieldset class="choices">
+        <legend>What it may do</legend>
+        {SCOPES.map(([scope, what]) => (
+          <label key={scope}>
+            <input type="radio" name="scope" value={scope} defaultChecked={scope === "read"} />
+            <span>
+              <strong>{scope}</strong> <span class="muted">{what}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      {apps.length > 0 && (
+        <fieldset class="choices choices-apps">
+          <legend>
+            Only for these apps <span class="muted">(none chosen: all, and the platform itself)</span>
+          </legend>
+          {apps.map((app) => (
+            <label key={app}>
+              <input type="checkbox" name="apps" value={app} />
+              <span>{app}</span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <label class="field">
+        <span>Expires</span>
+        <Choices name="expires" choices={LIFETIMES} chosen={90 * DAY_S} />
+      </label>
+    </FormDialog>
+  );
+}
+
+/** Asks how long the old token stays valid, and makes a new one. */
+export function RotateToken({
+  token,
+  onClose,
+  onMade,
+}: {
+  token: Token;
+  onClose(): void;
+  onMade(token: NewToken): void;
+}) {
+  const { api } = useServices();
+  const rotate = async (form: FormData) => {
+    const made = await api.rotateToken(token.id, { overlap: Number(form.get("overlap")) });
+    onMade(made.token);
+  };
+  return (
+    <FormDialog title={`Rotate ${token.name}`} action="Rotate" onClose={onClose} onSubmit={rotate}>
+      <p>A new token with the same name and rights takes its place.</p>
+      <label class="field">
+        <span>The old one stays valid</span>
+        <Choices name="overlap" choices={OVERLAPS} chosen={DAY_S} />
+      </label>
+    </FormDialog>
+  );
+}
+
+/** Asks whether a token is to end. */
+export function RevokeToken({ token, onClose, onRevoked }: { token: Token; onClose(): void; onRevoked(): void }) {
+  const { api, session } = useServices();
+  const revoke = async () => {
+    await api.revokeToken(token.id);
+    onRevoked();
+  };
+  return (
+    <FormDialog title={`Revoke ${token.name}?`} action="Revoke" danger onClose={onClose} onSubmit={revoke}>
+      <p>Its clients are refused from now on. This cannot be undone.</p>
+      {token.id === session.token.id && <p class="note">You are signed in with this token: your session ends, too.</p>}
+    </FormDialog>
+  );
+}
+
+/** Shows a new token's secret. */
+export function NewTokenValue({ token, onClose }: { token: NewToken; onClose(): void }) {
+  return (
+    <Dialog title={`Token ${token.name}`} onClose={onClose}>
+      <p>Copy it now: it is shown only this once, and the platform does not keep it.</p>
+      <div class="command">
+        <code data-secret>{token.token}</code>
+        <CopyButton text={token.token} what="token" />
+      </div>
+      <div class="buttons">
+        <button type="button" class="button primary" onClick={onClose}>
+          I have copied it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface ChoicesProps {
+  name: string;
+  choices: readonly [seconds: number, words: string][];
+  chosen: number;
+}
+
+function Choices({ name, choices, chosen }: ChoicesProps) {
+  return (
+    <select name={name} defaultValue={String(chosen)}>
+      {choices.map(([seconds, words]) => (
+        <option key={seconds} value={String(seconds)} selected={seconds === chosen}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+}

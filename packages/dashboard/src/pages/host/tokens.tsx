@@ -1,0 +1,106 @@
+/** The API's tokens: list, create, rotate, revoke. */
+import type { NewToken, Token } from "@hibernaut/client/browser";
+import { useState } from "preact/hooks";
+import { useLoaded, useServices } from "../../data/context.ts";
+import { moment } from "../../format.ts";
+import { ErrorNote, Loading, Page, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { CreateToken, NewTokenValue, RevokeToken, RotateToken } from "./token-dialogs.tsx";
+import { tokenState } from "./token-state.ts";
+
+const COLUMNS = ["Name", "May", "Apps", "State", "Last used", "Created", { title: "Actions", look: "hidden" }] as const;
+
+type Open = { dialog: "create" } | { dialog: "rotate" | "revoke"; token: Token } | { dialog: "value"; token: NewToken };
+
+/** The page of the tokens. */
+export default function TokensPage() {
+  const { api } = useServices();
+  const { data, error, reload } = useLoaded((signal) => api.listTokens({ signal }), []);
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  const made = (token: NewToken) => {
+    setOpen({ dialog: "value", token });
+    reload();
+  };
+  const revoked = () => {
+    close();
+    reload();
+  };
+  return (
+    <Page
+      title="Tokens"
+      aside={
+        <button type="button" class="button primary" onClick={() => setOpen({ dialog: "create" })}>
+          Create a token
+        </button>
+      }
+    >
+      <ErrorNote error={error} onRetry={reload} />
+      <Section title="Clients of the API">
+        {data === undefined && error === undefined && <Loading lines={4} what="tokens" />}
+        {data !== undefined && <TokenTable tokens={data} onOpen={setOpen} />}
+      </Section>
+      {open?.dialog === "create" && <CreateToken onClose={close} onMade={made} />}
+      {open?.dialog === "rotate" && <RotateToken token={open.token} onClose={close} onMade={made} />}
+      {open?.dialog === "revoke" && <RevokeToken token={open.token} onClose={close} onRevoked={revoked} />}
+      {open?.dialog === "value" && <NewTokenValue token={open.token} onClose={close} />}
+    </Page>
+  );
+}
+
+function TokenTable({ tokens, onOpen }: { tokens: readonly Token[]; onOpen(open: Open): void }) {
+  return (
+    <Table label="Tokens" columns={COLUMNS}>
+      {tokens.map((token) => (
+        <TokenRow key={token.id} token={token} onOpen={onOpen} />
+      ))}
+    </Table>
+  );
+}
+
+function TokenRow({ token, onOpen }: { token: Token; onOpen(open: Open): void }) {
+  const { session, store } = useServices();
+  const { name, id, scopes, apps, created_at: created, last_used_at: used } = token;
+  const state = tokenState(token, store.now());
+  const own = id === session.token.id;
+  return (
+    <tr data-token={id}>
+      <th scope="row">
+        {name} {own && <span class="muted">(you)</span>}
+        <div class="muted">
+          <code>{id}</code>
+        </div>
+      </th>
+      <td>{scopes.join(", ")}</td>
+      <td>{apps === null ? "all" : apps.join(", ")}</td>
+      <td class="nowrap">{state.words}</td>
+      <td class="nowrap">{used === null ? "never" : <Ago at={used} />}</td>
+      <td class="nowrap" title={moment(created)}>
+        <Ago at={created} />
+      </td>
+      <td class="nowrap actions">
+        {state.valid && (
+          <>
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Rotate ${name}`}
+              onClick={() => onOpen({ dialog: "rotate", token })}
+            >
+              Rotate
+            </button>
+            <button
+              type="button"
+              class="button small danger"
+              aria-label={`Revoke ${name}`}
+              onClick={() => onOpen({ dialog: "revoke", token })}
+            >
+              Revoke
+            </button>
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,82 @@
+/** What can be done with a machine. What it shows afterwards is what the platform says. */
+import type { Machine } from "@hibernaut/client/browser";
+import { useState } from "preact/hooks";
+import { useServices } from "../../data/context.ts";
+import { ActionButton, useAction } from "../../parts/action.tsx";
+import { ErrorNote } from "../../parts/basics.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { type ActionName, needsForce, refusalOf } from "./actions.ts";
+import { UpdateDialog } from "./update.tsx";
+
+/** The machine's history says who started it. */
+const REASON = "dashboard";
+
+/** Buttons for everything. Those that are not possible say why. */
+export function Toolbar({ machine }: { machine: Machine }) {
+  const { api, session } = useServices();
+  const { app_name: app, machine_id: id, cordoned } = machine;
+  const [open, setOpen] = useState<"update" | "destroy">();
+  const { busy, error, run } = useAction();
+  const button = (action: ActionName, label: string, act: () => void, kind = "") => (
+    <ActionButton class={kind} refusal={refusalOf(action, machine, session)} busy={busy} onClick={act}>
+      {label}
+    </ActionButton>
+  );
+  const suspendRefusal = machine.state === "running" ? refusalOf("suspend", machine, session) : undefined;
+  return (
+    <div class="toolbar-place">
+      <div class="toolbar" role="group" aria-label="Actions">
+        {button("start", "Start", () => run(() => api.startMachine(app, id, { reason: REASON })), "primary")}
+        {button("suspend", "Suspend", () => run(() => api.suspendMachine(app, id)))}
+        {button("stop", "Stop", () => run(() => api.stopMachine(app, id)))}
+        {button("restart", "Restart", () => run(() => api.restartMachine(app, id)))}
+        {button("cordon", cordoned ? "Uncordon" : "Cordon", () =>
+          run(() => (cordoned ? api.uncordonMachine(app, id) : api.cordonMachine(app, id))),
+        )}
+        {button("update", "Update…", () => setOpen("update"))}
+        {button("destroy", "Destroy…", () => setOpen("destroy"), "danger")}
+      </div>
+      {suspendRefusal !== undefined && <p class="muted">Suspend is not possible. {suspendRefusal}</p>}
+      <ErrorNote error={error} />
+      {open === "update" && <UpdateDialog machine={machine} onClose={() => setOpen(undefined)} />}
+      {open === "destroy" && <DestroyDialog machine={machine} onClose={() => setOpen(undefined)} />}
+    </div>
+  );
+}
+
+function DestroyDialog({ machine, onClose }: { machine: Machine; onClose(): void }) {
+  const { api } = useServices();
+  const { app_name: app, machine_id: id, name } = machine;
+  const [typed, setTyped] = useState("");
+  const destroy = async () => {
+    await api.destroyMachine(app, id, { force: needsForce(machine) });
+    onClose();
+  };
+  return (
+    <FormDialog
+      title={`Destroy ${name}?`}
+      action="Destroy"
+      danger
+      refusal={typed === name ? undefined : `Type ${name} first.`}
+      onClose={onClose}
+      onSubmit={destroy}
+    >
+      <p>
+        This deletes its snapshot, its writable layer and its logs, for good. Its volumes are kept.
+        {needsForce(machine) && " It is in use: what runs in it ends."}
+      </p>
+      <label class="field">
+        <span>
+          Type the machine's name, <strong>{name}</strong>
+        </span>
+        <input
+          name="name"
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+      </label>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,81 @@
+/** Changes a machine's image, memory and CPUs, or moves it to the current guest bundle. */
+import type { Machine } from "@hibernaut/client/browser";
+import { useServices } from "../../data/context.ts";
+import { ActionButton, useAction } from "../../parts/action.tsx";
+import { ErrorNote } from "../../parts/basics.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+
+/** The platform's defaults for what a configuration leaves out. */
+const DEFAULT_MEMORY_MB = 256;
+const DEFAULT_CPUS = 1;
+
+/** Asks what to change. */
+export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose(): void }) {
+  const { api } = useServices();
+  const { app_name: app, machine_id: id, name, config, guest_bundle: bundle, state, snapshot } = machine;
+  const moving = useAction();
+  const save = async (form: FormData) => {
+    const guest = { cpus: Number(form.get("cpus")), memory_mb: Number(form.get("memory")) };
+    const changed = { ...config, image: String(form.get("image")).trim(), guest };
+    await api.updateMachine(app, id, changed, { prewarm: form.get("prewarm") !== null });
+    onClose();
+  };
+  const move = () =>
+    moving.run(async () => {
+      await api.updateMachine(app, id);
+      onClose();
+    });
+  return (
+    <FormDialog title={`Update ${name}`} action="Update" onClose={onClose} onSubmit={save}>
+      <p>
+        {state === "running"
+          ? "The machine is stopped, and starts cold with the change: its memory, and what it wrote outside of volumes, is lost."
+          : "The machine starts cold with the change the next time. A snapshot is discarded."}{" "}
+        A deploy from an app file sets these again.
+      </p>
+      <label class="field">
+        <span>Image</span>
+        <input name="image" required autocomplete="off" spellcheck={false} defaultValue={config.image} />
+      </label>
+      <label class="field">
+        <span>Memory in MB</span>
+        <input
+          name="memory"
+          type="number"
+          required
+          min="1"
+          defaultValue={config.guest?.memory_mb ?? DEFAULT_MEMORY_MB}
+        />
+      </label>
+      <label class="field">
+        <span>CPUs</span>
+        <input name="cpus" type="number" required min="1" defaultValue={config.guest?.cpus ?? DEFAULT_CPUS} />
+      </label>
+      {state !== "running" && (
+        <label class="check">
+          <input type="checkbox" name="prewarm" />
+          <span>Start it with the change, check it, and let it sleep again with a snapshot</span>
+        </label>
+      )}
+      {!bundle.current && (
+        <div class="field">
+          <p class="muted">
+            It has an older guest bundle ({bundle.version}).{" "}
+            {snapshot === null
+              ? "Moving it costs a cold start."
+              : "It moves at its next cold start, and keeps its snapshot."}
+          </p>
+          <ActionButton
+            class="small"
+            busy={moving.busy}
+            refusal={bundle.update_pending ? "It moves at its next cold start." : undefined}
+            onClick={move}
+          >
+            Move to the current guest bundle
+          </ActionButton>
+          <ErrorNote error={moving.error} />
+        </div>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,105 @@
+/** Wakes per hour, and how long they took. */
+
+import type { Wakes as WakesReport } from "@hibernaut/client/browser";
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useLoaded, useServices, useStore } from "../../data/context.ts";
+import { TOPIC } from "../../data/store.ts";
+import type { WakeKind } from "../../data/track.ts";
+import { duration } from "../../format.ts";
+import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Table } from "../../parts/table.tsx";
+import type { PlotsProps } from "./plots.tsx";
+
+const COLUMNS = [
+  "Hour",
+  "Kind",
+  { title: "Wakes", look: "number" },
+  { title: "p50", look: "number" },
+  { title: "p99", look: "number" },
+] as const;
+
+const HOURS = 24;
+/** New wakes are read at most this often, in milliseconds. */
+const READ_EVERY_MS = 30_000;
+export const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
+
+/** Shows the wakes of the last 24 hours, as plots and as a table. */
+export function Wakes() {
+  const { api } = useServices();
+  const { data, error, reload } = useLoaded((signal) => api.getWakes({ hours: HOURS, signal }), []);
+  useReadAgain(reload);
+  const any = data?.hours.some(({ kinds }) => KINDS.some((kind) => kinds[kind] !== undefined)) ?? false;
+  return (
+    <Section title="Wakes">
+      <ErrorNote error={error} onRetry={reload} />
+      {data === undefined && error === undefined && <Loading what="wakes" />}
+      {data !== undefined && !any && (
+        <Empty title="No machine woke in the last 24 hours.">
+          A request to a sleeping machine wakes it. How often, and how fast, is shown here.
+        </Empty>
+      )}
+      {data !== undefined && any && (
+        <>
+          <LazyPlots report={data} />
+          <details class="more">
+            <summary>Show as a table</summary>
+            <WakeTable report={data} />
+          </details>
+        </>
+      )}
+    </Section>
+  );
+}
+
+/** Reads again a while after wakes came in. */
+function useReadAgain(reload: () => void): void {
+  const version = useStore(TOPIC.wakes, ({ topics }) => topics.version(TOPIC.wakes));
+  const [read, setRead] = useState({ version, at: performance.now() });
+  useEffect(() => {
+    if (version === read.version) return undefined;
+    const wait = Math.max(0, read.at + READ_EVERY_MS - performance.now());
+    const timer = setTimeout(() => {
+      setRead({ version, at: performance.now() });
+      reload();
+    }, wait);
+    return () => clearTimeout(timer);
+  }, [version, read]);
+}
+
+/** The plots' code is loaded when there is something to plot. */
+function LazyPlots(props: PlotsProps) {
+  const [Plots, setPlots] = useState<ComponentType<PlotsProps>>();
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    import("./plots.tsx").then(
+      (module) => setPlots(() => module.Plots),
+      (cause: unknown) => setError(new Error("The plots could not be loaded. Load the page again.", { cause })),
+    );
+  }, []);
+  if (error !== undefined) return <ErrorNote error={error} />;
+  return Plots === undefined ? <Loading what="the plots" /> : <Plots {...props} />;
+}
+
+function WakeTable({ report }: { report: WakesReport }) {
+  const hours = report.hours.filter(({ kinds }) => KINDS.some((kind) => kinds[kind] !== undefined)).toReversed();
+  return (
+    <Table label="Wakes by hour" columns={COLUMNS}>
+      {hours.flatMap(({ from, kinds }) =>
+        KINDS.flatMap((kind) => {
+          const figures = kinds[kind];
+          if (figures === undefined) return [];
+          return [
+            <tr key={`${from} ${kind}`}>
+              <th scope="row">{new Date(from).getHours()}:00</th>
+              <td>{kind}</td>
+              <td class="number">{figures.count}</td>
+              <td class="number">{duration(figures.p50_ms)}</td>
+              <td class="number">{duration(figures.p99_ms)}</td>
+            </tr>,
+          ];
+        }),
+      )}
+    </Table>
+  );
+}

@@ -1,0 +1,27 @@
+/** Times that stay right while they are shown. */
+import { useNow } from "../data/context.ts";
+import { ago, duration, moment } from "../format.ts";
+
+/** Fine enough for seconds to count, rough enough for hundreds of them on a page, in milliseconds. */
+const EVERY_MS = 5_000;
+
+/** How long ago something was. Pointing at it shows when. */
+export function Ago({ at }: { at: string | number }) {
+  const now = useNow(EVERY_MS);
+  const ms = typeof at === "number" ? at : Date.parse(at);
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={moment(ms)}>
+      {ago(ms, now)}
+    </time>
+  );
+}
+
+/** How long something has lasted. */
+export function Since({ at }: { at: number }) {
+  const now = useNow(EVERY_MS);
+  return (
+    <time dateTime={new Date(at).toISOString()} title={`since ${moment(at)}`}>
+      {duration(now - at)}
+    </time>
+  );
+}

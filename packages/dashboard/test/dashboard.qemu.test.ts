@@ -1,0 +1,265 @@
+/** What people see who look at the dashboard of a real platform, in a real browser. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBrowser } from "../../platform/test/helpers/browser.ts";
+import { PATIENT } from "../../platform/test/helpers/patient.ts";
+import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
+import { machine } from "./a-machine.ts";
+import { Relay } from "./relay.ts";
+import { expectAccessible, type Scheme, signIn, watchedPage, wideParts } from "./signed-in.ts";
+
+/** Only a fault reaches it: a start under emulation on a busy host. */
+const START_LIMIT_MS = 240_000;
+/** Longer than it takes to notice a connection that was cut without a word. */
+const NOTICE_LIMIT_MS = 30_000;
+
+let place: Place;
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+  place = await Place.open(PATIENT);
+});
+afterAll(async () => {
+  await browser.close();
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+const tile = (page: Page, id: string) => page.locator(`.tile[data-machine="${id}"]`);
+const inState = (page: Page, id: string, state: string) =>
+  page.locator(`.tile[data-machine="${id}"][data-state="${state}"]`).waitFor({ timeout: START_LIMIT_MS });
+
+describe("someone who signs in", () => {
+  test("is told what is wrong with a token, and gets in with a right one, which the browser does not keep", async () => {
+    const { page, faults } = await watchedPage(browser);
+    await page.goto(place.served.apiUrl);
+    await page.getByLabel("Token").fill("hib_wrong");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("unauthenticated").waitFor();
+    const token = await place.token();
+    await page.getByLabel("Token").fill(token);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    const kept = await page.evaluate(
+      "JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, location.href])",
+    );
+    expect(kept).not.toContain(token);
+    expect(JSON.parse(String(kept)).slice(0, 3)).toEqual([[], [], ""]);
+    await page.reload();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.getByLabel("Token").inputValue()).toBe("");
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("reaches every page with the keyboard alone, and hears where the focus is", async () => {
+    const { page } = await watchedPage(browser);
+    await signIn(page, place);
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent.trim()")).toBe("Skip to the content");
+    await page.getByRole("link", { name: "Host", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Host", level: 1 }).waitFor();
+    await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Host");
+    expect(await page.title()).toBe("Host · Hibernaut");
+    await page.goBack();
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+    await page.context().close();
+  });
+
+  test("loses the page when the token is revoked elsewhere", async () => {
+    const { page } = await watchedPage(browser);
+    const { token, id } = await place.client.createToken("visitor", { scopes: ["read"] });
+    await page.goto(place.served.apiUrl);
+    await page.getByLabel("Token").fill(token);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    expect(await page.getByRole("link", { name: "Tokens", exact: true }).count()).toBe(0);
+    await page.getByRole("searchbox").fill("shop");
+    await place.client.revokeToken(id);
+    // What happens on the platform makes the page read, without a reload.
+    const { machine_id: made } = await place.client.createMachine(place.app, {
+      config: { image: SMALL_APP },
+      skip_launch: true,
+    });
+    await page.getByText("Your session has ended.").waitFor();
+    expect(await page.getByText(made).count()).toBe(0);
+    await place.client.destroyMachine(place.app, made);
+    await page.context().close();
+  });
+});
+
+test("a machine falls asleep and wakes on screen, without a reload, and the chart tells how", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  const { page, faults } = await watchedPage(browser);
+  await signIn(page, place);
+  await page.evaluate("window.sameDocument = true");
+  const { machine_id: id, name } = await place.machine();
+  await inState(page, id, "running");
+  expect(await tile(page, id).textContent()).toContain("cold started in");
+
+  await place.suspend(id);
+  await inState(page, id, "suspended");
+  await place.start(id);
+  await inState(page, id, "running");
+  await tile(page, id).getByText("resumed in").waitFor();
+
+  const wakes = page.getByRole("slider", { name: `Wakes of ${place.app} / ${name}` });
+  await wakes.focus();
+  expect(await wakes.getAttribute("aria-valuetext")).toMatch(/, resume in \d/);
+  await page.getByRole("tooltip").getByText("resume in").waitFor();
+  await page.keyboard.press("Escape");
+  expect(await page.getByRole("tooltip").count()).toBe(0);
+
+  // Set at the beginning: a reload would have lost it.
+  expect(await page.evaluate("window.sameDocument")).toBe(true);
+  expect(faults).toEqual([]);
+  await page.context().close();
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
+test("a connection that is cut without a word is noticed, and what happened meanwhile is there after it", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  const relay = await Relay.open(Number(new URL(place.served.apiUrl).port));
+  const { page } = await watchedPage(browser);
+  const { machine_id: id, name } = await place.machine();
+  await signIn(page, place, relay.url);
+  await inState(page, id, "running");
+
+  relay.hold();
+  await page.getByText("Connection lost.").waitFor({ timeout: NOTICE_LIMIT_MS });
+  await place.suspend(id);
+  await place.start(id);
+  await place.suspend(id);
+  expect(await tile(page, id).getAttribute("data-state")).toBe("running");
+
+  relay.release();
+  await inState(page, id, "suspended");
+  await page.getByText("Connection lost.").waitFor({ state: "detached", timeout: NOTICE_LIMIT_MS });
+  const wakes = page.getByRole("slider", { name: `Wakes of ${place.app} / ${name}` });
+  await expect.poll(() => wakes.getAttribute("aria-valuemax")).toBe("2");
+  await page.context().close();
+  await relay.close();
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
+describe("with a machine that slept and woke", () => {
+  let id: string;
+  beforeAll(async () => {
+    ({ machine_id: id } = await place.machine());
+    await place.suspend(id);
+    await place.start(id);
+  }, START_LIMIT_MS);
+  afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
+
+  test.each<[Scheme, number]>([
+    ["light", 1280],
+    ["dark", 1280],
+    ["dark", 380],
+  ])("the pages are accessible, %s, %d pixels wide, and do not exceed that", async (scheme, width) => {
+    const { page, faults } = await watchedPage(browser, { scheme, width });
+    await page.goto(place.served.apiUrl);
+    await page.getByLabel("Token").waitFor();
+    await expectAccessible(page);
+    await signIn(page, place);
+    for (const [path, heading] of [
+      ["/", "Overview"],
+      ["/host", "Host"],
+      ["/tokens", "Tokens"],
+      ["/audit", "Audit log"],
+    ] as const) {
+      await page.goto(place.served.apiUrl + path);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await page.locator(".loading").first().waitFor({ state: "detached" });
+      for (const summary of await page.locator("summary").all()) await summary.click();
+      await expectAccessible(page);
+      expect(await wideParts(page), path).toEqual([]);
+    }
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test("a warm machine is shown as such, and as suspended when its virtual machine has ended", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  await place.served.stop();
+  await place.served.start({ HIBERNAUT_KEEP_WARM: "20s" });
+  const { page } = await watchedPage(browser);
+  const { machine_id: id } = await place.machine();
+  await signIn(page, place);
+  await place.suspend(id);
+  await tile(page, id).getByText("suspended, warm").waitFor();
+  const strip = page.locator(`.strip-row[data-machine="${id}"]`);
+  await strip.locator(".span-warm").waitFor();
+
+  await tile(page, id).getByText("suspended", { exact: true }).waitFor({ timeout: START_LIMIT_MS });
+  await strip.locator(".span-suspended").waitFor();
+  expect(await strip.locator(".span-warm").count()).toBe(1);
+  await page.context().close();
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.served.stop();
+  await place.served.start();
+});
+
+test("an app that crashes is among what fails now, with the reason, and no longer when it is gone", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  const { page } = await watchedPage(browser);
+  await signIn(page, place);
+  const { machine_id: id, name } = await place.machine({
+    init: { cmd: ["--fail", "3"] },
+    restart: { policy: "no" },
+  });
+  await place.reach(id, "stopped");
+  const problem = page.locator(".problem", { hasText: name });
+  await problem.getByText("the app exited with code 3").waitFor();
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await problem.waitFor({ state: "detached" });
+  expect(await page.getByRole("heading", { name: "Failing now" }).count()).toBe(0);
+  await page.context().close();
+});
+
+test("names and reasons are shown as text, also when they are HTML", async () => {
+  const { page, faults } = await watchedPage(browser);
+  const html = `<img src=x onerror="window.broken=1"><script>window.broken=1</script>`;
+  await page.route("**/v1/machines", async (route) => {
+    await route.fulfill({ json: [machine({ name: html, app_name: place.app, state: "failed", state_reason: html })] });
+  });
+  await signIn(page, place);
+  await page.locator(".tile").getByText(html).first().waitFor();
+  await page.locator(".problem").getByText(html).first().waitFor();
+  expect(await page.evaluate("window.broken")).toBeUndefined();
+  expect(await page.locator("main img, main script").count()).toBe(0);
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+test("a token is made, shown once, and revoked, with the keyboard", async () => {
+  const { page } = await watchedPage(browser);
+  await signIn(page, place);
+  await page.getByRole("link", { name: "Tokens", exact: true }).click();
+  await page.getByRole("button", { name: "Create a token" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Name").fill("ci");
+  await page.keyboard.press("Enter");
+  const secret = await page.locator("[data-secret]").textContent();
+  expect(secret).toMatch(/^hib_/);
+  await page.getByRole("button", { name: "I have copied it" }).click();
+  expect(await page.content()).not.toContain(secret);
+  const made = (await place.client.listTokens()).find(({ name }) => name === "ci");
+  expect(made?.scopes).toEqual(["read"]);
+
+  await page.getByRole("button", { name: "Revoke ci" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Revoke", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(`[data-token="${made?.id}"]`).getByText("revoked").waitFor();
+  const after = (await place.client.listTokens()).find(({ id }) => id === made?.id);
+  expect(after?.revoked_at).not.toBeNull();
+  await page.context().close();
+});
