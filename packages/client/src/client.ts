@@ -3,9 +3,10 @@ import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession } from "./exec.ts";
 import { MACHINE, MachineClient, machineParams } from "./machine-client.ts";
 import type { ImageSource, UploadOptions, WriteArchiveOptions } from "./options.ts";
-import { type CallOptions, send } from "./transport.ts";
+import { type CallOptions, type ClientOptions, send } from "./transport.ts";
 import type { PulledImage, UnpackedArchive } from "./types.ts";
 import { sendImage } from "./upload.ts";
+import { withCertificate } from "./with-certificate.ts";
 
 /**
  * A client of one platform. Every method rejects with an `ApiError`, or with the signal's reason when you abort it.
@@ -17,6 +18,10 @@ import { sendImage } from "./upload.ts";
  * await client.waitForMachine("shop", machine.id);
  */
 export class HibernautClient extends MachineClient {
+  constructor(options: ClientOptions) {
+    super(withCertificate(options));
+  }
+
   /** Starts a command in a machine and streams its input and outputs. */
   async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
     const { openExec } = await import("./exec.ts");

@@ -93,7 +93,7 @@ async function request(options: ClientOptions, { method, body, bytes, signal, ..
     ...(bytes !== undefined && { "content-type": "application/octet-stream" }),
   };
   try {
-    const fetcher = options.fetch ?? (await fetchFor(options, url));
+    const { fetch: fetcher = fetch } = options;
     return await fetcher(url, {
       method: method.toUpperCase(),
       headers,
@@ -106,17 +106,6 @@ async function request(options: ClientOptions, { method, body, bytes, signal, ..
     if (signal?.aborted) throw signal.reason;
     throw error instanceof ApiError ? error : unanswered(options, error);
   }
-}
-
-/** One for each certificate, as it keeps connections. */
-const certified = new WeakMap<ClientCertificate, typeof fetch>();
-
-async function fetchFor({ clientCertificate }: ClientOptions, { protocol }: URL): Promise<typeof fetch> {
-  if (clientCertificate === undefined || protocol !== "https:") return fetch;
-  const { certifiedFetch } = await import("./certified-fetch.ts");
-  const known = certified.get(clientCertificate) ?? certifiedFetch(clientCertificate);
-  certified.set(clientCertificate, known);
-  return known;
 }
 
 /** Reads no more from `bytes` than the connection takes, and ends the reading when the request ends. */
