@@ -38,6 +38,7 @@ export function Releases({ app }: { app: string }) {
     return () => clearInterval(timer);
   }, []);
   const close = () => setOpen(undefined);
+  const isNow = ({ image }: Release) => digests.length > 0 && digests.every((digest) => digest === image.digest);
   return (
     <Section
       title="Releases"
@@ -63,7 +64,8 @@ export function Releases({ app }: { app: string }) {
             <Row
               key={release.version}
               release={release}
-              isNow={digests.length > 0 && digests.every((digest) => digest === release.image.digest)}
+              isNow={isNow(release)}
+              isNewest={release === data.find(isNow)}
               refusal={refusal}
               onBack={() => setOpen({ what: "back", release })}
             />
@@ -91,11 +93,13 @@ interface RowProps {
   release: Release;
   /** Whether the machines have this image. */
   isNow: boolean;
+  /** Whether it is the newest with its image. */
+  isNewest: boolean;
   refusal: string | undefined;
   onBack(): void;
 }
 
-function Row({ release, isNow, refusal, onBack }: RowProps) {
+function Row({ release, isNow, isNewest, refusal, onBack }: RowProps) {
   const { version, status, image, description, created_at: created } = release;
   return (
     <tr data-release={version} data-status={status}>
@@ -106,7 +110,7 @@ function Row({ release, isNow, refusal, onBack }: RowProps) {
       </td>
       <td class="release-image">
         <code>{image.ref}</code>
-        {isNow && <div class="muted">what the machines have now</div>}
+        {isNow && isNewest && <div class="muted">what the machines have now</div>}
       </td>
       <td class="nowrap">
         <Ago at={created} />

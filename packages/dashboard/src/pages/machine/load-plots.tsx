@@ -15,6 +15,8 @@ const PERCENTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const BYTES = Array.from({ length: 21 }, (_one, power) => 2 ** (20 + power));
 /** A time of day takes this much room, in pixels. */
 const TIME_PX = 84;
+/** Room for the times, in pixels. */
+const X_AXIS = 30;
 
 export interface LoadPlotsProps {
   loads: readonly Load[];
@@ -65,6 +67,7 @@ function options(kind: string, { least, steps, words }: Quantity): PlotOptions {
         ...shared,
         grid: { show: false },
         space: TIME_PX,
+        size: X_AXIS,
         values: (_plot, splits) => splits.map((at) => timeOfDay(at * SECOND_MS)),
       },
       { ...shared, size: 64, incrs: steps, values: (_plot, splits) => splits.map(words) },
