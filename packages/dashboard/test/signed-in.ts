@@ -29,6 +29,10 @@ export async function watchedPage(
     "console",
     (message) => /Content Security Policy|Refused to/.test(message.text()) && faults.push(message.text()),
   );
+  await page.exposeFunction("refusedByPolicy", (what: string) => void faults.push(what));
+  await page.addInitScript(
+    `document.addEventListener("securitypolicyviolation", (event) => refusedByPolicy("policy: " + event.violatedDirective));`,
+  );
   page.on("pageerror", (error) => faults.push(String(error)));
   return { page, faults };
 }
