@@ -15,10 +15,6 @@ const ALONE = [
   "busy", // takes every CPU
   "clock", // compares clocks to 50 ms
   "time-of-day", // compares clocks to 100 ms
-  "websockets", // a browser closes its connections when a network interface appears, as other tests make them
-  "wake-page", // the same
-  "dashboard", // the same
-  "dashboard-pages", // the same
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
 /**
