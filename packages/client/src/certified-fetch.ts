@@ -1,6 +1,7 @@
 /** `fetch` for a platform that asks clients for a certificate. Node's own cannot show one, and Bun's has another option. */
 import { Agent, request as overHttps } from "node:https";
 import { Readable } from "node:stream";
+import type { ReadableStream as NodeStream } from "node:stream/web";
 import type { ClientCertificate } from "./certificate.ts";
 
 /** How long the platform may be silent, in milliseconds: as long as with Node's `fetch`. */
@@ -17,7 +18,8 @@ export function certifiedFetch({ cert, key }: ClientCertificate): typeof fetch {
     new Promise((resolve, reject) => {
       const options = { method, headers: Object.fromEntries(new Headers(headers)), agent, cert, key };
       const request = overHttps(String(url), { ...options, ...(signal && { signal }), timeout: SILENCE_MS });
-      const sent = body instanceof ReadableStream ? Readable.fromWeb(body) : undefined;
+      // The same class, whose types for browsers and for Node differ.
+      const sent = body instanceof ReadableStream ? Readable.fromWeb(body as unknown as NodeStream) : undefined;
       let answered = false;
       request.once("response", (reply) => {
         answered = true;
