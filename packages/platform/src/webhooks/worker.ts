@@ -108,10 +108,9 @@ export class Worker {
       }
       const { event } = one;
       position = event.sequence;
-      if (!wants(this.#webhook, event)) continue;
-      wanted.push(deliveryOf(event));
-      // From here on, another app may have the name.
-      if (event.type === "app.deleted") this.#webhook = this.#options.webhooks.get(this.#webhook.id) ?? this.#webhook;
+      // From here on, another app may have the name, also when the webhook is not told so.
+      if (event.type === "app.deleted") this.#forgetLater(event.app);
+      if (wants(this.#webhook, event)) wanted.push(deliveryOf(event));
     }
     if (wanted.length === 0 && position - this.#noted < NOTE_POSITION_EVERY) {
       this.#position = position;
@@ -122,6 +121,13 @@ export class Worker {
     this.#noted = position;
     for (const { sequence, lane } of wanted) this.#lanes.add({ sequence, lane, attempts: 0, nextAt: 0 });
     this.#pump();
+  }
+
+  /** Learns where the events of an app of the webhook end that was deleted. */
+  #forgetLater(app: string | null): void {
+    const { webhooks } = this.#options;
+    if (this.#webhook.apps?.some(({ name }) => name === app) !== true) return;
+    this.#webhook = webhooks.get(this.#webhook.id) ?? this.#webhook;
   }
 
   /** Begins as many deliveries as may be made, and sees to it that the next one begins in time. */

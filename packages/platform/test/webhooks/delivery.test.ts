@@ -463,22 +463,27 @@ test("the queue is bounded: what does not fit waits in the stream, and arrives",
   await soon(() => expect(rig.log()).toHaveLength(KEPT_DELIVERIES));
 });
 
-test("an app's webhook gets its last events, and nothing of a later app of the same name", async () => {
+test.each([
+  ["gets its last events, and", [], ["machine.stopped", "app.deleted"]],
+  ["that is told only of machines gets", ["machine"], ["machine.stopped"]],
+])("an app's webhook %s nothing of a later app of the same name", async (_, events, last) => {
   const rig = await openRig();
-  hook(rig, { apps: ["shop"] });
+  hook(rig, { apps: ["shop"], events });
+  rig.happen("one", { type: "machine.stopped" });
+  await rig.receiver.took(1);
   const { apps } = rig.store;
   apps.delete("shop");
   apps.insert({ name: "shop", createdAt: "" });
   rig.happen("one", { type: "machine.created" });
   rig.happen("one", { app: "bank" });
-  await rig.receiver.took(1);
+  await rig.receiver.took(last.length);
   await quietFor(200);
-  expect(rig.receiver.received.map(({ type }) => type)).toEqual(["app.deleted"]);
+  expect(rig.receiver.received.map(({ type }) => type)).toEqual(last);
   // The same after a restart.
   await rig.restart();
   rig.happen("one");
   await quietFor(200);
-  expect(rig.receiver.received).toHaveLength(1);
+  expect(rig.receiver.received).toHaveLength(last.length);
 });
 
 test("an app that is added later brings nothing of an earlier app of its name", async () => {
