@@ -8,6 +8,7 @@ import { KEPT_DELIVERIES } from "../../src/store/deliveries.ts";
 import { guardedLookup } from "../../src/webhooks/target.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { quietFor } from "../helpers/quiet.ts";
+import { slowed } from "../helpers/slow.ts";
 import { Receiver, type Received, soon, withStatus } from "./receiver.ts";
 import { FastClock, HeldClock, openRig, type Rig } from "./rig.ts";
 
@@ -333,6 +334,34 @@ describe("a receiver that", () => {
     rig.happen("one");
     await soon(() => expect(rig.log()[0]?.last?.error).toMatch(/a redirect, which webhooks do not follow/));
     expect(inside.received).toEqual([]);
+  });
+
+  test.each([
+    [
+      "changes the protocol, which nobody asked for,",
+      "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+      /answered 101\./,
+    ],
+    ["closes without an answer", "", /could not be reached: /],
+  ])("%s has not got the event, and can be removed", async (_, answer, why) => {
+    const rig = await openRig({ clock: new HeldClock() });
+    const { webhook } = hook(rig);
+    rig.receiver.answer = (_response, _received, { socket }) => void socket.end(answer);
+    rig.happen("one");
+    await soon(() => expect(rig.log()[0]).toMatchObject({ state: "pending", attempts: 1 }));
+    expect(rig.log()[0]?.last?.error).toMatch(why);
+    const { outcome } = await rig.webhooks.test(webhook.id, AbortSignal.timeout(slowed(10_000)));
+    expect(outcome).toBe(answer === "" ? "unreachable" : "refused");
+    await rig.webhooks.remove(webhook.id);
+  });
+
+  test("ends its answer with the connection has got the event", async () => {
+    const rig = await openRig();
+    hook(rig);
+    rig.receiver.answer = (_response, _received, { socket }) => void socket.end("HTTP/1.1 200 OK\r\n\r\nthank you");
+    rig.happen("one");
+    await soon(() => expect(rig.log()[0]?.state).toBe("delivered"));
+    expect(rig.log()[0]?.attempts).toBe(1);
   });
 
   test.each([
