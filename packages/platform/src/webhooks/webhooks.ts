@@ -92,13 +92,23 @@ export class Webhooks {
     return { webhook: this.get(id), secret };
   }
 
-  /** Changes a webhook. What waits is delivered to the new URL. */
-  async update(id: string, changes: Omit<WebhookChanges, "secret" | "formerSecret">): Promise<WebhookRecord> {
+  /**
+   * Changes a webhook. What waits is delivered to the new URL, unless it is disabled with the change. A change that is
+   * refused leaves the webhook as it was.
+   */
+  async update(
+    id: string,
+    changes: Omit<WebhookChanges, "secret" | "formerSecret">,
+    { disable = false }: { disable?: boolean } = {},
+  ): Promise<WebhookRecord> {
     this.get(id);
     if (changes.url !== undefined) this.#requireUrl(changes.url);
     requireTypes(changes.events ?? []);
-    if (!this.#options.webhooks.update(id, changes)) throw unknownApp(changes.apps ?? []);
-    await this.#dispatcher.refresh(id);
+    const changed = Object.keys(changes).length > 0;
+    if (changed && !this.#options.webhooks.update(id, changes)) throw unknownApp(changes.apps ?? []);
+    // Nothing is awaited in between: the new URL gets nothing before.
+    if (disable) return this.disable(id);
+    if (changed) await this.#dispatcher.refresh(id);
     return this.get(id);
   }
 
