@@ -92,7 +92,9 @@ export class Worker {
 
   #blocks() {
     const { signal } = this.#closing;
-    return this.#options.stream.read({ types: [] }, { since: this.#position }, { follow: true, signal });
+    // Not counted: one whose queue is full stops to read, which is no sign of a slow client.
+    const how = { follow: true, signal, counted: false };
+    return this.#options.stream.read({ types: [] }, { since: this.#position }, how);
   }
 
   #takeIn(block: readonly (Told | Gap | Position)[]): void {
