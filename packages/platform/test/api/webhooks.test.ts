@@ -149,6 +149,24 @@ test("a new URL gets nothing of what is skipped", async () => {
   expect(next.received.map(({ data }) => data.app_name)).toEqual(["fourth"]);
 });
 
+test("an app has up to ten webhooks, so that who may deploy it leaves room for others", async () => {
+  const both = limited(["deploy"], ["shop", "bank"]);
+  const first = await both.createWebhook({ url: receiver.url, apps: ["shop"] });
+  for (let count = 1; count < 10; count += 1) await both.createWebhook({ url: receiver.url, apps: ["shop"] });
+  const full = { code: "failed_precondition", message: expect.stringMatching(/app shop already has 10 webhooks/) };
+  await expect(both.createWebhook({ url: receiver.url, apps: ["bank", "shop"] })).rejects.toMatchObject(full);
+  const other = await both.createWebhook({ url: receiver.url, apps: ["bank"] });
+  await expect(both.updateWebhook(other.id, { apps: ["shop"] })).rejects.toMatchObject(full);
+  // One of the ten keeps its place, and gives it up.
+  await both.updateWebhook(first.id, { apps: ["shop", "bank"] });
+  await both.updateWebhook(first.id, { apps: ["bank"] });
+  await both.updateWebhook(other.id, { apps: ["shop"] });
+  // Those of an app that is gone are in nobody's way.
+  await client.destroyApp("shop");
+  await client.createApp("shop");
+  await limited(["deploy"], ["shop"]).createWebhook({ url: receiver.url, apps: ["shop"] });
+});
+
 test("by default, a webhook leads neither to this host nor to where nothing is encrypted", async () => {
   const rig = await openRig({ settings: { webhookPrivateAddresses: "refuse", webhookHttp: "refuse" } });
   const strict = await startApi({ webhooks: rig.webhooks });

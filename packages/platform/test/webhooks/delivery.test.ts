@@ -253,6 +253,25 @@ test("no more than four requests of a webhook, and 32 of all, are under way at o
   expect(most).toBe(32);
 });
 
+test("the receivers of one app that hang leave places for others", async () => {
+  const rig = await openRig();
+  rig.store.apps.insert({ name: "bank", createdAt: "" });
+  rig.receiver.answer = () => {};
+  for (let count = 0; count < 10; count += 1) hook(rig, { apps: ["shop"], events: ["machine"] });
+  const other = await Receiver.open();
+  onTestFinished(() => other.close());
+  hook(rig, { apps: ["bank"], url: other.url });
+  for (let count = 0; count < 4; count += 1) rig.happen(`machine ${count}`);
+  await rig.receiver.has(8);
+  rig.happen("one", { app: "bank" });
+  await other.took(1);
+  await quietFor(200);
+  expect(rig.receiver.received).toHaveLength(8);
+  // One whose attempts still wait for a place is removed at once, too.
+  for (const { id } of rig.webhooks.list()) await rig.webhooks.remove(id);
+  expect(rig.webhooks.counts.waiting).toBe(0);
+});
+
 test("a delivery that could not be noted, because the disk was full, is repeated", async () => {
   const clock = new HeldClock();
   const rig = await openRig({ clock });
