@@ -9,6 +9,7 @@ import type { DeliveryParts, MadeAttempt } from "./parts.ts";
 import { type Attempt, OUTCOMES, type Outcome, outcomeOf } from "./rules.ts";
 import type { Send } from "./send.ts";
 import { signedHeaders, signingSecrets } from "./signing.ts";
+import { turns } from "./turns.ts";
 import { Worker } from "./worker.ts";
 
 /** Attempts at a time, of all webhooks: more sockets than this help no receiver. */
@@ -28,6 +29,7 @@ export class Dispatcher {
   readonly #limit = pLimit(AT_A_TIME);
   /** By the app that is the first of a webhook. */
   readonly #shares = new Map<string, LimitFunction>();
+  readonly #turn = turns();
   readonly #workers = new Map<string, Worker>();
   /** Workers that end. */
   readonly #ending = new Set<Promise<void>>();
@@ -69,6 +71,7 @@ export class Dispatcher {
     const worker = new Worker({
       ...this.#options,
       webhook,
+      turn: this.#turn,
       attempt: (...given) => this.#inTurn(...given),
       onHopeless: (hopeless, reason) => this.#disable(hopeless, reason),
     });

@@ -19,6 +19,8 @@ const FAULT_PAUSE_MS = 5_000;
 interface WorkerOptions extends DeliveryParts {
   stream: EventStream;
   webhook: WebhookRecord;
+  /** Waits until the webhook may read on: the event loop is also for others. Never rejects. */
+  turn(): Promise<void>;
   /** The webhook has to be disabled, because of this. */
   onHopeless(id: string, reason: string): void;
 }
@@ -79,6 +81,7 @@ export class Worker {
           this.#takeIn(block);
           while (this.#lanes.size >= this.#options.maxWaiting && !signal.aborted)
             await Promise.race([this.#room.promise, ended]);
+          await this.#options.turn();
           if (signal.aborted) break;
         }
         this.#note([]);

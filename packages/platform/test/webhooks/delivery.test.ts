@@ -490,6 +490,41 @@ test("events that are gone before they were taken are told as a gap", async () =
   expect(event).toMatchObject({ type: "machine.running" });
 }, 60_000);
 
+test("webhooks that catch up take turns, and leave the event loop to others in between", async () => {
+  const rig = await openRig();
+  const all = Array.from({ length: 3 }, () => hook(rig, { events: ["machine"] }).webhook);
+  for (const { id } of all) await rig.webhooks.disable(id);
+  const { outbox } = rig.store;
+  for (let block = 0; block < 10; block += 1) {
+    for (let count = 0; count < 500; count += 1)
+      outbox.add({ type: "test.one", at: "", app: null, machine: null, data: {} });
+    // The stream is told of them.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  rig.happen("one");
+  // Enables them all before they read, as a start of the platform does.
+  for (const { id } of all) rig.store.webhooks.enable(id, { skip: false });
+  let round = 0;
+  const count = () => {
+    round += 1;
+    rounds = setImmediate(count);
+  };
+  let rounds = setImmediate(count);
+  onTestFinished(() => clearImmediate(rounds));
+  const read: number[] = [];
+  const { after } = outbox;
+  vi.spyOn(outbox, "after").mockImplementation((sequence, limit) => {
+    const found = after(sequence, limit);
+    if (found.length === 500) read.push(round);
+    return found;
+  });
+  await rig.restart();
+  await rig.receiver.took(3);
+  // Except for the newest, which are in memory.
+  expect(read.length).toBeGreaterThanOrEqual(3 * 8);
+  expect(new Set(read).size).toBe(read.length);
+});
+
 test("the queue is bounded: what does not fit waits in the stream, and arrives", async () => {
   const clock = new HeldClock();
   const rig = await openRig({ clock, maxWaiting: 10 });
