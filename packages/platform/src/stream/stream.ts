@@ -50,7 +50,7 @@ export class EventStream {
   /** What wakes the readers who wait. A promise that all share would remember every wait of each reader. */
   #waiting = new Set<() => void>();
   #telling = false;
-  /** How far those who read have come. */
+  /** How far the clients who read have come. */
   readonly #readers = new Set<Position>();
   readonly #unsubscribe: () => void;
 
@@ -62,14 +62,16 @@ export class EventStream {
   /**
    * Reads events in blocks, some of them empty, until `signal` is aborted or, without `follow`, until there are no more.
    * Begins with what comes when `start` says nothing. Says once where that is, before the first event that comes.
+   *
+   * @param how `counted`: whether this is a client, which {@link readers} counts. True by default.
    */
   async *read(
     filter: StreamFilter,
     { since, tail }: StreamStart,
-    { follow, signal }: { follow: boolean; signal: AbortSignal },
+    { follow, signal, counted = true }: { follow: boolean; signal: AbortSignal; counted?: boolean },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
     const position = { at: this.#outbox.newest() };
-    this.#readers.add(position);
+    if (counted) this.#readers.add(position);
     try {
       yield* this.#read(filter, { since, tail, position }, { follow, signal });
     } finally {
@@ -77,7 +79,7 @@ export class EventStream {
     }
   }
 
-  /** How many read, and how many events the slowest of them has not read yet. */
+  /** How many clients read, and how many events the slowest of them has not read yet. */
   readers(): { count: number; lag: number } {
     const { size: count } = this.#readers;
     if (count === 0) return { count, lag: 0 };
@@ -169,7 +171,7 @@ export class EventStream {
     }
     if (this.#telling) return;
     this.#telling = true;
-    const pauseMs = Math.min(Math.max(PAUSE_MS, this.#waiting.size * PAUSE_PER_READER_MS), MAX_PAUSE_MS);
+    const pauseMs = Math.min(Math.max(PAUSE_MS, this.#readers.size * PAUSE_PER_READER_MS), MAX_PAUSE_MS);
     this.#wakeReaders();
     await delay(pauseMs, undefined, { ref: false });
     this.#telling = false;

@@ -1,6 +1,7 @@
 /** Delivers to all webhooks that are enabled. Without any, it does nothing. */
-import pLimit from "p-limit";
+import pLimit, { type LimitFunction } from "p-limit";
 import type { WebhookRecord } from "../domain/webhook.ts";
+import { abortable } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Vault } from "../secrets/contract.ts";
 import type { EventStream } from "../stream/stream.ts";
@@ -8,10 +9,13 @@ import type { DeliveryParts, MadeAttempt } from "./parts.ts";
 import { type Attempt, OUTCOMES, type Outcome, outcomeOf } from "./rules.ts";
 import type { Send } from "./send.ts";
 import { signedHeaders, signingSecrets } from "./signing.ts";
+import { turns } from "./turns.ts";
 import { Worker } from "./worker.ts";
 
 /** Attempts at a time, of all webhooks: more sockets than this help no receiver. */
 const AT_A_TIME = 32;
+/** Attempts at a time of the webhooks of one app, so that receivers that hang leave places for those of others. */
+const AT_A_TIME_OF_APP = 8;
 
 export interface DispatcherOptions extends Omit<DeliveryParts, "attempt"> {
   stream: EventStream;
@@ -23,6 +27,9 @@ export interface DispatcherOptions extends Omit<DeliveryParts, "attempt"> {
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #limit = pLimit(AT_A_TIME);
+  /** By the app that is the first of a webhook. */
+  readonly #shares = new Map<string, LimitFunction>();
+  readonly #turn = turns();
   readonly #workers = new Map<string, Worker>();
   /** Workers that end. */
   readonly #ending = new Set<Promise<void>>();
@@ -64,11 +71,25 @@ export class Dispatcher {
     const worker = new Worker({
       ...this.#options,
       webhook,
-      attempt: (...given) => this.#limit(() => this.attempt(...given)),
+      turn: this.#turn,
+      attempt: (...given) => this.#inTurn(...given),
       onHopeless: (hopeless, reason) => this.#disable(hopeless, reason),
     });
     this.#workers.set(id, worker);
     worker.start();
+  }
+
+  /** Makes an attempt when there is a place for it. Rejects at once when the signal is aborted. */
+  #inTurn(...[webhook, message, signal]: Parameters<Dispatcher["attempt"]>): Promise<MadeAttempt> {
+    const attempt = () => this.#limit(() => this.attempt(webhook, message, signal));
+    const [first] = webhook.apps ?? [];
+    if (first === undefined) return abortable(attempt(), signal);
+    const share = this.#shares.get(first.name) ?? pLimit(AT_A_TIME_OF_APP);
+    this.#shares.set(first.name, share);
+    const made = share(attempt).finally(() => {
+      if (share.activeCount + share.pendingCount === 0) this.#shares.delete(first.name);
+    });
+    return abortable(made, signal);
   }
 
   /** Tells that a receiver has answered a message that was no delivery. */

@@ -1,6 +1,7 @@
 /** Makes one attempt to deliver a message. The receiver is not trusted: it may be slow, endless, or somewhere else. */
 import { request as plain } from "node:http";
-import { request as secure } from "node:https";
+import { request as secure, type RequestOptions } from "node:https";
+import { abortable } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Attempt } from "./rules.ts";
 import { BlockedTarget, guardedLookup, refusedUrl, type TargetPolicy } from "./target.ts";
@@ -59,10 +60,18 @@ export function sender({ policy, timeoutMs, userAgent, ca, lookup }: SendOptions
   };
 }
 
-function exchange(url: URL, options: Parameters<typeof secure>[1], body: string): Promise<Attempt> {
+/** Ends in any case: at the latest with the signal. */
+function exchange(
+  url: URL,
+  { signal, ...options }: RequestOptions & { signal: AbortSignal },
+  body: string,
+): Promise<Attempt> {
   const request = url.protocol === "https:" ? secure : plain;
-  return new Promise((resolve, reject) => {
-    const sending = request(url, options, (response) => {
+  const exchanged = new Promise<Attempt>((resolve, reject) => {
+    const closed = () => reject(new Error("the connection was closed"));
+    let answered = false;
+    const sending = request(url, { ...options, signal }, (response) => {
+      answered = true;
       const status = response.statusCode ?? 0;
       const retryAfter = response.headers["retry-after"];
       const done = () => {
@@ -70,7 +79,7 @@ function exchange(url: URL, options: Parameters<typeof secure>[1], body: string)
         response.destroy();
       };
       // A receiver that ends in the middle of its response may not have kept what it was told.
-      response.on("error", reject).on("end", done);
+      response.on("error", reject).on("end", done).on("close", closed);
       if (status < 200 || status >= 300) return done();
       let bytes = 0;
       response.on("data", (chunk: Buffer) => {
@@ -78,8 +87,16 @@ function exchange(url: URL, options: Parameters<typeof secure>[1], body: string)
         if (bytes > MAX_RESPONSE_BYTES) done();
       });
     });
+    // Nobody asked for another protocol. Without this, Node ends the connection and says nothing but that it is closed.
+    sending.on("upgrade", ({ statusCode: status = 0 }, socket) => {
+      resolve({ status, retryAfter: undefined });
+      socket.destroy();
+    });
+    // After an answer, the response says how it ends, which may be after this.
+    sending.on("close", () => answered || closed());
     sending.on("error", reject).end(body);
   });
+  return abortable(exchanged, signal);
 }
 
 function failureOf(error: unknown): Attempt {

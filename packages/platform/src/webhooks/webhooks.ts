@@ -13,6 +13,8 @@ import { refusedUrl, type TargetPolicy } from "./target.ts";
 
 /** Webhooks of a platform. Each reads all events, and may keep a queue of deliveries. */
 const MAX_WEBHOOKS = 100;
+/** Webhooks that name an app: those who may deploy only this app cannot take the places of all others. */
+const MAX_WEBHOOKS_OF_APP = 10;
 
 /** What someone says about a new webhook. */
 export interface NewWebhook {
@@ -76,6 +78,7 @@ export class Webhooks {
     requireTypes(events);
     const count = webhooks.list().length;
     if (count >= MAX_WEBHOOKS) throw tooMany(count);
+    this.#requirePlace(apps ?? []);
     const id = `wh_${randomBytes(8).toString("hex")}`;
     const secret = newSecret();
     const webhook: WebhookRecord = {
@@ -92,13 +95,24 @@ export class Webhooks {
     return { webhook: this.get(id), secret };
   }
 
-  /** Changes a webhook. What waits is delivered to the new URL. */
-  async update(id: string, changes: Omit<WebhookChanges, "secret" | "formerSecret">): Promise<WebhookRecord> {
+  /**
+   * Changes a webhook. What waits is delivered to the new URL, unless it is disabled with the change. A change that is
+   * refused leaves the webhook as it was.
+   */
+  async update(
+    id: string,
+    changes: Omit<WebhookChanges, "secret" | "formerSecret">,
+    { disable = false }: { disable?: boolean } = {},
+  ): Promise<WebhookRecord> {
     this.get(id);
     if (changes.url !== undefined) this.#requireUrl(changes.url);
     requireTypes(changes.events ?? []);
-    if (!this.#options.webhooks.update(id, changes)) throw unknownApp(changes.apps ?? []);
-    await this.#dispatcher.refresh(id);
+    this.#requirePlace(changes.apps ?? [], id);
+    const changed = Object.keys(changes).length > 0;
+    if (changed && !this.#options.webhooks.update(id, changes)) throw unknownApp(changes.apps ?? []);
+    // Nothing is awaited in between: the new URL gets nothing before.
+    if (disable) return this.disable(id);
+    if (changed) await this.#dispatcher.refresh(id);
     return this.get(id);
   }
 
@@ -155,6 +169,19 @@ export class Webhooks {
     return this.#options.deliveries.list(id, limit);
   }
 
+  /** Throws if there are too many webhooks of one of these apps. One that changes may keep its apps. */
+  #requirePlace(apps: readonly string[], changing?: string): void {
+    const webhooks = this.#options.webhooks.list();
+    // Those of an app that is gone do not count: whoever has its name now cannot remove them.
+    const has = ({ apps: own }: WebhookRecord, app: string) =>
+      own?.some(({ name, until }) => name === app && until === null) === true;
+    for (const app of apps) {
+      const those = webhooks.filter((webhook) => has(webhook, app));
+      if (those.length >= MAX_WEBHOOKS_OF_APP && !those.some(({ id }) => id === changing))
+        throw tooManyOf(app, those.length);
+    }
+  }
+
   #requireUrl(url: string): void {
     const refusal = refusedUrl(url, this.#options.policy);
     if (refusal !== undefined) throw new HibernautError("invalid_argument", refusal, { field: "url" });
@@ -186,4 +213,9 @@ function unknownApp(apps: readonly string[]): HibernautError {
 function tooMany(count: number): HibernautError {
   const message = `The platform already has ${count} webhooks, and can have up to ${MAX_WEBHOOKS}. Remove some with \`hibernaut webhooks remove\`, or let one get the events of several apps.`;
   return new HibernautError("failed_precondition", message, { most: MAX_WEBHOOKS });
+}
+
+function tooManyOf(app: string, count: number): HibernautError {
+  const message = `The app ${app} already has ${count} webhooks, and can have up to ${MAX_WEBHOOKS_OF_APP}. Remove one with \`hibernaut webhooks remove\`, or let one get more types of events.`;
+  return new HibernautError("failed_precondition", message, { most: MAX_WEBHOOKS_OF_APP, app_name: app });
 }

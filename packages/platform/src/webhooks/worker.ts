@@ -19,6 +19,8 @@ const FAULT_PAUSE_MS = 5_000;
 interface WorkerOptions extends DeliveryParts {
   stream: EventStream;
   webhook: WebhookRecord;
+  /** Waits until the webhook may read on: the event loop is also for others. Never rejects. */
+  turn(): Promise<void>;
   /** The webhook has to be disabled, because of this. */
   onHopeless(id: string, reason: string): void;
 }
@@ -79,6 +81,7 @@ export class Worker {
           this.#takeIn(block);
           while (this.#lanes.size >= this.#options.maxWaiting && !signal.aborted)
             await Promise.race([this.#room.promise, ended]);
+          await this.#options.turn();
           if (signal.aborted) break;
         }
         this.#note([]);
@@ -92,7 +95,9 @@ export class Worker {
 
   #blocks() {
     const { signal } = this.#closing;
-    return this.#options.stream.read({ types: [] }, { since: this.#position }, { follow: true, signal });
+    // Not counted: one whose queue is full stops to read, which is no sign of a slow client.
+    const how = { follow: true, signal, counted: false };
+    return this.#options.stream.read({ types: [] }, { since: this.#position }, how);
   }
 
   #takeIn(block: readonly (Told | Gap | Position)[]): void {
@@ -108,10 +113,9 @@ export class Worker {
       }
       const { event } = one;
       position = event.sequence;
-      if (!wants(this.#webhook, event)) continue;
-      wanted.push(deliveryOf(event));
-      // From here on, another app may have the name.
-      if (event.type === "app.deleted") this.#webhook = this.#options.webhooks.get(this.#webhook.id) ?? this.#webhook;
+      // From here on, another app may have the name, also when the webhook is not told so.
+      if (event.type === "app.deleted") this.#forgetLater(event.app);
+      if (wants(this.#webhook, event)) wanted.push(deliveryOf(event));
     }
     if (wanted.length === 0 && position - this.#noted < NOTE_POSITION_EVERY) {
       this.#position = position;
@@ -122,6 +126,13 @@ export class Worker {
     this.#noted = position;
     for (const { sequence, lane } of wanted) this.#lanes.add({ sequence, lane, attempts: 0, nextAt: 0 });
     this.#pump();
+  }
+
+  /** Learns where the events of an app of the webhook end that was deleted. */
+  #forgetLater(app: string | null): void {
+    const { webhooks } = this.#options;
+    if (this.#webhook.apps?.some(({ name }) => name === app) !== true) return;
+    this.#webhook = webhooks.get(this.#webhook.id) ?? this.#webhook;
   }
 
   /** Begins as many deliveries as may be made, and sees to it that the next one begins in time. */

@@ -3,11 +3,11 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
 import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
 import type { Scope } from "../../src/domain/scopes.ts";
-import { Receiver, type Received, soon } from "../webhooks/receiver.ts";
+import { Receiver, type Received, soon, withStatus } from "../webhooks/receiver.ts";
 import { openRig } from "../webhooks/rig.ts";
 import { Registry } from "prom-client";
 import { startApi, type TestApi } from "./helpers.ts";
@@ -120,6 +120,51 @@ test("an app that does not exist, and a hundred and first webhook, are refused",
   await expect(client.updateWebhook(id, { skip: true })).rejects.toThrow(/`skip` needs/);
   for (let count = 1; count < 100; count += 1) await client.createWebhook({ url: receiver.url, events: ["secret"] });
   await expect(client.createWebhook({ url: receiver.url })).rejects.toThrow(/already has 100 webhooks/);
+});
+
+test.each([
+  ["URL", { url: "nonsense" }, "invalid_argument"],
+  ["type", { events: ["machines"] }, "invalid_argument"],
+  ["app", { url: "http://127.0.0.1:1/", apps: ["none"] }, "not_found"],
+])("a change with a wrong %s leaves the webhook as it was", async (_, wrong, code) => {
+  const before = await client.createWebhook({ url: receiver.url, events: ["app"] });
+  for (const more of [{ enabled: false }, { enabled: true, skip: true }])
+    await expect(client.updateWebhook(before.id, { ...wrong, ...more })).rejects.toMatchObject({ code });
+  expect(before).toMatchObject(await client.getWebhook(before.id));
+  await client.createApp("third");
+  await receiver.took(1);
+});
+
+test("a new URL gets nothing of what is skipped", async () => {
+  const { id } = await client.createWebhook({ url: receiver.url, events: ["app"] });
+  receiver.answer = withStatus(500);
+  await client.createApp("third");
+  await receiver.has(1);
+  const next = await Receiver.open();
+  onTestFinished(() => next.close());
+  const changed = await client.updateWebhook(id, { url: next.url, enabled: true, skip: true });
+  expect(changed).toMatchObject({ url: next.url, disabled_at: null });
+  await client.createApp("fourth");
+  await next.took(1);
+  expect(next.received.map(({ data }) => data.app_name)).toEqual(["fourth"]);
+});
+
+test("an app has up to ten webhooks, so that who may deploy it leaves room for others", async () => {
+  const both = limited(["deploy"], ["shop", "bank"]);
+  const first = await both.createWebhook({ url: receiver.url, apps: ["shop"] });
+  for (let count = 1; count < 10; count += 1) await both.createWebhook({ url: receiver.url, apps: ["shop"] });
+  const full = { code: "failed_precondition", message: expect.stringMatching(/app shop already has 10 webhooks/) };
+  await expect(both.createWebhook({ url: receiver.url, apps: ["bank", "shop"] })).rejects.toMatchObject(full);
+  const other = await both.createWebhook({ url: receiver.url, apps: ["bank"] });
+  await expect(both.updateWebhook(other.id, { apps: ["shop"] })).rejects.toMatchObject(full);
+  // One of the ten keeps its place, and gives it up.
+  await both.updateWebhook(first.id, { apps: ["shop", "bank"] });
+  await both.updateWebhook(first.id, { apps: ["bank"] });
+  await both.updateWebhook(other.id, { apps: ["shop"] });
+  // Those of an app that is gone are in nobody's way.
+  await client.destroyApp("shop");
+  await client.createApp("shop");
+  await limited(["deploy"], ["shop"]).createWebhook({ url: receiver.url, apps: ["shop"] });
 });
 
 test("by default, a webhook leads neither to this host nor to where nothing is encrypted", async () => {

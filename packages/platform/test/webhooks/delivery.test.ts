@@ -8,6 +8,7 @@ import { KEPT_DELIVERIES } from "../../src/store/deliveries.ts";
 import { guardedLookup } from "../../src/webhooks/target.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { quietFor } from "../helpers/quiet.ts";
+import { slowed } from "../helpers/slow.ts";
 import { Receiver, type Received, soon, withStatus } from "./receiver.ts";
 import { FastClock, HeldClock, openRig, type Rig } from "./rig.ts";
 
@@ -252,6 +253,25 @@ test("no more than four requests of a webhook, and 32 of all, are under way at o
   expect(most).toBe(32);
 });
 
+test("the receivers of one app that hang leave places for others", async () => {
+  const rig = await openRig();
+  rig.store.apps.insert({ name: "bank", createdAt: "" });
+  rig.receiver.answer = () => {};
+  for (let count = 0; count < 10; count += 1) hook(rig, { apps: ["shop"], events: ["machine"] });
+  const other = await Receiver.open();
+  onTestFinished(() => other.close());
+  hook(rig, { apps: ["bank"], url: other.url });
+  for (let count = 0; count < 4; count += 1) rig.happen(`machine ${count}`);
+  await rig.receiver.has(8);
+  rig.happen("one", { app: "bank" });
+  await other.took(1);
+  await quietFor(200);
+  expect(rig.receiver.received).toHaveLength(8);
+  // One whose attempts still wait for a place is removed at once, too.
+  for (const { id } of rig.webhooks.list()) await rig.webhooks.remove(id);
+  expect(rig.webhooks.counts.waiting).toBe(0);
+});
+
 test("a delivery that could not be noted, because the disk was full, is repeated", async () => {
   const clock = new HeldClock();
   const rig = await openRig({ clock });
@@ -333,6 +353,34 @@ describe("a receiver that", () => {
     rig.happen("one");
     await soon(() => expect(rig.log()[0]?.last?.error).toMatch(/a redirect, which webhooks do not follow/));
     expect(inside.received).toEqual([]);
+  });
+
+  test.each([
+    [
+      "changes the protocol, which nobody asked for,",
+      "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+      /answered 101\./,
+    ],
+    ["closes without an answer", "", /could not be reached: /],
+  ])("%s has not got the event, and can be removed", async (_, answer, why) => {
+    const rig = await openRig({ clock: new HeldClock() });
+    const { webhook } = hook(rig);
+    rig.receiver.answer = (_response, _received, { socket }) => void socket.end(answer);
+    rig.happen("one");
+    await soon(() => expect(rig.log()[0]).toMatchObject({ state: "pending", attempts: 1 }));
+    expect(rig.log()[0]?.last?.error).toMatch(why);
+    const { outcome } = await rig.webhooks.test(webhook.id, AbortSignal.timeout(slowed(10_000)));
+    expect(outcome).toBe(answer === "" ? "unreachable" : "refused");
+    await rig.webhooks.remove(webhook.id);
+  });
+
+  test("ends its answer with the connection has got the event", async () => {
+    const rig = await openRig();
+    hook(rig);
+    rig.receiver.answer = (_response, _received, { socket }) => void socket.end("HTTP/1.1 200 OK\r\n\r\nthank you");
+    rig.happen("one");
+    await soon(() => expect(rig.log()[0]?.state).toBe("delivered"));
+    expect(rig.log()[0]?.attempts).toBe(1);
   });
 
   test.each([
@@ -442,6 +490,41 @@ test("events that are gone before they were taken are told as a gap", async () =
   expect(event).toMatchObject({ type: "machine.running" });
 }, 60_000);
 
+test("webhooks that catch up take turns, and leave the event loop to others in between", async () => {
+  const rig = await openRig();
+  const all = Array.from({ length: 3 }, () => hook(rig, { events: ["machine"] }).webhook);
+  for (const { id } of all) await rig.webhooks.disable(id);
+  const { outbox } = rig.store;
+  for (let block = 0; block < 10; block += 1) {
+    for (let count = 0; count < 500; count += 1)
+      outbox.add({ type: "test.one", at: "", app: null, machine: null, data: {} });
+    // The stream is told of them.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  rig.happen("one");
+  // Enables them all before they read, as a start of the platform does.
+  for (const { id } of all) rig.store.webhooks.enable(id, { skip: false });
+  let round = 0;
+  const count = () => {
+    round += 1;
+    rounds = setImmediate(count);
+  };
+  let rounds = setImmediate(count);
+  onTestFinished(() => clearImmediate(rounds));
+  const read: number[] = [];
+  const { after } = outbox;
+  vi.spyOn(outbox, "after").mockImplementation((sequence, limit) => {
+    const found = after(sequence, limit);
+    if (found.length === 500) read.push(round);
+    return found;
+  });
+  await rig.restart();
+  await rig.receiver.took(3);
+  // Except for the newest, which are in memory.
+  expect(read.length).toBeGreaterThanOrEqual(3 * 8);
+  expect(new Set(read).size).toBe(read.length);
+});
+
 test("the queue is bounded: what does not fit waits in the stream, and arrives", async () => {
   const clock = new HeldClock();
   const rig = await openRig({ clock, maxWaiting: 10 });
@@ -453,6 +536,8 @@ test("the queue is bounded: what does not fit waits in the stream, and arrives",
   await soon(() => expect(rig.webhooks.counts.waiting).toBeGreaterThan(400));
   await quietFor(200);
   expect(rig.webhooks.counts.waiting).toBeLessThanOrEqual(500);
+  // That it stands still is no sign of a slow client.
+  expect(rig.stream.readers()).toEqual({ count: 0, lag: 0 });
   rig.receiver.answer = withStatus(200);
   clock.move(10_000);
   const accepted = await rig.receiver.took(count);
@@ -463,22 +548,27 @@ test("the queue is bounded: what does not fit waits in the stream, and arrives",
   await soon(() => expect(rig.log()).toHaveLength(KEPT_DELIVERIES));
 });
 
-test("an app's webhook gets its last events, and nothing of a later app of the same name", async () => {
+test.each([
+  ["gets its last events, and", [], ["machine.stopped", "app.deleted"]],
+  ["that is told only of machines gets", ["machine"], ["machine.stopped"]],
+])("an app's webhook %s nothing of a later app of the same name", async (_, events, last) => {
   const rig = await openRig();
-  hook(rig, { apps: ["shop"] });
+  hook(rig, { apps: ["shop"], events });
+  rig.happen("one", { type: "machine.stopped" });
+  await rig.receiver.took(1);
   const { apps } = rig.store;
   apps.delete("shop");
   apps.insert({ name: "shop", createdAt: "" });
   rig.happen("one", { type: "machine.created" });
   rig.happen("one", { app: "bank" });
-  await rig.receiver.took(1);
+  await rig.receiver.took(last.length);
   await quietFor(200);
-  expect(rig.receiver.received.map(({ type }) => type)).toEqual(["app.deleted"]);
+  expect(rig.receiver.received.map(({ type }) => type)).toEqual(last);
   // The same after a restart.
   await rig.restart();
   rig.happen("one");
   await quietFor(200);
-  expect(rig.receiver.received).toHaveLength(1);
+  expect(rig.receiver.received).toHaveLength(last.length);
 });
 
 test("an app that is added later brings nothing of an earlier app of its name", async () => {

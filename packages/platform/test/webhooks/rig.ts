@@ -69,6 +69,7 @@ interface RigOptions {
 /** What a test needs. */
 export interface Rig {
   store: ReturnType<typeof openStore>;
+  stream: EventStream;
   webhooks: Webhooks;
   receiver: Receiver;
   logged: Record<string, unknown>[];
@@ -101,7 +102,7 @@ export async function openRig({ clock, settings, sending, maxWaiting }: RigOptio
       ...(maxWaiting !== undefined && { maxWaiting }),
     });
   const rig: Rig = {
-    ...{ store, receiver, logged, folder },
+    ...{ store, stream, receiver, logged, folder },
     webhooks: open(),
     happen(machine, { type = "machine.running", app = "shop", data = {} } = {}) {
       store.outbox.add({ type, at: new Date().toISOString(), app, machine, data });

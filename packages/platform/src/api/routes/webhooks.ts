@@ -101,9 +101,8 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
         ...(events !== undefined && { events: unique(events) }),
         ...(apps !== undefined && { apps: apps && unique(apps) }),
       };
-      // Before the change: a new address gets nothing that is to be skipped.
-      if (enabled === false || skip) await webhooks.disable(id);
-      if (Object.keys(changes).length > 0) await webhooks.update(id, changes);
+      // With the change: a new address gets nothing that is to be skipped.
+      await webhooks.update(id, changes, { disable: enabled === false || skip });
       if (enabled === true) await webhooks.enable(id, skip);
       return webhookWire(webhooks.get(id));
     },
