@@ -49,6 +49,9 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
   function identify(request: FastifyRequest, secret: string): TokenRecord {
     // A page of another site must not sign anyone in.
     if (request.headers.origin !== undefined) requireOwnOrigin(request);
+    // Anyone who shows a valid token is let in, however often others behind the same address, as of a proxy, were wrong.
+    const token = verifyToken(tokens, secret);
+    if (token !== undefined) return token;
     const from = request.socket.remoteAddress ?? "unknown";
     const waitS = Math.ceil(attempts.waitMs(from) / 1000);
     if (waitS > 0)
@@ -57,8 +60,6 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
         `Too many attempts to sign in from ${from} failed. Try again in ${waitS} s.`,
         { per: "sign_ins", retry_after_s: waitS },
       );
-    const token = verifyToken(tokens, secret);
-    if (token !== undefined) return token;
     attempts.failed(from);
     throw new HibernautError(
       "unauthenticated",
