@@ -39,6 +39,11 @@ export interface AppStore {
   /** Adds an app. False when the name is taken. */
   insert(app: AppRecord): boolean;
   get(name: string): AppRecord | undefined;
+  /**
+   * Returns the sequence number of the event that told of the app's creation, 0 if that is forgotten: events before it are
+   * of an earlier app of the same name.
+   */
+  firstEvent(name: string): number | undefined;
   /** Lists all apps, sorted by name. */
   list(): AppRecord[];
   /** Replaces the limits that the app has in place of the platform's. */

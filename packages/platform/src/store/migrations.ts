@@ -369,6 +369,13 @@ export const MIGRATIONS: readonly string[] = [
 
   // Whether anyone may see how an app is.
   "ALTER TABLE apps ADD COLUMN status_page INTEGER NOT NULL DEFAULT 0",
+  `
+  -- The event that told of an app's creation: those before it are of an earlier app of its name. Zero where the stream has
+  -- forgotten it, and with it all of an earlier app.
+  ALTER TABLE apps ADD COLUMN first_event INTEGER NOT NULL DEFAULT 0;
+  UPDATE apps SET first_event = coalesce(
+    (SELECT max(sequence) FROM outbox WHERE type = 'app.created' AND outbox.app = apps.name), 0);
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

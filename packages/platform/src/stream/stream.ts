@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../domain/stream-event.ts";
 import type { OutboxStore } from "../store/contract.ts";
-import { passes, type StreamFilter } from "./filter.ts";
+import { filterAfter, passes, type StreamFilter } from "./filter.ts";
 import { serverSent, textOf } from "./wire.ts";
 
 /** Events read at a time: a reader who catches up with days does not hold the event loop. */
@@ -91,6 +91,7 @@ export class EventStream {
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
     let wake = (): void => {};
+    let current = filter;
     const end = (): void => wake();
     signal.addEventListener("abort", end, { once: true });
     try {
@@ -116,7 +117,12 @@ export class EventStream {
           continue;
         }
         at = last.event.sequence;
-        yield events.filter(({ event }) => passes(event, filter));
+        const passed: Told[] = [];
+        for (const one of events) {
+          if (passes(one.event, current)) passed.push(one);
+          current = filterAfter(one.event, current);
+        }
+        yield passed;
         // The reader has taken them.
         position.at = at;
       }

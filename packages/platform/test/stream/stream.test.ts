@@ -4,6 +4,7 @@ import { HibernautClient, type StreamEvent, type StreamGap } from "@hibernaut/cl
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CheckResults } from "../../src/checks/results.ts";
+import { createToken } from "../../src/api/tokens.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
 import { tellChecks } from "../../src/stream/checks.ts";
 import { EventStream } from "../../src/stream/stream.ts";
@@ -99,6 +100,37 @@ test("only what was asked for comes", async () => {
   ).toBe(true);
   await expect(client.readEvents({ app: "nope" }).next()).rejects.toThrow(/There is no app nope/);
   await expect(client.readEvents({ machine: id }).next()).rejects.toThrow(/`machine` needs `app`/);
+});
+
+describe("a token that is limited to an app", () => {
+  const limited = () => {
+    const { token } = createToken(server.tokens, "reader", { scopes: ["read"], apps: ["shop"] });
+    return new HibernautClient({ apiUrl: server.url, token });
+  };
+  const typesOf = (events: readonly (StreamEvent | StreamGap)[]) => events.map(({ type }) => type);
+
+  test("sees nothing of an earlier app of the same name", async () => {
+    await client.setSecrets("shop", { OF_THE_EARLIER: "x" });
+    await client.destroyApp("shop");
+    await client.createApp("shop");
+    await client.addHostname("shop", "shop.example.com");
+    for (const start of [{ since: 0 }, { tail: 100 }, { since: 0, app: "shop" }, { tail: 100, app: "shop" }])
+      expect(typesOf(await all(limited().readEvents(start)))).toEqual(["app.created", "hostname.added"]);
+    expect(typesOf(await all(client.readEvents({ since: 0 })))).toContain("secret.set");
+  });
+
+  test("and is in use when the app is deleted hears of that, and nothing of a later one", async () => {
+    await client.createApp("bank");
+    const { token } = createToken(server.tokens, "two", { scopes: ["read"], apps: ["shop", "bank"] });
+    const reader = new HibernautClient({ apiUrl: server.url, token }).followEvents({ since: 0 });
+    expect(typesOf(await take(reader, 2))).toEqual(["app.created", "app.created"]);
+    await client.destroyApp("shop");
+    await client.createApp("shop");
+    await client.destroyApp("bank");
+    const rest = (await take(reader, 2)) as StreamEvent[];
+    await reader.return();
+    expect(rest.map(({ type, app_name: app }) => `${type} ${app}`)).toEqual(["app.deleted shop", "app.deleted bank"]);
+  });
 });
 
 test("events that are no longer kept are told as a gap, and so is a number from another platform", async () => {
