@@ -1,11 +1,11 @@
 /** Reads the stream of events for any number of readers: what was, and what comes. */
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../domain/stream-event.ts";
 import type { OutboxStore } from "../store/contract.ts";
 import { filterAfter, passes, type StreamFilter } from "./filter.ts";
 import { serverSent, textOf } from "./wire.ts";
 
-/** Events read at a time: a reader who catches up with days does not hold the event loop. */
+/** Events read at a time. Between two of these, other work has its turn: a reader who catches up with days holds up nobody. */
 const BATCH = 500;
 /** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
 const PAUSE_MS = 50;
@@ -101,7 +101,7 @@ export class EventStream {
         if (gap !== undefined) yield [gap];
         at = gap?.until ?? since;
       } else if (tail !== undefined && tail > 0) {
-        yield this.#last(filter, tail, at).map(told);
+        yield (await this.#last(filter, { wanted: tail, until: at, signal })).map(told);
       }
       position.at = at;
       yield [{ at }];
@@ -125,6 +125,7 @@ export class EventStream {
         yield passed;
         // The reader has taken them.
         position.at = at;
+        if (events.length === BATCH) await setImmediate();
       }
     } finally {
       signal.removeEventListener("abort", end);
@@ -138,15 +139,19 @@ export class EventStream {
   }
 
   /** The last events up to a number that pass, as many as are wanted, oldest first. */
-  #last(filter: StreamFilter, wanted: number, until: number): StreamEvent[] {
+  async #last(
+    filter: StreamFilter,
+    { wanted, until, signal }: { wanted: number; until: number; signal: AbortSignal },
+  ): Promise<StreamEvent[]> {
     const found: StreamEvent[] = [];
     let before = until + 1;
-    while (found.length < wanted) {
+    while (found.length < wanted && !signal.aborted) {
       const events = this.#outbox.before(before, filter, BATCH);
       const last = events.at(-1);
       if (last === undefined) break;
       before = last.sequence;
       found.push(...events.filter((event) => passes(event, filter)));
+      if (events.length === BATCH) await setImmediate();
     }
     return found.slice(0, wanted).toReversed();
   }

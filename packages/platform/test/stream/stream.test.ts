@@ -1,5 +1,6 @@
 /** The stream of events, as a program reads it: nothing is missed, nothing comes twice, and a gap is told. */
 import { getEventListeners } from "node:events";
+import { setImmediate as macrotask } from "node:timers/promises";
 import { HibernautClient, type StreamEvent, type StreamGap } from "@hibernaut/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -7,7 +8,7 @@ import { CheckResults } from "../../src/checks/results.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
 import { tellChecks } from "../../src/stream/checks.ts";
-import { EventStream } from "../../src/stream/stream.ts";
+import { EventStream, type StreamStart } from "../../src/stream/stream.ts";
 import { isOfType } from "../../src/stream/filter.ts";
 import { startApi, type TestApi } from "../api/helpers.ts";
 
@@ -168,6 +169,34 @@ test("two hundred readers get every event of a busy platform, once and in order"
   const expected = Array.from({ length: 300 }, (_, index) => index + 2);
   for (const events of await reading)
     expect(events.map((event) => "sequence" in event && event.sequence)).toEqual(expected);
+});
+
+test.each<[string, StreamStart]>([
+  ["reads all there was", { since: 0 }],
+  ["looks for the last events of a type that is rare", { tail: 10 }],
+])("while a reader %s, others have their turns", async (_, start) => {
+  const { outbox } = server.world.store;
+  for (let count = 0; count < 10_000; count += 1)
+    outbox.add({ type: "test.one", at: "", app: null, machine: null, data: {} });
+  // What the events themselves woke is over.
+  await macrotask();
+  let turns = 0;
+  let reading = true;
+  const turn = (): void => {
+    turns += 1;
+    if (reading) setImmediate(turn);
+  };
+  const stream = new EventStream(outbox);
+  const { signal } = new AbortController();
+  setImmediate(turn);
+  const read = stream.read({ types: ["app.created"] }, start, { follow: false, signal });
+  const found: unknown[] = [];
+  for await (const block of read) found.push(...block.filter((one) => "event" in one));
+  reading = false;
+  stream.close();
+  expect(found).toHaveLength(1);
+  // As many as there are blocks of 500.
+  expect(turns).toBeGreaterThanOrEqual(20);
 });
 
 test("a check is told when it changes, not at every result, and a full disk is no reason to end", () => {
