@@ -10,7 +10,7 @@ import type { PeriodRange } from "../domain/periods.ts";
 import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
 import type { QuotaOverrides } from "../domain/quota.ts";
 import type { Grant } from "../domain/scopes.ts";
-import type { Interval, StateChange, Wake } from "../domain/timeline.ts";
+import type { Interval, StateChange, StoredState, Wake } from "../domain/timeline.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { DeliveryStore, WebhookStore } from "./webhook-contract.ts";
@@ -115,6 +115,8 @@ export interface WakeOfApp extends Pick<Wake, "at" | "kind" | "durationMs"> {
 export interface TimelineStore {
   /** Lists the changes of a machine after a moment, in order. */
   states(machine: string, since: number): StateChange[];
+  /** What the last change of a machine that is kept led to. */
+  lastState(machine: string): StoredState | undefined;
   /** Lists the last wakes of a machine after a moment, up to `limit`, in order. */
   wakes(machine: string, since: number, limit: number): Wake[];
   /** Counts the wakes of a machine after a moment. */

@@ -348,10 +348,11 @@ export const MIGRATIONS: readonly string[] = [
 
   -- What earlier releases know: the history of machines, and the starts that the stream of events still has.
   INSERT INTO machine_states (machine, at, before, state)
-  SELECT machine_id, at, before, state FROM (
+  -- In a passing state, a machine does what it did before.
+  SELECT machine_id, at, coalesce(lag(state) OVER (PARTITION BY machine_id ORDER BY seq), first), state FROM (
     SELECT machine_id, seq, CAST(unixepoch(at, 'subsec') * 1000 AS INTEGER) AS at,
       CASE from_state WHEN 'running' THEN 'running' WHEN 'starting' THEN 'running' WHEN 'suspended' THEN 'suspended'
-        WHEN 'failed' THEN 'failed' WHEN 'suspending' THEN 'running' ELSE 'stopped' END AS before,
+        WHEN 'failed' THEN 'failed' WHEN 'suspending' THEN 'running' WHEN 'stopping' THEN 'running' ELSE 'stopped' END AS first,
       CASE to_state WHEN 'running' THEN 'running' WHEN 'starting' THEN 'running' WHEN 'suspended' THEN 'suspended'
         WHEN 'failed' THEN 'failed' ELSE 'stopped' END AS state
     FROM events
