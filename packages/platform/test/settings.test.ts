@@ -33,6 +33,7 @@ describe("settings", () => {
     ["HIBERNAUT_HOOK_TIMEOUT", "2m", "a duration from 100ms to 60s, such as 500ms"],
     ["HIBERNAUT_HOOK_TIMEOUT_MS", "2m", "a duration from 100ms to 60s, such as 500ms"],
     ["HIBERNAUT_HOOK_TIMEOUT", "5 s", "a duration"],
+    ["HIBERNAUT_PROXY_STALL_TIMEOUT", "299s", "0 or a duration from 5m to 24h, such as 5m, 30m or 1h"],
     ["HIBERNAUT_SUSPEND_MAX_MEMORY", "2e3", "a size from 128mb to 1tb, in whole megabytes, such as 512mb or 2gb"],
     ["HIBERNAUT_SUSPEND_MAX_MEMORY", "1025kb", "a size from"],
     ["HIBERNAUT_NETWORK_SUBNET", "8.8.8.0/24", "auto, or a private IPv4 subnet"],
@@ -48,6 +49,8 @@ describe("settings", () => {
   test.each([
     ["HIBERNAUT_DRAIN_TIMEOUT", "2500ms", { drainTimeoutMs: 2500 }],
     ["HIBERNAUT_DRAIN_TIMEOUT", "5m", { drainTimeoutMs: 300_000 }],
+    ["HIBERNAUT_PROXY_STALL_TIMEOUT", "0", { proxyStallTimeoutMs: 0 }],
+    ["HIBERNAUT_PROXY_STALL_TIMEOUT", "5m", { proxyStallTimeoutMs: 300_000 }],
     ["HIBERNAUT_DRAIN_TIMEOUT", "7", { drainTimeoutMs: 7000 }],
     ["HIBERNAUT_BOOT_TIMEOUT", "1m30s", { bootTimeoutMs: 90_000 }],
     ["HIBERNAUT_KEEPALIVE_MAX_TTL", "2h", { keepAwakeMaxS: 7200 }],

@@ -1,7 +1,7 @@
 /** Requests with a session: which are let in, and which may come from a page. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
-import { isOwnOrigin, secretIn, sessionCookie } from "./session-cookie.ts";
+import { isOwnOrigin, sessionCookie, sessionIn } from "./session-cookie.ts";
 import type { LiveSession, Sessions } from "./sessions.ts";
 
 const READS = new Set(["GET", "HEAD"]);
@@ -12,12 +12,12 @@ const READS = new Set(["GET", "HEAD"]);
  * pages, too.
  */
 export function sessionOf(request: FastifyRequest, reply: FastifyReply, sessions: Sessions): LiveSession | undefined {
-  const tls = request.protocol === "https";
-  const secret = secretIn(request.headers.cookie, tls);
-  if (secret === undefined) return undefined;
+  const shown = sessionIn(request.headers.cookie, request.protocol === "https");
+  if (shown === undefined) return undefined;
+  const { secret, secure } = shown;
   const found = sessions.find(secret);
   if (found === undefined) {
-    reply.header("set-cookie", sessionCookie("", { tls, maxAgeMs: 0 }));
+    reply.header("set-cookie", sessionCookie("", { secure, maxAgeMs: 0 }));
     throw new HibernautError("unauthenticated", "The session has ended. Sign in again with a token.");
   }
   const { origin, upgrade } = request.headers;
@@ -25,7 +25,7 @@ export function sessionOf(request: FastifyRequest, reply: FastifyReply, sessions
   if (!READS.has(request.method) || upgrade !== undefined || origin !== undefined) requireOwnOrigin(request);
   const used = sessions.use(found);
   if (used === undefined) return found;
-  reply.header("set-cookie", sessionCookie(secret, { tls, maxAgeMs: used.endsAt - used.record.usedAt }));
+  reply.header("set-cookie", sessionCookie(secret, { secure, maxAgeMs: used.endsAt - used.record.usedAt }));
   return used;
 }
 

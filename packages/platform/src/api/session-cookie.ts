@@ -2,28 +2,40 @@
 
 const NAME = "hibernaut_session";
 
-/**
- * The cookie's name. Over TLS, its prefix lets browsers accept it from this host alone, so that no other host of the domain
- * can plant one.
- */
-function nameOf(tls: boolean): string {
-  return tls ? `__Host-${NAME}` : NAME;
+/** With this prefix, browsers take the cookie over TLS only, for this host alone, so that no other host of the domain plants one. */
+const SECURE_NAME = `__Host-${NAME}`;
+
+/** The session that a request shows. */
+interface ShownSession {
+  secret: string;
+  /** Whether the browser got its cookie over TLS, and so gives it over TLS only. */
+  secure: boolean;
 }
 
-/** Returns the session's secret from a `Cookie` header; undefined without one. */
-export function secretIn(header: string | undefined, tls: boolean): string | undefined {
-  const prefix = `${nameOf(tls)}=`;
-  const pair = header
-    ?.split(";")
-    .map((part) => part.trim())
-    .find((part) => part.startsWith(prefix));
-  return pair === undefined || pair === prefix ? undefined : pair.slice(prefix.length);
+/**
+ * Returns the session of a `Cookie` header; undefined without one. Over TLS, only the cookie with the prefix counts. Without,
+ * it comes first: something in front of the API ended TLS, and no page without TLS can have made it.
+ */
+export function sessionIn(header: string | undefined, tls: boolean): ShownSession | undefined {
+  const pairs = (header ?? "").split(";").map((part) => part.trim());
+  for (const secure of tls ? [true] : [true, false]) {
+    const prefix = `${secure ? SECURE_NAME : NAME}=`;
+    const pair = pairs.find((part) => part.startsWith(prefix) && part !== prefix);
+    if (pair !== undefined) return { secret: pair.slice(prefix.length), secure };
+  }
+  return undefined;
+}
+
+/** Whether a browser that signs in came over TLS: to the API, or as its page says, to something in front of it. */
+export function isSecure(origin: string | undefined, tls: boolean): boolean {
+  return tls || origin?.toLowerCase().startsWith("https://") === true;
 }
 
 /** Returns the `Set-Cookie` of a session that lasts for `maxAgeMs`, or with an empty secret and 0 the end of one. */
-export function sessionCookie(secret: string, { tls, maxAgeMs }: { tls: boolean; maxAgeMs: number }): string {
+export function sessionCookie(secret: string, { secure, maxAgeMs }: { secure: boolean; maxAgeMs: number }): string {
   const maxAge = Math.max(0, Math.floor(maxAgeMs / 1000));
-  return `${nameOf(tls)}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAge}${tls ? "; Secure" : ""}`;
+  const attributes = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAge}${secure ? "; Secure" : ""}`;
+  return `${secure ? SECURE_NAME : NAME}=${secret}; ${attributes}`;
 }
 
 /**

@@ -45,7 +45,7 @@ export async function examine(options: ExamineOptions, name: string, signal: Abo
     const found = "unknown" in addresses ? [] : addresses.slice(0, MOST_ADDRESSES);
     const outside = new Set([...publicAddresses(found), ...options.addresses]);
     const asked = found.filter((address) => outside.has(address));
-    const answers = await Promise.all(asked.map((address) => probe(options, name, address, signal)));
+    const answers = await probe(options, name, asked, signal);
     const { hook, tls } = options;
     return findingsOf({
       name,

@@ -1,4 +1,4 @@
-/** Asks an address of a name for a challenge, as a certificate authority would. */
+/** Asks the addresses of a name for a challenge, as a certificate authority would. */
 import { randomBytes, X509Certificate } from "node:crypto";
 import { request } from "node:http";
 import { connect } from "node:tls";
@@ -31,41 +31,67 @@ interface Probed {
   found: string;
 }
 
-/** Asks for a challenge, as an authority would, and compares the answer. Rejects only with the signal's reason. */
-export function probe(options: ProbeOptions, name: string, address: string, signal: AbortSignal): Promise<Probed> {
-  const ask = options.challenge === "tls-alpn-01" ? askTls : askHttp;
-  return ask(options, name, address, signal);
+/** What is published for a name while its addresses are asked. */
+interface Question {
+  /** Returns whether an address gives the right answer, and what it says otherwise. */
+  ask(address: string): Promise<Omit<Probed, "address">>;
+  end(): Promise<void>;
 }
 
-async function askHttp({ board, httpPort = 80 }: ProbeOptions, name: string, address: string, signal: AbortSignal) {
+/** Asks each address for a challenge, as an authority would, and compares the answers. Rejects only with the signal's reason. */
+export async function probe(
+  options: ProbeOptions,
+  name: string,
+  addresses: readonly string[],
+  signal: AbortSignal,
+): Promise<Probed[]> {
+  if (addresses.length === 0) return [];
+  // One for all addresses: the proxies show one certificate for a name at a time.
+  const { ask, end } = await (options.challenge === "tls-alpn-01" ? overTls : overHttp)(options, name, signal);
+  const answerOf = async (address: string): Promise<Probed> => {
+    try {
+      return { address, ...(await ask(address)) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { address, ours: false, found: messageOf(error) || String((error as NodeJS.ErrnoException).code) };
+    }
+  };
+  try {
+    return await Promise.all(addresses.map(answerOf));
+  } finally {
+    await end();
+  }
+}
+
+async function overHttp({ board, httpPort = 80 }: ProbeOptions, name: string, signal: AbortSignal): Promise<Question> {
   const token = `check-${randomBytes(16).toString("hex")}`;
   const answer = randomBytes(16).toString("hex");
-  const end = await board.publish(name, token, answer);
-  try {
-    const path = `/.well-known/acme-challenge/${token}`;
-    const { status, text } = await get({ address, port: httpPort, name, path }, signal);
-    return { address, ours: status === 200 && text === answer, found: `the answer has status ${status}` };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { address, ours: false, found: messageOf(error) || String((error as NodeJS.ErrnoException).code) };
-  } finally {
-    await end();
-  }
+  const path = `/.well-known/acme-challenge/${token}`;
+  return {
+    end: await board.publish(name, token, answer),
+    async ask(address) {
+      const { status, text } = await get({ address, port: httpPort, name, path }, signal);
+      return { ours: status === 200 && text === answer, found: `the answer has status ${status}` };
+    },
+  };
 }
 
-async function askTls({ board, tlsPort = 443 }: ProbeOptions, name: string, address: string, signal: AbortSignal) {
+async function overTls({ board, tlsPort = 443 }: ProbeOptions, name: string, signal: AbortSignal): Promise<Question> {
   const certificate = await challengeCertificate(name, randomBytes(16).toString("hex"));
-  const end = await board.show(name, certificate);
-  try {
-    const shown = await certificateAt({ address, port: tlsPort, name }, signal);
-    const ours = shown === new X509Certificate(certificate).fingerprint256;
-    return { address, ours, found: "it shows another certificate" };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { address, ours: false, found: messageOf(error) || String((error as NodeJS.ErrnoException).code) };
-  } finally {
-    await end();
-  }
+  return {
+    // An order may wait for the authority to see its own, which shows as well that the platform answers.
+    end: await board.show(name, certificate, "under"),
+    async ask(address) {
+      const before = board.certificatesOf(name);
+      const shown = await certificateAt({ address, port: tlsPort, name }, signal);
+      // An order may have begun or ended meanwhile.
+      const ours = [...before, ...board.certificatesOf(name)];
+      return {
+        ours: ours.some((one) => new X509Certificate(one).fingerprint256 === shown),
+        found: "it shows another certificate",
+      };
+    },
+  };
 }
 
 /** The fingerprint of what an authority is shown. */

@@ -40,7 +40,11 @@ export function findMachineMs({
 
 /**
  * How long a client or an app may take none of the bytes that wait for it on a TCP connection or WebSocket. Linux tries
- * about as long to reach a peer that is gone (`tcp_retries2`), and a slow reader takes something by then: some hundred
- * bytes a second are enough. The default of HIBERNAUT_PROXY_STALL_TIMEOUT.
+ * about as long to reach a peer that is gone (`tcp_retries2`). What a slow reader takes is seen late: Linux asks for more
+ * bytes only once a third of a socket's send buffer is free, which is up to some 1.5 MB (`tcp_wmem`). So a reader needs
+ * about 2 KB a second to be safe. The default of HIBERNAUT_PROXY_STALL_TIMEOUT.
  */
 export const TUNNEL_STALL_MS = 900_000;
+
+/** Less would cut off readers of 5 KB a second, who read all the time. */
+export const LEAST_TUNNEL_STALL_MS = 300_000;

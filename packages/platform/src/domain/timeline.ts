@@ -64,6 +64,11 @@ export function storedStateOf(state: MachineState, before: StoredState): StoredS
   }
 }
 
+/** What a machine did before a passing state, where its last change is no longer kept. */
+export function likelyBefore(state: MachineState | null): StoredState {
+  return state === "suspending" || state === "stopping" ? "running" : "stopped";
+}
+
 /** What is known about a machine, for {@link spansOf}. */
 interface Known {
   /** In order. Only those after the beginning matter. */

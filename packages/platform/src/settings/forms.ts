@@ -28,6 +28,8 @@ export interface SettingInfo {
   fallback?(environment: NodeJS.ProcessEnv): unknown;
   /** What the value counts. */
   unit?: Unit;
+  /** Whether 0 is valid, too, where it is less than the minimum. */
+  orZero?: boolean;
   /** Whether `HIBERNAUT_SLOW_FACTOR` multiplies the default, up to the most that the setting accepts. */
   scaled?: boolean;
 }
@@ -37,16 +39,25 @@ type Given<T> = Pick<SettingInfo, "description" | "formerly" | "scaled"> & { def
 
 export const MS_PER: Record<Exclude<Unit, "MB">, number> = { ms: 1, s: 1000, h: 3_600_000 };
 
-/** A duration, kept as a whole number of `unit`. A plain number counts seconds. */
+interface DurationGiven {
+  min: number;
+  max: number;
+  unit?: Exclude<Unit, "MB">;
+  orZero?: boolean;
+}
+
+/** A duration, kept as a whole number of `unit`. A plain number counts seconds. `orZero`: 0 is less than `min`, and valid. */
 export function duration(
   env: string,
-  { min, max, unit = "ms", ...given }: Given<number> & { min: number; max: number; unit?: Exclude<Unit, "MB"> },
+  { min, max, unit = "ms", orZero = false, ...given }: Given<number> & DurationGiven,
 ) {
   const [from, to] = [durationWords(min * MS_PER[unit]), durationWords(max * MS_PER[unit])];
   const step = unit === "ms" ? "" : `, in whole ${unit === "s" ? "seconds" : "hours"}`;
+  const examples = orZero ? "5m, 30m or 1h" : EXAMPLES[unit];
   return Type.Integer({
     ...given,
-    ...info(env, "duration", `a duration from ${from} to ${to}${step}, such as ${EXAMPLES[unit]}`),
+    ...info(env, "duration", `${orZero ? "0 or " : ""}a duration from ${from} to ${to}${step}, such as ${examples}`),
+    orZero,
     defaultText: durationWords(given.default * MS_PER[unit]),
     unit,
     minimum: min,

@@ -10,7 +10,8 @@ import { infoOf, type Listen, MS_PER, type SettingInfo } from "./forms.ts";
 export function parseSetting(schema: TSchema, text: string, name: string): unknown {
   const info = infoOf(schema);
   const value = readers[info.form](text, info, name === info.formerly);
-  const valid = value !== undefined && Value.Check(schema, value) && (name !== SUBNET || isBridgeSubnet(text));
+  const isKnown = Value.Check(schema, value) || (info.orZero === true && value === 0);
+  const valid = value !== undefined && isKnown && (name !== SUBNET || isBridgeSubnet(text));
   if (!valid) throw unacceptable(name, info.accepts);
   return value;
 }

@@ -1,6 +1,6 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
-import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS, TUNNEL_STALL_MS } from "../domain/patience.ts";
+import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS, LEAST_TUNNEL_STALL_MS, TUNNEL_STALL_MS } from "../domain/patience.ts";
 import { choice, duration, integer, list, listen, optionalListen, optionalPath, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
@@ -92,10 +92,11 @@ export const PROXY_SETTINGS = {
   }),
   proxyStallTimeoutMs: duration("HIBERNAUT_PROXY_STALL_TIMEOUT", {
     default: TUNNEL_STALL_MS,
-    min: 0,
+    min: LEAST_TUNNEL_STALL_MS,
+    orZero: true,
     max: 86_400_000,
     description:
-      "How long a client or an app may take none of the bytes that wait for it on a [TCP connection](proxy.md#reach-a-tcp-service) or WebSocket before the proxy closes it. A connection on which nothing waits may be silent for as long as it likes. The default is about as long as Linux tries to reach a peer that is gone. 0: without limit.",
+      "How long a client or an app may take none of the bytes that wait for it on a [TCP connection](proxy.md#reach-a-tcp-service) or WebSocket before the proxy closes it. A connection on which nothing waits may be silent for as long as it likes. A slow reader is seen to read only now and then: up to some 1.5 MB must be read in this time. The default is about as long as Linux tries to reach a peer that is gone. 0: without limit.",
   }),
   drainTimeoutMs: duration("HIBERNAUT_DRAIN_TIMEOUT", {
     formerly: "HIBERNAUT_DRAIN_TIMEOUT_MS",

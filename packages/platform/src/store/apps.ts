@@ -20,6 +20,12 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   const select = "SELECT name, created_at AS createdAt, quota, status_page AS statusPage FROM apps";
   const get = db.prepare<[string], AppRow>(`${select} WHERE name = ?`);
   const list = db.prepare<[], AppRow>(`${select} ORDER BY name`);
+  const setFirstEvent = db.prepare<{ name: string; sequence: number }>(
+    "UPDATE apps SET first_event = @sequence WHERE name = @name",
+  );
+  const firstEvent = db.prepare<[string], { sequence: number }>(
+    "SELECT first_event AS sequence FROM apps WHERE name = ?",
+  );
   const setQuota = db.prepare<{ name: string; quota: string | null }>(
     "UPDATE apps SET quota = @quota WHERE name = @name",
   );
@@ -40,7 +46,7 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   const insertBoth = db.transaction((app: AppRecord): boolean => {
     const { name, createdAt } = app;
     if (insert.run({ name, createdAt }).changes === 0) return false;
-    outbox.add(factOf("app.created", app.name));
+    setFirstEvent.run({ name, sequence: outbox.add(factOf("app.created", name)) });
     return true;
   });
   const removeBoth = db.transaction((name: string): boolean => {
@@ -55,6 +61,7 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
       const row = get.get(name);
       return row && recordOf(row);
     },
+    firstEvent: (name) => firstEvent.get(name)?.sequence,
     list: () => list.all().map(recordOf),
     setQuota: (name, quota) => {
       const isEmpty = Object.keys(quota).length === 0;

@@ -10,7 +10,7 @@ import type { PeriodRange } from "../domain/periods.ts";
 import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
 import type { QuotaOverrides } from "../domain/quota.ts";
 import type { Grant } from "../domain/scopes.ts";
-import type { Interval, StateChange, Wake } from "../domain/timeline.ts";
+import type { Interval, StateChange, StoredState, Wake } from "../domain/timeline.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { DeliveryStore, WebhookStore } from "./webhook-contract.ts";
@@ -39,6 +39,11 @@ export interface AppStore {
   /** Adds an app. False when the name is taken. */
   insert(app: AppRecord): boolean;
   get(name: string): AppRecord | undefined;
+  /**
+   * Returns the sequence number of the event that told of the app's creation, 0 if that is forgotten: events before it are
+   * of an earlier app of the same name.
+   */
+  firstEvent(name: string): number | undefined;
   /** Lists all apps, sorted by name. */
   list(): AppRecord[];
   /** Replaces the limits that the app has in place of the platform's. */
@@ -110,6 +115,8 @@ export interface WakeOfApp extends Pick<Wake, "at" | "kind" | "durationMs"> {
 export interface TimelineStore {
   /** Lists the changes of a machine after a moment, in order. */
   states(machine: string, since: number): StateChange[];
+  /** What the last change of a machine that is kept led to. */
+  lastState(machine: string): StoredState | undefined;
   /** Lists the last wakes of a machine after a moment, up to `limit`, in order. */
   wakes(machine: string, since: number, limit: number): Wake[];
   /** Counts the wakes of a machine after a moment. */

@@ -348,10 +348,11 @@ export const MIGRATIONS: readonly string[] = [
 
   -- What earlier releases know: the history of machines, and the starts that the stream of events still has.
   INSERT INTO machine_states (machine, at, before, state)
-  SELECT machine_id, at, before, state FROM (
+  -- In a passing state, a machine does what it did before.
+  SELECT machine_id, at, coalesce(lag(state) OVER (PARTITION BY machine_id ORDER BY seq), first), state FROM (
     SELECT machine_id, seq, CAST(unixepoch(at, 'subsec') * 1000 AS INTEGER) AS at,
       CASE from_state WHEN 'running' THEN 'running' WHEN 'starting' THEN 'running' WHEN 'suspended' THEN 'suspended'
-        WHEN 'failed' THEN 'failed' WHEN 'suspending' THEN 'running' ELSE 'stopped' END AS before,
+        WHEN 'failed' THEN 'failed' WHEN 'suspending' THEN 'running' WHEN 'stopping' THEN 'running' ELSE 'stopped' END AS first,
       CASE to_state WHEN 'running' THEN 'running' WHEN 'starting' THEN 'running' WHEN 'suspended' THEN 'suspended'
         WHEN 'failed' THEN 'failed' ELSE 'stopped' END AS state
     FROM events
@@ -369,6 +370,13 @@ export const MIGRATIONS: readonly string[] = [
 
   // Whether anyone may see how an app is.
   "ALTER TABLE apps ADD COLUMN status_page INTEGER NOT NULL DEFAULT 0",
+  `
+  -- The event that told of an app's creation: those before it are of an earlier app of its name. Zero where the stream has
+  -- forgotten it, and with it all of an earlier app.
+  ALTER TABLE apps ADD COLUMN first_event INTEGER NOT NULL DEFAULT 0;
+  UPDATE apps SET first_event = coalesce(
+    (SELECT max(sequence) FROM outbox WHERE type = 'app.created' AND outbox.app = apps.name), 0);
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -4,7 +4,14 @@
  */
 import type { Database } from "better-sqlite3";
 import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
-import { KEPT_CHANGES, type StateChange, type StoredState, storedStateOf, type Wake } from "../domain/timeline.ts";
+import {
+  KEPT_CHANGES,
+  likelyBefore,
+  type StateChange,
+  type StoredState,
+  storedStateOf,
+  type Wake,
+} from "../domain/timeline.ts";
 import type { KeptWarm, TimelineStore, WakeOfApp } from "./contract.ts";
 import { withoutSync } from "./database.ts";
 
@@ -64,7 +71,7 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
     machine({ id: machine, lastBoot }, event) {
       if (event === undefined || event.from === event.to) return;
       const at = Date.parse(event.at);
-      const before = lastingOf(event.from) ?? last.get(machine)?.state ?? "stopped";
+      const before = lastingOf(event.from) ?? last.get(machine)?.state ?? likelyBefore(event.from);
       const state = lastingOf(event.to);
       if (state !== undefined && state !== before)
         trimStates(machine, addState.run({ machine, at, before, state }).lastInsertRowid, at);
@@ -73,6 +80,7 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
       const wake = { machine, at, kind, reason, durationMs: Math.round(durationMs) };
       trimWakes(machine, addWake.run(wake).lastInsertRowid, at);
     },
+    lastState: (machine) => last.get(machine)?.state,
     states: (machine, since) => states.all(machine, since),
     wakes: (machine, since, limit) => wakes.all(machine, since, limit).toReversed(),
     countWakes: (machine, since) => countWakes.get(machine, since)?.count ?? 0,

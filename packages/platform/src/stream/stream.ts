@@ -1,11 +1,11 @@
 /** Reads the stream of events for any number of readers: what was, and what comes. */
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../domain/stream-event.ts";
 import type { OutboxStore } from "../store/contract.ts";
-import { passes, type StreamFilter } from "./filter.ts";
+import { filterAfter, passes, type StreamFilter } from "./filter.ts";
 import { serverSent, textOf } from "./wire.ts";
 
-/** Events read at a time: a reader who catches up with days does not hold the event loop. */
+/** Events read at a time. Between two of these, other work has its turn: a reader who catches up with days holds up nobody. */
 const BATCH = 500;
 /** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
 const PAUSE_MS = 50;
@@ -93,6 +93,7 @@ export class EventStream {
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
     let wake = (): void => {};
+    let current = filter;
     const end = (): void => wake();
     signal.addEventListener("abort", end, { once: true });
     try {
@@ -102,7 +103,7 @@ export class EventStream {
         if (gap !== undefined) yield [gap];
         at = gap?.until ?? since;
       } else if (tail !== undefined && tail > 0) {
-        yield this.#last(filter, tail, at).map(told);
+        yield (await this.#last(filter, { wanted: tail, until: at, signal })).map(told);
       }
       position.at = at;
       yield [{ at }];
@@ -118,9 +119,15 @@ export class EventStream {
           continue;
         }
         at = last.event.sequence;
-        yield events.filter(({ event }) => passes(event, filter));
+        const passed: Told[] = [];
+        for (const one of events) {
+          if (passes(one.event, current)) passed.push(one);
+          current = filterAfter(one.event, current);
+        }
+        yield passed;
         // The reader has taken them.
         position.at = at;
+        if (events.length === BATCH) await setImmediate();
       }
     } finally {
       signal.removeEventListener("abort", end);
@@ -134,15 +141,19 @@ export class EventStream {
   }
 
   /** The last events up to a number that pass, as many as are wanted, oldest first. */
-  #last(filter: StreamFilter, wanted: number, until: number): StreamEvent[] {
+  async #last(
+    filter: StreamFilter,
+    { wanted, until, signal }: { wanted: number; until: number; signal: AbortSignal },
+  ): Promise<StreamEvent[]> {
     const found: StreamEvent[] = [];
     let before = until + 1;
-    while (found.length < wanted) {
+    while (found.length < wanted && !signal.aborted) {
       const events = this.#outbox.before(before, filter, BATCH);
       const last = events.at(-1);
       if (last === undefined) break;
       before = last.sequence;
       found.push(...events.filter((event) => passes(event, filter)));
+      if (events.length === BATCH) await setImmediate();
     }
     return found.slice(0, wanted).toReversed();
   }

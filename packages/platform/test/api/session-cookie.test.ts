@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOwnOrigin, secretIn, sessionCookie } from "../../src/api/session-cookie.ts";
+import { isOwnOrigin, isSecure, sessionCookie, sessionIn } from "../../src/api/session-cookie.ts";
 
 test.each([
   ["http://127.0.0.1:4280", "127.0.0.1:4280", false],
@@ -38,19 +38,35 @@ test("without a host, no page is its own", () => {
 });
 
 test("the cookie is for this server alone, and scripts do not see it", () => {
-  expect(sessionCookie("s3cret", { tls: false, maxAgeMs: 90_500 })).toBe(
+  expect(sessionCookie("s3cret", { secure: false, maxAgeMs: 90_500 })).toBe(
     "hibernaut_session=s3cret; HttpOnly; SameSite=Strict; Path=/; Max-Age=90",
   );
-  expect(sessionCookie("s3cret", { tls: true, maxAgeMs: 1000 })).toBe(
+  expect(sessionCookie("s3cret", { secure: true, maxAgeMs: 1000 })).toBe(
     "__Host-hibernaut_session=s3cret; HttpOnly; SameSite=Strict; Path=/; Max-Age=1; Secure",
   );
-  expect(sessionCookie("", { tls: false, maxAgeMs: -5 })).toContain("Max-Age=0");
+  expect(sessionCookie("", { secure: false, maxAgeMs: -5 })).toContain("Max-Age=0");
 });
 
 test("the secret is found among other cookies, and no cookie of a similar name is taken for it", () => {
-  expect(secretIn("a=b; hibernaut_session=s3cret; c=d", false)).toBe("s3cret");
-  expect(secretIn("hibernaut_session=s3cret", true)).toBeUndefined();
-  expect(secretIn("__Host-hibernaut_session=s3cret", true)).toBe("s3cret");
+  expect(sessionIn("a=b; hibernaut_session=s3cret; c=d", false)).toEqual({ secret: "s3cret", secure: false });
+  expect(sessionIn("hibernaut_session=s3cret", true)).toBeUndefined();
+  expect(sessionIn("__Host-hibernaut_session=s3cret", true)).toEqual({ secret: "s3cret", secure: true });
   for (const none of [undefined, "", "hibernaut_session=", "xhibernaut_session=1", "hibernaut_session2=1", ";;="])
-    expect(secretIn(none, false)).toBeUndefined();
+    expect(sessionIn(none, false)).toBeUndefined();
+});
+
+test("behind something that ends TLS, the cookie that the browser got over TLS comes first", () => {
+  const both = "hibernaut_session=planted; __Host-hibernaut_session=s3cret";
+  expect(sessionIn(both, false)).toEqual({ secret: "s3cret", secure: true });
+  expect(sessionIn("__Host-hibernaut_session=; hibernaut_session=s3cret", false)).toMatchObject({ secure: false });
+});
+
+test.each([
+  ["https://hib.example.com", false, true],
+  ["HTTPS://hib.example.com", false, true],
+  ["http://127.0.0.1:4280", false, false],
+  [undefined, false, false],
+  [undefined, true, true],
+])("a browser at %s, with TLS up to the API %s, gets a secure cookie: %s", (origin, tls, secure) => {
+  expect(isSecure(origin, tls)).toBe(secure);
 });

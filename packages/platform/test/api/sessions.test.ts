@@ -1,4 +1,5 @@
 /** Signing in from a browser, over HTTP. */
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -51,6 +52,28 @@ test("a token is exchanged for a cookie, with which the API answers like with th
   const stored = readFileSync(join(server.world.folder, "hibernaut.db-wal")).toString("latin1");
   expect(stored).not.toContain(cookie.split("=")[1]);
   expect(stored).not.toContain(server.token.slice(4));
+});
+
+test("behind something that ends TLS, the cookie stays on TLS when it is made, renewed and ended", async () => {
+  const page = { origin: server.url.replace("http:", "https:") };
+  const reply = await post("/v1/session", { token: server.token }, page);
+  const made = reply.headers.get("set-cookie") ?? "";
+  expect(made).toMatch(/^__Host-hibernaut_session=[\w-]{43}; .*; Secure$/);
+  const [cookie = ""] = made.split(";");
+  // As if the last use was some minutes ago.
+  const hash = createHash("sha256")
+    .update(cookie.split("=")[1] ?? "")
+    .digest("hex");
+  server.world.store.sessions.use(hash, Date.now() - 300_000);
+  const renewed = await get("/v1/session", { cookie });
+  expect(renewed.status).toBe(200);
+  expect(renewed.headers.get("set-cookie")).toMatch(/^__Host-hibernaut_session=[\w-]{43}; .*; Secure$/);
+  const end = () => fetch(`${server.url}/v1/session`, { method: "DELETE", headers: { cookie, ...page } });
+  for (const status of [200, 401]) {
+    const ended = await end();
+    expect(ended.status).toBe(status);
+    expect(ended.headers.get("set-cookie")).toMatch(/^__Host-hibernaut_session=; .*Max-Age=0; Secure$/);
+  }
 });
 
 test("a session has the scopes and apps of its token", async () => {
@@ -227,11 +250,12 @@ test("someone who guesses tokens has to wait, and nothing tells a revoked token 
     messages.add(((await refused.json()) as { message: string }).message);
   }
   expect(messages.size).toBe(1);
-  const late = await post("/v1/session", { token: server.token });
+  const late = await post("/v1/session", { token: "hib_late" });
   expect(late.status).toBe(429);
   expect(Number(late.headers.get("retry-after"))).toBeGreaterThan(0);
   expect(await late.json()).toMatchObject({ error: "resource_exhausted", details: { per: "sign_ins" } });
-  // Who is signed in, or shows a token, does not notice.
+  // Who has a valid token does not notice, even behind the same address.
+  await signIn();
   expect((await get("/v1/apps", { authorization: `Bearer ${server.token}` })).status).toBe(200);
 });
 

@@ -3,6 +3,8 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
 import type { MachineEvent, MachineState } from "../../src/domain/machine.ts";
 import { KEPT_CHANGES } from "../../src/domain/timeline.ts";
+import type { ControllerSet } from "../../src/machines/controller-set.ts";
+import { Timelines } from "../../src/machines/resources/timelines.ts";
 import { machineRecord } from "../store/helpers.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
@@ -28,7 +30,7 @@ async function machine(app = "shop", name = "web"): Promise<string> {
 const reach = (app: string, id: string, state: string) =>
   call("GET", `/v1/apps/${app}/machines/${id}/wait?state=${state}`);
 const act = (id: string, action: string) => call("POST", `/v1/apps/shop/machines/${id}/${action}`);
-const states = (spans: { state: string }[]) => spans.map(({ state }) => state);
+const states = (spans: readonly { state: string }[]) => spans.map(({ state }) => state);
 
 describe("a machine's chart", () => {
   test("has every sleep and wake, from its creation to now", async () => {
@@ -71,6 +73,28 @@ describe("a machine's chart", () => {
     change(id, "running", "suspended", ago(19 * 24 * HOUR_MS));
     const { spans } = await stored(id, 24);
     expect(states(spans)).toEqual(["suspended"]);
+  });
+
+  test.each([
+    ["running", "suspending", "running"],
+    ["running", "stopping", "running"],
+    ["running", "updating", "running"],
+    ["suspended", "updating", "suspended"],
+  ] as const)("that was %s for days and is %s now is %s", async (lasting, passing, shown) => {
+    const id = insert({ createdAt: ago(72 * HOUR_MS) });
+    change(id, "created", "starting", ago(71 * HOUR_MS));
+    change(id, "starting", "running", ago(71 * HOUR_MS));
+    if (lasting === "suspended") change(id, "running", "suspended", ago(70 * HOUR_MS));
+    change(id, lasting, passing, ago(1000));
+    expect(states((await asItIs(id, 24)).spans)).toEqual([shown]);
+  });
+
+  test("of a machine that ran for longer than the store remembers says so while it is suspended, and after it", async () => {
+    const id = insert({ createdAt: ago(72 * HOUR_MS) });
+    change(id, "running", "suspending", ago(2000));
+    expect(states((await asItIs(id, 24)).spans)).toEqual(["running"]);
+    change(id, "suspending", "suspended", ago(1000));
+    expect(states((await asItIs(id, 24)).spans)).toEqual(["running", "suspended"]);
   });
 
   test("is bounded, however often a machine sleeps and wakes, and begins where it is known", async () => {
@@ -155,6 +179,16 @@ function wake(id: string, { at, kind, ms }: { at: number; kind: "warm" | "resume
   const lastBoot = { kind, reason: "test", at: new Date(at).toISOString(), duration_ms: ms };
   const event = { at: lastBoot.at, type: "started", from: "starting", to: "running", details: {} } as const;
   machines.update({ ...record, state: "running", lastBoot }, event, { unsynced: true });
+}
+
+/** The chart of a machine that stays as the test wrote it: the platform would bring it out of a passing state. */
+async function asItIs(id: string, hours: number) {
+  const { machines, timeline } = server.world.store;
+  const all = () => [{ record: machines.get(id) }];
+  const controllers = { all, warm: { since() {} }, warmHistory: { write() {} } } as unknown as ControllerSet;
+  const [chart] = (await new Timelines(timeline, controllers, Date.now).read(() => true, hours)).machines;
+  if (chart === undefined) throw new Error("there is no chart");
+  return chart;
 }
 
 /** The chart of a machine that the platform finds when it starts. */

@@ -58,7 +58,12 @@ test("charts begin with what an earlier release knew of its machines", () => {
       ('0123456789abcd', '2026-01-31T10:00:01.000Z', 'start', 'created', 'starting', '{}'),
       ('0123456789abcd', '2026-01-31T10:00:02.500Z', 'started', 'starting', 'running', '{}'),
       ('0123456789abcd', '2026-01-31T10:05:00.000Z', 'suspend', 'running', 'suspending', '{}'),
-      ('0123456789abcd', '2026-01-31T10:05:01.000Z', 'captured', 'suspending', 'suspended', '{}');
+      ('0123456789abcd', '2026-01-31T10:05:01.000Z', 'captured', 'suspending', 'suspended', '{}'),
+      ('0123456789abcd', '2026-01-31T11:00:00.000Z', 'update', 'suspended', 'updating', '{}'),
+      ('0123456789abcd', '2026-01-31T11:00:01.000Z', 'start', 'updating', 'starting', '{}'),
+      ('0123456789abcd', '2026-01-31T11:00:02.000Z', 'started', 'starting', 'running', '{}'),
+      ('0123456789abcd', '2026-01-31T12:00:00.000Z', 'stop', 'running', 'stopping', '{}'),
+      ('0123456789abcd', '2026-01-31T12:00:05.000Z', 'halted', 'stopping', 'stopped', '{}');
     INSERT INTO outbox (at, type, app, machine_id, data) VALUES
       ('2026-01-31T10:00:02.500Z', 'machine.running', 'shop', '0123456789abcd',
         '{"event":"started","start":{"kind":"cold","reason":"never_started","at":"x","duration_ms":1499.6}}'),
@@ -73,6 +78,9 @@ test("charts begin with what an earlier release knew of its machines", () => {
     { at: at("10:00:01.000"), before: "stopped", state: "running" },
     { at: at("10:00:02.500"), before: "running", state: "running" },
     { at: at("10:05:01.000"), before: "running", state: "suspended" },
+    { at: at("11:00:01.000"), before: "suspended", state: "running" },
+    { at: at("11:00:02.000"), before: "running", state: "running" },
+    { at: at("12:00:05.000"), before: "running", state: "stopped" },
   ]);
   expect(store.timeline.wakes("0123456789abcd", 0, 10)).toEqual([
     { at: at("10:00:02.500"), kind: "cold", reason: "never_started", durationMs: 1499 },

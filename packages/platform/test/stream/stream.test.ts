@@ -1,12 +1,14 @@
 /** The stream of events, as a program reads it: nothing is missed, nothing comes twice, and a gap is told. */
 import { getEventListeners } from "node:events";
+import { setImmediate as macrotask } from "node:timers/promises";
 import { HibernautClient, type StreamEvent, type StreamGap } from "@hibernaut/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CheckResults } from "../../src/checks/results.ts";
+import { createToken } from "../../src/api/tokens.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
 import { tellChecks } from "../../src/stream/checks.ts";
-import { EventStream } from "../../src/stream/stream.ts";
+import { EventStream, type StreamStart } from "../../src/stream/stream.ts";
 import { isOfType } from "../../src/stream/filter.ts";
 import { startApi, type TestApi } from "../api/helpers.ts";
 
@@ -101,6 +103,37 @@ test("only what was asked for comes", async () => {
   await expect(client.readEvents({ machine: id }).next()).rejects.toThrow(/`machine` needs `app`/);
 });
 
+describe("a token that is limited to an app", () => {
+  const limited = () => {
+    const { token } = createToken(server.tokens, "reader", { scopes: ["read"], apps: ["shop"] });
+    return new HibernautClient({ apiUrl: server.url, token });
+  };
+  const typesOf = (events: readonly (StreamEvent | StreamGap)[]) => events.map(({ type }) => type);
+
+  test("sees nothing of an earlier app of the same name", async () => {
+    await client.setSecrets("shop", { OF_THE_EARLIER: "x" });
+    await client.destroyApp("shop");
+    await client.createApp("shop");
+    await client.addHostname("shop", "shop.example.com");
+    for (const start of [{ since: 0 }, { tail: 100 }, { since: 0, app: "shop" }, { tail: 100, app: "shop" }])
+      expect(typesOf(await all(limited().readEvents(start)))).toEqual(["app.created", "hostname.added"]);
+    expect(typesOf(await all(client.readEvents({ since: 0 })))).toContain("secret.set");
+  });
+
+  test("and is in use when the app is deleted hears of that, and nothing of a later one", async () => {
+    await client.createApp("bank");
+    const { token } = createToken(server.tokens, "two", { scopes: ["read"], apps: ["shop", "bank"] });
+    const reader = new HibernautClient({ apiUrl: server.url, token }).followEvents({ since: 0 });
+    expect(typesOf(await take(reader, 2))).toEqual(["app.created", "app.created"]);
+    await client.destroyApp("shop");
+    await client.createApp("shop");
+    await client.destroyApp("bank");
+    const rest = (await take(reader, 2)) as StreamEvent[];
+    await reader.return();
+    expect(rest.map(({ type, app_name: app }) => `${type} ${app}`)).toEqual(["app.deleted shop", "app.deleted bank"]);
+  });
+});
+
 test("events that are no longer kept are told as a gap, and so is a number from another platform", async () => {
   const { outbox } = server.world.store;
   for (let count = 0; count < 101_000; count += 1)
@@ -136,6 +169,34 @@ test("two hundred readers get every event of a busy platform, once and in order"
   const expected = Array.from({ length: 300 }, (_, index) => index + 2);
   for (const events of await reading)
     expect(events.map((event) => "sequence" in event && event.sequence)).toEqual(expected);
+});
+
+test.each<[string, StreamStart]>([
+  ["reads all there was", { since: 0 }],
+  ["looks for the last events of a type that is rare", { tail: 10 }],
+])("while a reader %s, others have their turns", async (_, start) => {
+  const { outbox } = server.world.store;
+  for (let count = 0; count < 10_000; count += 1)
+    outbox.add({ type: "test.one", at: "", app: null, machine: null, data: {} });
+  // What the events themselves woke is over.
+  await macrotask();
+  let turns = 0;
+  let reading = true;
+  const turn = (): void => {
+    turns += 1;
+    if (reading) setImmediate(turn);
+  };
+  const stream = new EventStream(outbox);
+  const { signal } = new AbortController();
+  setImmediate(turn);
+  const read = stream.read({ types: ["app.created"] }, start, { follow: false, signal });
+  const found: unknown[] = [];
+  for await (const block of read) found.push(...block.filter((one) => "event" in one));
+  reading = false;
+  stream.close();
+  expect(found).toHaveLength(1);
+  // As many as there are blocks of 500.
+  expect(turns).toBeGreaterThanOrEqual(20);
 });
 
 test("a check is told when it changes, not at every result, and a full disk is no reason to end", () => {

@@ -7,7 +7,7 @@ import { beginAudit } from "../audit.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireOwnOrigin } from "../session-access.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
-import { sessionCookie } from "../session-cookie.ts";
+import { isSecure, sessionCookie, sessionIn } from "../session-cookie.ts";
 import type { Sessions } from "../sessions.ts";
 import { verifyToken } from "../tokens.ts";
 import { SessionBody, SessionReply, type SessionWire } from "./session.schemas.ts";
@@ -41,7 +41,8 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
       onToken(token);
       if (audit !== undefined) beginAudit(audit, request);
       const { secret, endsAt } = sessions.begin(token);
-      const cookie = sessionCookie(secret, { tls: request.protocol === "https", maxAgeMs: endsAt - Date.now() });
+      const secure = isSecure(request.headers.origin, request.protocol === "https");
+      const cookie = sessionCookie(secret, { secure, maxAgeMs: endsAt - Date.now() });
       return reply.header("set-cookie", cookie).code(201).send(sessionWire(token, endsAt));
     },
   );
@@ -49,6 +50,9 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
   function identify(request: FastifyRequest, secret: string): TokenRecord {
     // A page of another site must not sign anyone in.
     if (request.headers.origin !== undefined) requireOwnOrigin(request);
+    // Anyone who shows a valid token is let in, however often others behind the same address, as of a proxy, were wrong.
+    const token = verifyToken(tokens, secret);
+    if (token !== undefined) return token;
     const from = request.socket.remoteAddress ?? "unknown";
     const waitS = Math.ceil(attempts.waitMs(from) / 1000);
     if (waitS > 0)
@@ -57,8 +61,6 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
         `Too many attempts to sign in from ${from} failed. Try again in ${waitS} s.`,
         { per: "sign_ins", retry_after_s: waitS },
       );
-    const token = verifyToken(tokens, secret);
-    if (token !== undefined) return token;
     attempts.failed(from);
     throw new HibernautError(
       "unauthenticated",
@@ -92,9 +94,9 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
     },
     async (request, reply) => {
       if (request.session !== null) sessions.end(request.session);
-      return reply
-        .header("set-cookie", sessionCookie("", { tls: request.protocol === "https", maxAgeMs: 0 }))
-        .send({ ok: true });
+      const tls = request.protocol === "https";
+      const secure = sessionIn(request.headers.cookie, tls)?.secure ?? tls;
+      return reply.header("set-cookie", sessionCookie("", { secure, maxAgeMs: 0 })).send({ ok: true });
     },
   );
 }

@@ -44,7 +44,8 @@ export function streamRoutes(app: Api, { stream, apps, machines }: StreamDeps): 
     },
     ({ query, headers, token }, reply) => {
       if (query.app !== undefined) requireReach(token, query.app);
-      const filter = { ...filterOf(query, { apps, machines }), apps: token?.apps ?? undefined };
+      const reach = token?.apps ? apps.firstEvents(token.apps) : undefined;
+      const filter = { ...filterOf(query, { apps, machines }), apps: reach };
       const since = lastEventId(headers["last-event-id"]) ?? query.since;
       const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
       const follow = query.follow !== "0" && query.follow !== "false";

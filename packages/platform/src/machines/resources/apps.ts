@@ -40,6 +40,16 @@ export class Apps {
     return requireApp(this.#deps.store.apps, name);
   }
 
+  /**
+   * Returns with which event each of these apps begins, by name: events before it are of an earlier app of that name.
+   * Without those that do not exist.
+   */
+  firstEvents(names: readonly string[]): Map<string, number> {
+    const { apps } = this.#deps.store;
+    const found = names.map((name) => [name, apps.firstEvent(name)] as const);
+    return new Map(found.flatMap(([name, first]) => (first === undefined ? [] : [[name, first] as const])));
+  }
+
   /** Lets anyone see how the app is, or nobody. Throws `not_found` when there is no such app. */
   setStatusPage(name: string, on: boolean): AppRecord {
     this.get(name);

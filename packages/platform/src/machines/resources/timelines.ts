@@ -1,12 +1,14 @@
 /** What machines did over time, for charts. */
 import { setImmediate } from "node:timers/promises";
-import { BOOT_KINDS, type BootKind, type MachineRecord, type MachineState } from "../../domain/machine.ts";
+import { BOOT_KINDS, type BootKind, type MachineRecord } from "../../domain/machine.ts";
 import {
   coarser,
   type Interval,
   KEPT_CHANGES,
+  likelyBefore,
   type Span,
   spansOf,
+  type StoredState,
   storedStateOf,
   summaryOf,
   type Wake,
@@ -104,12 +106,12 @@ export class Timelines {
   }
 
   #timeline(machine: MachineRecord, { from, until }: Interval, share: number): Timeline {
-    const { id, createdAt, state } = machine;
+    const { id, createdAt } = machine;
     const begin = Math.min(Math.max(from, Date.parse(createdAt)), until);
     const changes = this.#store.states(id, begin);
     const kept = this.#controllers.warm.since(id);
     const warm = [...this.#store.warm(id, begin), ...(kept === undefined ? [] : [{ from: kept, until }])];
-    const now = nowOf(state, changes.at(-1)?.state);
+    const now = changes.at(-1)?.state ?? this.#allAlong(machine);
     const spans = spansOf({ changes, warm, now }, { from: this.#known(changes, begin), until });
     const wakes = this.#store.wakes(id, begin, Math.floor(MAX_WAKES * share));
     return {
@@ -120,16 +122,17 @@ export class Timelines {
     };
   }
 
+  /** What a machine does that did not change in the whole chart. In a passing state, its last change before that says it. */
+  #allAlong({ id, state }: MachineRecord): StoredState {
+    const before = this.#store.lastState(id) ?? likelyBefore(state);
+    return storedStateOf(state, before) ?? before;
+  }
+
   /** From when on it is known what a machine did: of one that changes all the time, the oldest changes are dropped. */
   #known(changes: readonly { at: number }[], begin: number): number {
     const [oldest] = changes;
     return oldest !== undefined && changes.length >= KEPT_CHANGES ? oldest.at : begin;
   }
-}
-
-/** A machine whose last change is not stored yet, or that never changed. */
-function nowOf(state: MachineState, last: ReturnType<typeof storedStateOf> | undefined) {
-  return last ?? storedStateOf(state, "stopped") ?? "stopped";
 }
 
 function kindsOf(durations: ReadonlyMap<BootKind, readonly number[]>): HourOfWakes["kinds"] {

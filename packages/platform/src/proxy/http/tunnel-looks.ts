@@ -10,7 +10,7 @@ const LOOK_MS = 1_000;
 export interface Taker {
   /** How many bytes it was given in all. */
   given(): number;
-  /** How many of them it has not taken. */
+  /** How many of them it has not taken. Of a socket, what the kernel's send buffer has not: see `TUNNEL_STALL_MS`. */
   waiting(): number;
 }
 
@@ -25,7 +25,10 @@ interface LookOptions {
   onStall(side: "client" | "upstream"): void;
 }
 
-/** How long a side has taken none of the bytes that wait for it. One for which nothing waits may be silent forever. */
+/**
+ * How long a side has taken none of the bytes that wait for it. One for which nothing waits may be silent forever. One that
+ * reads slowly takes a third of the kernel's send buffer at a time.
+ */
 export class StallClock {
   #taken = -1;
   #since = 0;
