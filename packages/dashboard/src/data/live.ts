@@ -40,6 +40,8 @@ export class Live {
   /** Events that came during a reading. Undefined when there is none. */
   #waiting: StreamEvent[] | undefined;
   #heardAt = performance.now();
+  /** Counts the readings of apps. */
+  #appsTurn = 0;
 
   constructor({ api, store, onSignedOut }: LiveOptions) {
     this.#api = api;
@@ -48,10 +50,7 @@ export class Live {
     this.#refresher = new Refresher({
       one: (app, id, signal) => api.getMachine(app, id, { signal }).catch(absent),
       all: (signal) => api.listAllMachines({ signal }),
-      onRead: (machines, missing) => {
-        store.readMachines(machines);
-        for (const id of missing) store.forget(id);
-      },
+      begin: () => store.beginReading(),
       // The next reading tries again, and the stream notices a lost connection.
       onError: () => {},
     });
@@ -122,7 +121,7 @@ export class Live {
   #apply(event: StreamEvent): void {
     const id = this.#store.apply(event);
     if (id !== undefined && event.app_name !== null) this.#refresher.add(event.app_name, id);
-    if (event.type === "app.created" || event.type.startsWith("hostname.")) void this.#readApps();
+    if (event.type.startsWith("app.") || event.type.startsWith("hostname.")) void this.#readApps();
   }
 
   /** Reads the present state, then takes over the events that came meanwhile. */
@@ -137,6 +136,7 @@ export class Live {
         this.#api.getTimeline({ hours: CHART_HOURS, signal }),
       ]);
       this.#heardAt = performance.now();
+      this.#appsTurn++;
       this.#store.read({ apps, machines, timeline });
       this.#store.setLink({ state: "live" });
     } catch (error) {
@@ -152,8 +152,11 @@ export class Live {
   }
 
   async #readApps(): Promise<void> {
+    const turn = ++this.#appsTurn;
     try {
-      this.#store.readApps(await this.#api.listApps({ signal: this.#end.signal }));
+      const apps = await this.#api.listApps({ signal: this.#end.signal });
+      // Of an app that was deleted or created meanwhile, only a later reading knows.
+      if (turn === this.#appsTurn) this.#store.readApps(apps);
     } catch {
       // The next reading has them.
     }

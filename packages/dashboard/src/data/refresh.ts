@@ -1,5 +1,6 @@
 /** Reads machines again about which events do not tell everything: few of them one by one, many in one list. */
 import type { Machine } from "@hibernaut/client/browser";
+import type { TakeOver } from "./store.ts";
 
 /** Milliseconds that changes are collected for. A machine that wakes makes several. */
 const COLLECT_MS = 700;
@@ -21,7 +22,8 @@ export function nextReading(
 interface Sources {
   one(app: string, id: string, signal: AbortSignal): Promise<Machine | undefined>;
   all(signal: AbortSignal): Promise<Machine[]>;
-  onRead(machines: readonly Machine[], missing: readonly string[]): void;
+  /** Called before a request is sent. What it returns takes over the reply. */
+  begin(): TakeOver;
   onError(error: unknown): void;
 }
 
@@ -56,15 +58,16 @@ export class Refresher {
     const wanted = this.#waiting;
     this.#waiting = new Map();
     this.#busy = true;
+    const takeOver = this.#sources.begin();
     try {
       if (read === "list") {
         this.#listedAt = performance.now();
-        this.#sources.onRead(await this.#sources.all(signal), []);
+        takeOver(await this.#sources.all(signal), "others");
       } else {
         const ids = [...wanted];
         const found = await Promise.all(ids.map(([id, app]) => this.#sources.one(app, id, signal)));
         const missing = ids.filter((_one, index) => found[index] === undefined).map(([id]) => id);
-        this.#sources.onRead(
+        takeOver(
           found.filter((machine) => machine !== undefined),
           missing,
         );
