@@ -1,6 +1,6 @@
 /** Keeps the store up to date: one reading, then the stream of events, and another reading after each interruption. */
 import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
-import { Refresher } from "./refresh.ts";
+import { Refresher, REPLY_MS } from "./refresh.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
 import { warmUntil } from "./track.ts";
 
@@ -22,6 +22,8 @@ const MOST_WAITING = 10_000;
 interface LiveOptions {
   api: BrowserClient;
   store: Store;
+  /** Tells when the browser is offline, and when it is online again. */
+  window: EventTarget;
   /** The session has ended. */
   onSignedOut(): void;
 }
@@ -30,6 +32,7 @@ interface LiveOptions {
 export class Live {
   readonly #api: BrowserClient;
   readonly #store: Store;
+  readonly #window: EventTarget;
   readonly #onSignedOut: () => void;
   readonly #end = new AbortController();
   readonly #refresher: Refresher;
@@ -39,13 +42,16 @@ export class Live {
   #at: number | undefined;
   /** Events that came during a reading. Undefined when there is none. */
   #waiting: StreamEvent[] | undefined;
+  /** Ends the present reading only. */
+  #reading = new AbortController();
   #heardAt = performance.now();
   /** Counts the readings of apps. */
   #appsTurn = 0;
 
-  constructor({ api, store, onSignedOut }: LiveOptions) {
+  constructor({ api, store, window, onSignedOut }: LiveOptions) {
     this.#api = api;
     this.#store = store;
+    this.#window = window;
     this.#onSignedOut = onSignedOut;
     this.#refresher = new Refresher({
       one: (app, id, signal) => api.getMachine(app, id, { signal }).catch(absent),
@@ -58,8 +64,8 @@ export class Live {
 
   start(): void {
     const { signal } = this.#end;
-    addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
-    addEventListener("online", () => this.#connection.abort(), { signal });
+    this.#window.addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
+    this.#window.addEventListener("online", () => this.#connection.abort(), { signal });
     const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
     let turn = 0;
     const warm = setInterval(() => this.#readWarm({ all: ++turn % ALL_WARM_EVERY === 0 }), WARM_EVERY_MS);
@@ -124,37 +130,48 @@ export class Live {
     if (event.type.startsWith("app.") || event.type.startsWith("hostname.")) void this.#readApps();
   }
 
-  /** Reads the present state, then takes over the events that came meanwhile. */
-  async #read(signal: AbortSignal): Promise<void> {
-    const waiting: StreamEvent[] = this.#waiting ?? [];
-    if (this.#waiting !== undefined) return;
-    this.#waiting = waiting;
+  /**
+   * Reads the present state, then takes over the events that came meanwhile. Takes the place of a reading that is under
+   * way: its connection was lost, and the reply may never come.
+   */
+  async #read(connection: AbortSignal): Promise<void> {
+    this.#reading.abort();
+    const reading = new AbortController();
+    this.#reading = reading;
+    const waiting = (this.#waiting ??= []);
+    this.#refresher.interrupt();
+    const wanted = AbortSignal.any([connection, reading.signal]);
+    const signal = AbortSignal.any([wanted, AbortSignal.timeout(REPLY_MS)]);
     try {
       const [apps, machines, timeline] = await Promise.all([
         this.#api.listApps({ signal }),
         this.#api.listAllMachines({ signal }),
         this.#api.getTimeline({ hours: CHART_HOURS, signal }),
       ]);
+      if (reading.signal.aborted) return;
       this.#heardAt = performance.now();
       this.#appsTurn++;
       this.#store.read({ apps, machines, timeline });
       this.#store.setLink({ state: "live" });
     } catch (error) {
-      if (signal.aborted) return;
+      if (wanted.aborted) return;
       this.#lost(error);
       // From the beginning, after a wait.
-      await Promise.race([pause(RETRY_MS), aborted(signal)]);
-      this.#connection.abort();
+      await Promise.race([pause(RETRY_MS), aborted(wanted)]);
+      if (!wanted.aborted) this.#connection.abort();
     } finally {
-      this.#waiting = undefined;
-      for (const event of waiting) this.#apply(event);
+      if (this.#reading === reading) {
+        this.#waiting = undefined;
+        for (const event of waiting) this.#apply(event);
+      }
     }
   }
 
   async #readApps(): Promise<void> {
     const turn = ++this.#appsTurn;
     try {
-      const apps = await this.#api.listApps({ signal: this.#end.signal });
+      const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(REPLY_MS)]);
+      const apps = await this.#api.listApps({ signal });
       // Of an app that was deleted or created meanwhile, only a later reading knows.
       if (turn === this.#appsTurn) this.#store.readApps(apps);
     } catch {

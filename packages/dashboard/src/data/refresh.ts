@@ -8,6 +8,8 @@ const COLLECT_MS = 700;
 const ONE_BY_ONE = 6;
 /** The list of all machines is read at most this often, in milliseconds: on a busy host it is long. */
 const LIST_EVERY_MS = 10_000;
+/** A list of thousands of machines takes seconds. A reply that takes this long was lost on the way, in milliseconds. */
+export const REPLY_MS = 30_000;
 
 /** What is read next: nothing yet, single machines, or all. Pure. */
 export function nextReading(
@@ -35,6 +37,8 @@ export class Refresher {
   #listedAt = -Infinity;
   #timer: ReturnType<typeof setInterval> | undefined;
   #busy = false;
+  /** Ends the present reading only. */
+  #reading = new AbortController();
   readonly #end = new AbortController();
 
   constructor(sources: Sources) {
@@ -46,18 +50,24 @@ export class Refresher {
     this.#waiting.set(id, app);
   }
 
+  /** Ends the present reading: its connection was lost, and the reply may never come. What it was about stays queued. */
+  interrupt(): void {
+    this.#reading.abort();
+  }
+
   stop(): void {
     clearInterval(this.#timer);
     this.#end.abort();
   }
 
   async #read(): Promise<void> {
-    const { signal } = this.#end;
     const { read } = nextReading(this.#waiting.size, performance.now() - this.#listedAt);
     if (this.#busy || read === "nothing") return;
     const wanted = this.#waiting;
     this.#waiting = new Map();
     this.#busy = true;
+    this.#reading = new AbortController();
+    const signal = AbortSignal.any([this.#end.signal, this.#reading.signal, AbortSignal.timeout(REPLY_MS)]);
     const takeOver = this.#sources.begin();
     try {
       if (read === "list") {
@@ -73,7 +83,7 @@ export class Refresher {
         );
       }
     } catch (error) {
-      if (signal.aborted) return;
+      if (this.#end.signal.aborted) return;
       for (const [id, app] of wanted) this.#waiting.set(id, app);
       this.#sources.onError(error);
     } finally {
