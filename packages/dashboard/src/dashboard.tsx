@@ -134,7 +134,7 @@ function SignedIn({ api, session, route, showToken, onSignedOut }: SignedInProps
     [],
   );
   useEffect(() => {
-    const live = new Live({ api, store: services.store, window, onSignedOut: () => onSignedOut(ENDED) });
+    const live = new Live({ api, store: services.store, window, document, onSignedOut: () => onSignedOut(ENDED) });
     live.start();
     return () => live.stop();
   }, []);

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { BrowserClient } from "@hibernaut/client/browser";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Live } from "../src/data/live.ts";
+import { HIDDEN_MS } from "../src/data/sight.ts";
 import { Store, TOPIC } from "../src/data/store.ts";
 import { machine } from "./a-machine.ts";
 
@@ -19,11 +20,13 @@ class Platform {
   isSilent = false;
   swallowed = 0;
   readonly streams = new Set<ServerResponse>();
+  /** Where each stream began. */
+  readonly since: (string | null)[] = [];
 
   async open(): Promise<BrowserClient> {
     const server = createServer((request, reply) => {
-      const { pathname } = new URL(request.url ?? "", "http://platform");
-      if (pathname === "/v1/stream") this.#stream(reply);
+      const { pathname, searchParams } = new URL(request.url ?? "", "http://platform");
+      if (pathname === "/v1/stream") this.#stream(reply, searchParams.get("since"));
       else if (this.isSilent) this.swallowed += 1;
       else reply.end(JSON.stringify(this.#reply(pathname)));
     });
@@ -46,7 +49,8 @@ class Platform {
     for (const stream of this.streams) stream.destroy();
   }
 
-  #stream(reply: ServerResponse): void {
+  #stream(reply: ServerResponse, since: string | null): void {
+    this.since.push(since);
     this.streams.add(reply.once("close", () => this.streams.delete(reply)));
     reply.writeHead(200, { "content-type": "text/event-stream" }).write("id: 1\n\n");
   }
@@ -60,14 +64,25 @@ class Platform {
   }
 }
 
+/** What the browser says about the page: whether it is hidden. */
+class Tab extends EventTarget {
+  hidden = false;
+
+  show(isShown: boolean): void {
+    this.hidden = !isShown;
+    this.dispatchEvent(new Event("visibilitychange"));
+  }
+}
+
 /** Opens a page of a platform. */
 async function pageOf(platform: Platform) {
   const api = await platform.open();
   const store = new Store((run) => run());
-  const live = new Live({ api, store, window: new EventTarget(), onSignedOut: () => {} });
+  const tab = new Tab();
+  const live = new Live({ api, store, window: new EventTarget(), document: tab, onSignedOut: () => {} });
   live.start();
   onTestFinished(() => live.stop());
-  return { store };
+  return { store, tab };
 }
 
 /** How often everything was read. */
@@ -97,4 +112,43 @@ test("a page whose reading of one machine was lost on the way keeps up with it a
   platform.machines[0] = machine({ cordoned: true });
   platform.tell("a1", 3);
   await vi.waitUntil(() => store.machines.get("a1")?.cordoned === true, LIMIT);
+});
+
+test("a page that is hidden for a while leaves its connection to others, and continues when it is shown", async () => {
+  const platform = new Platform();
+  const { store, tab } = await pageOf(platform);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  platform.tell("a1", 7);
+  await vi.waitUntil(() => store.topics.version(TOPIC.machine("a1")) > 1, LIMIT);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  tab.show(false);
+  vi.advanceTimersByTime(HIDDEN_MS - 1);
+  tab.show(true);
+  tab.show(false);
+  vi.advanceTimersByTime(HIDDEN_MS - 1);
+  expect(platform.streams.size).toBe(1);
+  vi.advanceTimersByTime(1);
+  vi.useRealTimers();
+  await vi.waitUntil(() => platform.streams.size === 0, LIMIT);
+  platform.machines[0] = machine({ cordoned: true });
+  expect(platform.since).toEqual([null]);
+  tab.show(true);
+  await vi.waitUntil(() => store.machines.get("a1")?.cordoned === true, LIMIT);
+  expect(platform.since).toEqual([null, "7"]);
+});
+
+test("a page that was opened in the background connects when it is shown", async () => {
+  const platform = new Platform();
+  const api = await platform.open();
+  const tab = new Tab();
+  tab.hidden = true;
+  const store = new Store((run) => run());
+  const live = new Live({ api, store, window: new EventTarget(), document: tab, onSignedOut: () => {} });
+  live.start();
+  onTestFinished(() => live.stop());
+  expect(await api.listApps()).toEqual([]);
+  expect(platform.since).toEqual([]);
+  tab.show(true);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
 });

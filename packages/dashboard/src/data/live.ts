@@ -1,6 +1,7 @@
 /** Keeps the store up to date: one reading, then the stream of events, and another reading after each interruption. */
 import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
 import { Refresher, REPLY_MS } from "./refresh.ts";
+import { type Sight, untilSeen, whenHidden } from "./sight.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
 import { warmUntil } from "./track.ts";
 
@@ -24,6 +25,8 @@ interface LiveOptions {
   store: Store;
   /** Tells when the browser is offline, and when it is online again. */
   window: EventTarget;
+  /** Tells when the page is hidden, and when it can be seen again. */
+  document: Sight;
   /** The session has ended. */
   onSignedOut(): void;
 }
@@ -33,11 +36,14 @@ export class Live {
   readonly #api: BrowserClient;
   readonly #store: Store;
   readonly #window: EventTarget;
+  readonly #document: Sight;
   readonly #onSignedOut: () => void;
   readonly #end = new AbortController();
   readonly #refresher: Refresher;
   /** Ends the present connection only. */
   #connection = new AbortController();
+  /** When the connection was left because the page was hidden, in milliseconds since 1970. Undefined once it is back. */
+  #leftAt: number | undefined;
   /** Where the stream continues. */
   #at: number | undefined;
   /** Events that came during a reading. Undefined when there is none. */
@@ -48,10 +54,11 @@ export class Live {
   /** Counts the readings of apps. */
   #appsTurn = 0;
 
-  constructor({ api, store, window, onSignedOut }: LiveOptions) {
+  constructor({ api, store, window, document, onSignedOut }: LiveOptions) {
     this.#api = api;
     this.#store = store;
     this.#window = window;
+    this.#document = document;
     this.#onSignedOut = onSignedOut;
     this.#refresher = new Refresher({
       one: (app, id, signal) => api.getMachine(app, id, { signal }).catch(absent),
@@ -66,6 +73,12 @@ export class Live {
     const { signal } = this.#end;
     this.#window.addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
     this.#window.addEventListener("online", () => this.#connection.abort(), { signal });
+    // Browsers open up to six connections to a server, for all of their windows together: hidden ones leave theirs.
+    const leave = () => {
+      this.#leftAt ??= Date.now();
+      this.#connection.abort();
+    };
+    whenHidden(this.#document, leave, signal);
     const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
     let turn = 0;
     const warm = setInterval(() => this.#readWarm({ all: ++turn % ALL_WARM_EVERY === 0 }), WARM_EVERY_MS);
@@ -82,7 +95,9 @@ export class Live {
   }
 
   async #run(): Promise<void> {
-    while (!this.#end.signal.aborted) {
+    for (;;) {
+      await untilSeen(this.#document, this.#end.signal);
+      if (this.#end.signal.aborted) return;
       this.#connection = new AbortController();
       const signal = AbortSignal.any([this.#end.signal, this.#connection.signal]);
       try {
@@ -150,6 +165,7 @@ export class Live {
       ]);
       if (reading.signal.aborted) return;
       this.#heardAt = performance.now();
+      this.#leftAt = undefined;
       this.#appsTurn++;
       this.#store.read({ apps, machines, timeline });
       this.#store.setLink({ state: "live" });
@@ -182,6 +198,7 @@ export class Live {
   /** A connection that was cut without a word looks like a quiet one, until the platform is asked. */
   async #ask(): Promise<void> {
     const { signal } = this.#connection;
+    if (signal.aborted) return;
     if (performance.now() - this.#heardAt < ASK_AFTER_MS || this.#store.link.state !== "live") return;
     try {
       await this.#api.getHealth({ signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
@@ -196,7 +213,7 @@ export class Live {
   }
 
   #readWarm({ all }: { all: boolean }): void {
-    if (this.#store.link.state !== "live") return;
+    if (this.#store.link.state !== "live" || this.#connection.signal.aborted) return;
     const now = this.#store.now();
     for (const machine of this.#store.machines.values()) {
       const until = warmUntil(machine);
@@ -211,7 +228,7 @@ export class Live {
 
   #lost(error: unknown): void {
     const { link } = this.#store;
-    const since = link.state === "lost" ? link.since : Date.now();
+    const since = link.state === "lost" ? link.since : (this.#leftAt ?? Date.now());
     this.#store.setLink({ state: "lost", since, error: error instanceof ApiError ? error : undefined });
   }
 }
