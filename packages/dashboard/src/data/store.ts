@@ -6,7 +6,8 @@ import { EMPTY_TRACK, type Track, trackAfter, trackOf, trackSince, trackWith } f
 
 /** Hours that the sleep chart shows. */
 export const CHART_HOURS = 24;
-const HOUR_MS = 3_600_000;
+/** The same in milliseconds: what was before is not known. */
+export const CHART_MS = CHART_HOURS * 3_600_000;
 
 /** Whether the platform is heard. */
 export type Link =
@@ -143,7 +144,7 @@ export class Store {
     }
     if (Date.parse(event.at) >= this.#readAt) {
       const old = this.track(id);
-      this.#tracks.set(id, trackSince(trackAfter(old, event), this.now() - CHART_HOURS * HOUR_MS));
+      this.#tracks.set(id, trackSince(trackAfter(old, event), this.now() - CHART_MS));
       if (this.track(id).wakes !== old.wakes) this.topics.change(TOPIC.wakes);
     }
     this.#changed(id);
