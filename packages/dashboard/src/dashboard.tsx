@@ -1,10 +1,11 @@
 /** The dashboard: who is signed in, and which page is shown. */
-import { ApiError, BrowserClient, type Session } from "@hibernaut/client/browser";
+import { ApiError, BrowserClient, type NewToken, type Session } from "@hibernaut/client/browser";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isAdmin, type Services, ServicesProvider } from "./data/context.ts";
 import { pacedFrames } from "./data/frames.ts";
 import { Live } from "./data/live.ts";
 import { Store } from "./data/store.ts";
+import { NewTokenValue } from "./pages/host/new-token.tsx";
 import { Overview } from "./pages/overview/index.tsx";
 import { SignIn } from "./pages/sign-in/index.tsx";
 import { Empty, ErrorNote, Loading, Page } from "./parts/basics.tsx";
@@ -39,6 +40,18 @@ function watchedClient(onUnauthenticated: () => void): BrowserClient {
 
 /** The whole page. */
 export function Dashboard() {
+  // Outside of the session: someone who rotates the token that it ends with still has to see the new one.
+  const [made, setMade] = useState<NewToken>();
+  return (
+    <>
+      <Sessions showToken={setMade} />
+      {made !== undefined && <NewTokenValue key={made.id} token={made} onClose={() => setMade(undefined)} />}
+    </>
+  );
+}
+
+/** Someone's pages, or the page to sign in. */
+function Sessions({ showToken }: Pick<Services, "showToken">) {
   const [session, setSession] = useState<SessionState>();
   const leave = (why?: string) => {
     setNotice(why);
@@ -86,17 +99,27 @@ export function Dashboard() {
         }}
       />
     );
-  return <SignedIn key={session.token.id} api={api} session={session} route={route} onSignedOut={leave} />;
+  return (
+    <SignedIn
+      key={session.token.id}
+      api={api}
+      session={session}
+      route={route}
+      showToken={showToken}
+      onSignedOut={leave}
+    />
+  );
 }
 
 interface SignedInProps {
   api: BrowserClient;
   session: Session;
   route: Route;
+  showToken: Services["showToken"];
   onSignedOut(why?: string): void;
 }
 
-function SignedIn({ api, session, route, onSignedOut }: SignedInProps) {
+function SignedIn({ api, session, route, showToken, onSignedOut }: SignedInProps) {
   const services = useMemo<Services>(
     () => ({
       api,
@@ -106,11 +129,12 @@ function SignedIn({ api, session, route, onSignedOut }: SignedInProps) {
         await api.endSession();
         onSignedOut();
       },
+      showToken,
     }),
     [],
   );
   useEffect(() => {
-    const live = new Live({ api, store: services.store, onSignedOut: () => onSignedOut(ENDED) });
+    const live = new Live({ api, store: services.store, window, document, onSignedOut: () => onSignedOut(ENDED) });
     live.start();
     return () => live.stop();
   }, []);

@@ -56,6 +56,12 @@ export function timeOfDay(ms: number): string {
   return new Date(ms).toLocaleTimeString(undefined, { hour12: false });
 }
 
+/** Writes the hour and minute of a time, such as `14:30`, in the user's time zone, which may be half an hour off others. */
+export function hourOf(time: string | number): string {
+  const at = new Date(time);
+  return `${at.getHours()}:${String(at.getMinutes()).padStart(2, "0")}`;
+}
+
 /** Writes a date and time in the user's time zone. */
 export function moment(time: string | number): string {
   return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium", hour12: false });
@@ -66,4 +72,9 @@ export function ago(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < SECOND_MS) return "now";
   return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
+}
+
+/** Writes how long something has lasted that is known for `knownMs` back: what began then began earlier. */
+export function lasting(at: number, now: number, knownMs: number): string {
+  return at <= now - knownMs ? `more than ${duration(knownMs)}` : duration(now - at);
 }

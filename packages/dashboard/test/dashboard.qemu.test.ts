@@ -263,3 +263,31 @@ test("a token is made, shown once, and revoked, with the keyboard", async () => 
   expect(after?.revoked_at).not.toBeNull();
   await page.context().close();
 });
+
+test("someone who rotates the token they are signed in with gets the new one, also when the session ends", async () => {
+  const { page } = await watchedPage(browser);
+  const own = await place.client.createToken("operator", { scopes: ["admin"] });
+  await page.goto(`${place.served.apiUrl}/tokens`);
+  await page.getByLabel("Token").fill(own.token);
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Rotate operator" }).click();
+  await page.getByText("your session ends with the old one").waitFor();
+  expect(await page.getByRole("option").allTextContents()).toEqual(["for an hour", "for a day", "for 7 days"]);
+  await page.getByRole("button", { name: "Rotate", exact: true }).click();
+  const secret = await page.locator("[data-secret]").textContent();
+
+  await place.client.revokeToken(own.id);
+  // What happens on the platform makes the page read, and it learns that it is signed out.
+  const { machine_id: made } = await place.client.createMachine(place.app, {
+    config: { image: SMALL_APP },
+    skip_launch: true,
+  });
+  await page.getByText("Your session has ended.").waitFor();
+  expect(await page.locator("[data-secret]").textContent()).toBe(secret);
+  await page.getByRole("button", { name: "I have copied it" }).click();
+  await page.getByLabel("Token").fill(String(secret));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+  await place.client.destroyMachine(place.app, made);
+  await page.context().close();
+});

@@ -1,7 +1,7 @@
 /** Quantities and times as they are written. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { ago, bytes, count, duration, money, share } from "../src/format.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { ago, bytes, count, duration, hourOf, lasting, money, share } from "../src/format.ts";
 
 describe("a duration", () => {
   test.each([
@@ -46,6 +46,21 @@ test("a share says neither all nor nothing unless it is", () => {
 
 test("times before and after now", () => {
   expect([ago(0, 500), ago(0, 65_000), ago(65_000, 0)]).toEqual(["now", "65 s ago", "in 65 s"]);
+});
+
+test("what lasted as long as is known lasted longer", () => {
+  const hour = 3_600_000;
+  expect(lasting(0, hour, 24 * hour)).toBe("60 min");
+  expect([lasting(0, 24 * hour, 24 * hour), lasting(0, 25 * hour, 24 * hour)]).toEqual([
+    "more than 24 h",
+    "more than 24 h",
+  ]);
+});
+
+test("an hour of the platform begins at half past where clocks are half an hour off", () => {
+  vi.stubEnv("TZ", "Asia/Kolkata");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(hourOf("2026-01-31T09:00:00.000Z")).toBe("14:30");
 });
 
 test("numbers come with their nouns, and small amounts of money with their digits", () => {

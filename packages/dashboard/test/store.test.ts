@@ -90,9 +90,49 @@ test("a list that is read again tells only of machines that are different", () =
   frame();
   const told: string[] = [];
   for (const id of ["a1", "b2"]) store.topics.listen(TOPIC.machine(id), () => told.push(id));
-  store.readMachines([machine({ machine_id: "a1" }), machine({ machine_id: "b2", cordoned: true })]);
+  store.beginReading()([machine({ machine_id: "a1" }), machine({ machine_id: "b2", cordoned: true })], []);
   frame();
   expect(told).toEqual(["b2"]);
+});
+
+describe("a reading that arrives after events which came while it was under way", () => {
+  test("does not bring a machine back that was destroyed meanwhile, or the machines of an app that was deleted", () => {
+    const { store } = read([machine({ machine_id: "a1" }), machine({ machine_id: "b2" })]);
+    const takeOver = store.beginReading();
+    store.apply(event("a1", "destroyed"));
+    takeOver([machine({ machine_id: "a1" }), machine({ machine_id: "b2" })], "others");
+    expect([...store.machines.keys()]).toEqual(["b2"]);
+    const takeOverLate = store.beginReading();
+    store.apply({ ...event("", "deleted"), type: "app.deleted", machine_id: null });
+    takeOverLate([machine({ machine_id: "b2" })], []);
+    expect(store.machines.size).toBe(0);
+  });
+
+  test("does not undo what an event said, and brings what is new of the others", () => {
+    const { store } = read([machine({ machine_id: "a1" }), machine({ machine_id: "b2" })]);
+    const takeOver = store.beginReading();
+    store.apply(event("a1", "suspended"));
+    takeOver([machine({ machine_id: "a1" }), machine({ machine_id: "b2", cordoned: true })], "others");
+    expect([store.machines.get("a1")?.state, store.machines.get("b2")?.cordoned]).toEqual(["suspended", true]);
+    store.beginReading()([machine({ machine_id: "a1", state: "suspended", cordoned: true })], []);
+    expect(store.machines.get("a1")?.cordoned).toBe(true);
+  });
+
+  test("is not taken over when everything was read meanwhile", () => {
+    const { store } = read([machine({ state: "running" })]);
+    const takeOver = store.beginReading();
+    store.read({ apps: [], machines: [], timeline: { from: time(0), until: time(1), machines: [] } });
+    takeOver([machine({ state: "running" })], []);
+    expect(store.machines.size).toBe(0);
+  });
+});
+
+test("a list takes away what is no longer there, but not what an event was about after the list began", () => {
+  const { store } = read([machine({ machine_id: "a1" }), machine({ machine_id: "b2" })]);
+  const takeOver = store.beginReading();
+  store.apply(event("b2", "running"));
+  takeOver([], "others");
+  expect([...store.machines.keys()]).toEqual(["b2"]);
 });
 
 test("a listener that ends during a frame does not disturb the others", () => {

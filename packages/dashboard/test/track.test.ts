@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import {
   bounded,
   EMPTY_TRACK,
+  inStateSince,
   MOST_SPANS,
   MOST_WAKES,
   type Span,
@@ -89,6 +90,28 @@ test("a machine that falls asleep and wakes has three spans and a wake", () => {
   ]);
   expect(track.wakes).toEqual([{ at: 8200, kind: "resume", reason: "snapshot", took: 212 }]);
   expect(trackAfter(track, started(8200)).wakes).toHaveLength(1);
+});
+
+describe("since when a machine is in its state", () => {
+  const asleep = trackAfter(trackAfter(EMPTY_TRACK, event(1000, "running")), event(6000, "suspended"));
+  const boot = (at: number) => ({ kind: "cold", reason: "", at: new Date(at).toISOString(), duration_ms: 9 }) as const;
+
+  test("is known of a state that lasts", () => {
+    expect(inStateSince(asleep, { state: "suspended", last_boot: boot(1000) })).toBe(6000);
+  });
+
+  test("is not known of a passing state, of one that no event has told yet, or without a track", () => {
+    const states = ["starting", "suspending", "stopping", "updating", "restarting", "destroying", "running"] as const;
+    for (const state of states) expect(inStateSince(asleep, { state, last_boot: null })).toBeUndefined();
+    expect(inStateSince(EMPTY_TRACK, { state: "suspended", last_boot: null })).toBeUndefined();
+  });
+
+  test("is its last start when it was updated while it ran", () => {
+    let track = trackAfter(EMPTY_TRACK, event(1000, "running"));
+    for (const one of [event(5000, "updating"), event(6000, "starting"), started(8000, "cold")])
+      track = trackAfter(track, one);
+    expect(inStateSince(track, { state: "running", last_boot: boot(8000) })).toBe(8000);
+  });
 });
 
 describe("a machine that is kept warm", () => {

@@ -1,6 +1,6 @@
 /** Gives components the store, the API and the session. */
 
-import type { BrowserClient, Session } from "@hibernaut/client/browser";
+import type { BrowserClient, NewToken, Session } from "@hibernaut/client/browser";
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 import type { Store } from "./store.ts";
@@ -12,6 +12,8 @@ export interface Services {
   session: Session;
   /** Ends the session. */
   signOut(): Promise<void>;
+  /** Shows the secret of a new token until the user closes it, also when the session ends meanwhile. */
+  showToken(token: NewToken): void;
 }
 
 const Context = createContext<Services | undefined>(undefined);

@@ -1,6 +1,7 @@
 /** Keeps the store up to date: one reading, then the stream of events, and another reading after each interruption. */
 import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
-import { Refresher } from "./refresh.ts";
+import { Refresher, REPLY_MS } from "./refresh.ts";
+import { type Sight, untilSeen, whenHidden } from "./sight.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
 import { warmUntil } from "./track.ts";
 
@@ -22,6 +23,10 @@ const MOST_WAITING = 10_000;
 interface LiveOptions {
   api: BrowserClient;
   store: Store;
+  /** Tells when the browser is offline, and when it is online again. */
+  window: EventTarget;
+  /** Tells when the page is hidden, and when it can be seen again. */
+  document: Sight;
   /** The session has ended. */
   onSignedOut(): void;
 }
@@ -30,28 +35,35 @@ interface LiveOptions {
 export class Live {
   readonly #api: BrowserClient;
   readonly #store: Store;
+  readonly #window: EventTarget;
+  readonly #document: Sight;
   readonly #onSignedOut: () => void;
   readonly #end = new AbortController();
   readonly #refresher: Refresher;
   /** Ends the present connection only. */
   #connection = new AbortController();
+  /** When the connection was left because the page was hidden, in milliseconds since 1970. Undefined once it is back. */
+  #leftAt: number | undefined;
   /** Where the stream continues. */
   #at: number | undefined;
   /** Events that came during a reading. Undefined when there is none. */
   #waiting: StreamEvent[] | undefined;
+  /** Ends the present reading only. */
+  #reading = new AbortController();
   #heardAt = performance.now();
+  /** Counts the readings of apps. */
+  #appsTurn = 0;
 
-  constructor({ api, store, onSignedOut }: LiveOptions) {
+  constructor({ api, store, window, document, onSignedOut }: LiveOptions) {
     this.#api = api;
     this.#store = store;
+    this.#window = window;
+    this.#document = document;
     this.#onSignedOut = onSignedOut;
     this.#refresher = new Refresher({
       one: (app, id, signal) => api.getMachine(app, id, { signal }).catch(absent),
       all: (signal) => api.listAllMachines({ signal }),
-      onRead: (machines, missing) => {
-        store.readMachines(machines);
-        for (const id of missing) store.forget(id);
-      },
+      begin: () => store.beginReading(),
       // The next reading tries again, and the stream notices a lost connection.
       onError: () => {},
     });
@@ -59,8 +71,14 @@ export class Live {
 
   start(): void {
     const { signal } = this.#end;
-    addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
-    addEventListener("online", () => this.#connection.abort(), { signal });
+    this.#window.addEventListener("offline", () => this.#lose("Your browser is offline."), { signal });
+    this.#window.addEventListener("online", () => this.#connection.abort(), { signal });
+    // Browsers open up to six connections to a server, for all of their windows together: hidden ones leave theirs.
+    const leave = () => {
+      this.#leftAt ??= Date.now();
+      this.#connection.abort();
+    };
+    whenHidden(this.#document, leave, signal);
     const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
     let turn = 0;
     const warm = setInterval(() => this.#readWarm({ all: ++turn % ALL_WARM_EVERY === 0 }), WARM_EVERY_MS);
@@ -77,7 +95,9 @@ export class Live {
   }
 
   async #run(): Promise<void> {
-    while (!this.#end.signal.aborted) {
+    for (;;) {
+      await untilSeen(this.#document, this.#end.signal);
+      if (this.#end.signal.aborted) return;
       this.#connection = new AbortController();
       const signal = AbortSignal.any([this.#end.signal, this.#connection.signal]);
       try {
@@ -122,38 +142,54 @@ export class Live {
   #apply(event: StreamEvent): void {
     const id = this.#store.apply(event);
     if (id !== undefined && event.app_name !== null) this.#refresher.add(event.app_name, id);
-    if (event.type === "app.created" || event.type.startsWith("hostname.")) void this.#readApps();
+    if (event.type.startsWith("app.") || event.type.startsWith("hostname.")) void this.#readApps();
   }
 
-  /** Reads the present state, then takes over the events that came meanwhile. */
-  async #read(signal: AbortSignal): Promise<void> {
-    const waiting: StreamEvent[] = this.#waiting ?? [];
-    if (this.#waiting !== undefined) return;
-    this.#waiting = waiting;
+  /**
+   * Reads the present state, then takes over the events that came meanwhile. Takes the place of a reading that is under
+   * way: its connection was lost, and the reply may never come.
+   */
+  async #read(connection: AbortSignal): Promise<void> {
+    this.#reading.abort();
+    const reading = new AbortController();
+    this.#reading = reading;
+    const waiting = (this.#waiting ??= []);
+    this.#refresher.interrupt();
+    const wanted = AbortSignal.any([connection, reading.signal]);
+    const signal = AbortSignal.any([wanted, AbortSignal.timeout(REPLY_MS)]);
     try {
       const [apps, machines, timeline] = await Promise.all([
         this.#api.listApps({ signal }),
         this.#api.listAllMachines({ signal }),
         this.#api.getTimeline({ hours: CHART_HOURS, signal }),
       ]);
+      if (reading.signal.aborted) return;
       this.#heardAt = performance.now();
+      this.#leftAt = undefined;
+      this.#appsTurn++;
       this.#store.read({ apps, machines, timeline });
       this.#store.setLink({ state: "live" });
     } catch (error) {
-      if (signal.aborted) return;
+      if (wanted.aborted) return;
       this.#lost(error);
       // From the beginning, after a wait.
-      await Promise.race([pause(RETRY_MS), aborted(signal)]);
-      this.#connection.abort();
+      await Promise.race([pause(RETRY_MS), aborted(wanted)]);
+      if (!wanted.aborted) this.#connection.abort();
     } finally {
-      this.#waiting = undefined;
-      for (const event of waiting) this.#apply(event);
+      if (this.#reading === reading) {
+        this.#waiting = undefined;
+        for (const event of waiting) this.#apply(event);
+      }
     }
   }
 
   async #readApps(): Promise<void> {
+    const turn = ++this.#appsTurn;
     try {
-      this.#store.readApps(await this.#api.listApps({ signal: this.#end.signal }));
+      const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(REPLY_MS)]);
+      const apps = await this.#api.listApps({ signal });
+      // Of an app that was deleted or created meanwhile, only a later reading knows.
+      if (turn === this.#appsTurn) this.#store.readApps(apps);
     } catch {
       // The next reading has them.
     }
@@ -162,6 +198,7 @@ export class Live {
   /** A connection that was cut without a word looks like a quiet one, until the platform is asked. */
   async #ask(): Promise<void> {
     const { signal } = this.#connection;
+    if (signal.aborted) return;
     if (performance.now() - this.#heardAt < ASK_AFTER_MS || this.#store.link.state !== "live") return;
     try {
       await this.#api.getHealth({ signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
@@ -176,7 +213,7 @@ export class Live {
   }
 
   #readWarm({ all }: { all: boolean }): void {
-    if (this.#store.link.state !== "live") return;
+    if (this.#store.link.state !== "live" || this.#connection.signal.aborted) return;
     const now = this.#store.now();
     for (const machine of this.#store.machines.values()) {
       const until = warmUntil(machine);
@@ -191,7 +228,7 @@ export class Live {
 
   #lost(error: unknown): void {
     const { link } = this.#store;
-    const since = link.state === "lost" ? link.since : Date.now();
+    const since = link.state === "lost" ? link.since : (this.#leftAt ?? Date.now());
     this.#store.setLink({ state: "lost", since, error: error instanceof ApiError ? error : undefined });
   }
 }

@@ -1,5 +1,6 @@
 /** Reads machines again about which events do not tell everything: few of them one by one, many in one list. */
 import type { Machine } from "@hibernaut/client/browser";
+import type { TakeOver } from "./store.ts";
 
 /** Milliseconds that changes are collected for. A machine that wakes makes several. */
 const COLLECT_MS = 700;
@@ -7,6 +8,8 @@ const COLLECT_MS = 700;
 const ONE_BY_ONE = 6;
 /** The list of all machines is read at most this often, in milliseconds: on a busy host it is long. */
 const LIST_EVERY_MS = 10_000;
+/** A list of thousands of machines takes seconds. A reply that takes this long was lost on the way, in milliseconds. */
+export const REPLY_MS = 30_000;
 
 /** What is read next: nothing yet, single machines, or all. Pure. */
 export function nextReading(
@@ -21,7 +24,8 @@ export function nextReading(
 interface Sources {
   one(app: string, id: string, signal: AbortSignal): Promise<Machine | undefined>;
   all(signal: AbortSignal): Promise<Machine[]>;
-  onRead(machines: readonly Machine[], missing: readonly string[]): void;
+  /** Called before a request is sent. What it returns takes over the reply. */
+  begin(): TakeOver;
   onError(error: unknown): void;
 }
 
@@ -33,6 +37,8 @@ export class Refresher {
   #listedAt = -Infinity;
   #timer: ReturnType<typeof setInterval> | undefined;
   #busy = false;
+  /** Ends the present reading only. */
+  #reading = new AbortController();
   readonly #end = new AbortController();
 
   constructor(sources: Sources) {
@@ -44,33 +50,40 @@ export class Refresher {
     this.#waiting.set(id, app);
   }
 
+  /** Ends the present reading: its connection was lost, and the reply may never come. What it was about stays queued. */
+  interrupt(): void {
+    this.#reading.abort();
+  }
+
   stop(): void {
     clearInterval(this.#timer);
     this.#end.abort();
   }
 
   async #read(): Promise<void> {
-    const { signal } = this.#end;
     const { read } = nextReading(this.#waiting.size, performance.now() - this.#listedAt);
     if (this.#busy || read === "nothing") return;
     const wanted = this.#waiting;
     this.#waiting = new Map();
     this.#busy = true;
+    this.#reading = new AbortController();
+    const signal = AbortSignal.any([this.#end.signal, this.#reading.signal, AbortSignal.timeout(REPLY_MS)]);
+    const takeOver = this.#sources.begin();
     try {
       if (read === "list") {
         this.#listedAt = performance.now();
-        this.#sources.onRead(await this.#sources.all(signal), []);
+        takeOver(await this.#sources.all(signal), "others");
       } else {
         const ids = [...wanted];
         const found = await Promise.all(ids.map(([id, app]) => this.#sources.one(app, id, signal)));
         const missing = ids.filter((_one, index) => found[index] === undefined).map(([id]) => id);
-        this.#sources.onRead(
+        takeOver(
           found.filter((machine) => machine !== undefined),
           missing,
         );
       }
     } catch (error) {
-      if (signal.aborted) return;
+      if (this.#end.signal.aborted) return;
       for (const [id, app] of wanted) this.#waiting.set(id, app);
       this.#sources.onError(error);
     } finally {

@@ -6,7 +6,8 @@ import { EMPTY_TRACK, type Track, trackAfter, trackOf, trackSince, trackWith } f
 
 /** Hours that the sleep chart shows. */
 export const CHART_HOURS = 24;
-const HOUR_MS = 3_600_000;
+/** The same in milliseconds: what was before is not known. */
+export const CHART_MS = CHART_HOURS * 3_600_000;
 
 /** Whether the platform is heard. */
 export type Link =
@@ -20,6 +21,12 @@ export interface Reading {
   machines: readonly Machine[];
   timeline: Timeline;
 }
+
+/**
+ * Takes over a reading of some machines, and which of them were missing: `others` when all machines were read, so that
+ * every other one is gone.
+ */
+export type TakeOver = (machines: readonly Machine[], missing: readonly string[] | "others") => void;
 
 /** Names of what can change. */
 export const TOPIC = {
@@ -45,6 +52,8 @@ export class Store {
   #ahead = 0;
   /** Events up to then are in what was read. */
   #readAt = 0;
+  /** Machines of which events said something since the present reading of some machines began. */
+  #changedSince: Set<string> | undefined;
 
   /** @param schedule runs a function before the next frame */
   constructor(schedule: (run: () => void) => void) {
@@ -76,6 +85,7 @@ export class Store {
 
   /** Replaces everything with what was read. */
   read({ apps, machines, timeline }: Reading): void {
+    this.#changedSince = undefined;
     this.#readAt = Date.parse(timeline.until);
     this.#ahead = this.#readAt - Date.now();
     const gone = new Set(this.machines.keys());
@@ -93,18 +103,21 @@ export class Store {
     this.topics.change(TOPIC.wakes);
   }
 
-  /** Takes over what was read about some machines. */
-  readMachines(machines: readonly Machine[]): void {
-    for (const machine of machines) {
-      const { machine_id: id } = machine;
-      const before = this.machines.get(id);
-      // Most of a long list is as it was. Drawing it again would cost far more than to compare it.
-      if (before !== undefined && JSON.stringify(before) === JSON.stringify(machine)) continue;
-      this.machines.set(id, machine);
-      this.#tracks.set(id, trackWith(this.track(id), machine, this.now(), before));
-      this.#changed(id);
-      if (before === undefined) this.topics.change(TOPIC.world);
-    }
+  /**
+   * Begins a reading of some machines. What events say until it is taken over is newer than the reading, and stays. One
+   * reading at a time: a new one, or one of everything, takes the place of the one before.
+   */
+  beginReading(): TakeOver {
+    const changed = new Set<string>();
+    this.#changedSince = changed;
+    return (machines, missing) => {
+      if (this.#changedSince !== changed) return;
+      this.#changedSince = undefined;
+      const found = new Set(machines.map(({ machine_id: id }) => id));
+      const gone = missing === "others" ? [...this.machines.keys()].filter((id) => !found.has(id)) : missing;
+      for (const machine of machines) if (!changed.has(machine.machine_id)) this.#readMachine(machine);
+      for (const id of gone) if (!changed.has(id)) this.#forget(id);
+    };
   }
 
   /** Takes over which apps there are. */
@@ -114,20 +127,15 @@ export class Store {
     this.topics.change(TOPIC.world);
   }
 
-  /** Forgets a machine that is gone. */
-  forget(id: string): void {
-    this.#remove(id);
-    this.topics.change(TOPIC.world);
-  }
-
   /** Takes over what an event says. Returns the id of a machine about which more is to be read. */
   apply(event: StreamEvent): string | undefined {
     const { machine_id: id, type, app_name: app, data } = event;
     if (type === "app.deleted" && app !== null) this.#removeApp(app);
     if (id === null) return undefined;
+    this.#changedSince?.add(id);
     const machine = this.machines.get(id);
     if (data.to === "destroyed") {
-      this.forget(id);
+      this.#forget(id);
       return undefined;
     }
     if (machine !== undefined) {
@@ -136,11 +144,28 @@ export class Store {
     }
     if (Date.parse(event.at) >= this.#readAt) {
       const old = this.track(id);
-      this.#tracks.set(id, trackSince(trackAfter(old, event), this.now() - CHART_HOURS * HOUR_MS));
+      this.#tracks.set(id, trackSince(trackAfter(old, event), this.now() - CHART_MS));
       if (this.track(id).wakes !== old.wakes) this.topics.change(TOPIC.wakes);
     }
     this.#changed(id);
     return id;
+  }
+
+  #readMachine(machine: Machine): void {
+    const { machine_id: id } = machine;
+    const before = this.machines.get(id);
+    // Most of a long list is as it was. Drawing it again would cost far more than to compare it.
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(machine)) return;
+    this.machines.set(id, machine);
+    this.#tracks.set(id, trackWith(this.track(id), machine, this.now(), before));
+    this.#changed(id);
+    if (before === undefined) this.topics.change(TOPIC.world);
+  }
+
+  /** Forgets a machine that is gone. */
+  #forget(id: string): void {
+    this.#remove(id);
+    this.topics.change(TOPIC.world);
   }
 
   #changed(id: string): void {
@@ -157,7 +182,11 @@ export class Store {
 
   #removeApp(name: string): void {
     this.apps.delete(name);
-    for (const machine of this.machines.values()) if (machine.app_name === name) this.#remove(machine.machine_id);
+    for (const { app_name: app, machine_id: id } of this.machines.values()) {
+      if (app !== name) continue;
+      this.#changedSince?.add(id);
+      this.#remove(id);
+    }
     this.topics.change(TOPIC.world);
   }
 }

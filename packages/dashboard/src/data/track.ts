@@ -1,5 +1,5 @@
 /** What a machine did in the last hours: spans of states, and its wakes. Pure. */
-import type { Machine, MachineTimeline, StreamEvent } from "@hibernaut/client/browser";
+import type { Machine, MachineState, MachineTimeline, StreamEvent } from "@hibernaut/client/browser";
 
 /** The states that the sleep chart tells apart. */
 export type SpanState = MachineTimeline["spans"][number]["state"];
@@ -36,6 +36,16 @@ export interface Track {
 export const MOST_SPANS = 400;
 /** Kept of one machine. The oldest are counted only. */
 export const MOST_WAKES = 400;
+
+/** States that a track shows as another one. */
+const PASSING: ReadonlySet<MachineState> = new Set([
+  "starting",
+  "suspending",
+  "stopping",
+  "updating",
+  "restarting",
+  "destroying",
+]);
 
 export const EMPTY_TRACK: Track = { spans: [], wakes: [], wakesLeftOut: 0 };
 
@@ -85,6 +95,22 @@ export function trackWith(track: Track, machine: Machine, now: number, before?: 
   if (last?.state === "suspended" && warm) return replaceLast(track, { ...last, state: "warm" });
   if (last?.state === "warm" && !warm) return inState(track, "suspended", Math.max(ended, last.from));
   return track;
+}
+
+/**
+ * Returns since when a machine has been in its state, in milliseconds since 1970, as far back as the track goes. Undefined
+ * in a passing state, which counts as another one, and while track and state do not agree.
+ */
+export function inStateSince(
+  { spans }: Track,
+  { state, last_boot: boot }: Pick<Machine, "state" | "last_boot">,
+): number | undefined {
+  const last = spans.at(-1);
+  if (last === undefined || PASSING.has(state)) return undefined;
+  const shown = last.state === "warm" ? "suspended" : last.state;
+  if (shown !== spanState(state, undefined)) return undefined;
+  // A machine that is updated while it runs starts again, within one span.
+  return state === "running" && boot !== null ? Math.max(last.from, Date.parse(boot.at)) : last.from;
 }
 
 /** Forgets what was before `from`. */

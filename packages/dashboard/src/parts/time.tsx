@@ -1,6 +1,7 @@
 /** Times that stay right while they are shown. */
 import { useNow } from "../data/context.ts";
-import { ago, duration, moment } from "../format.ts";
+import { CHART_MS } from "../data/store.ts";
+import { ago, lasting, moment } from "../format.ts";
 
 /** Fine enough for seconds to count, rough enough for hundreds of them on a page, in milliseconds. */
 const EVERY_MS = 5_000;
@@ -16,12 +17,14 @@ export function Ago({ at }: { at: string | number }) {
   );
 }
 
-/** How long something has lasted. */
+/** How long a machine has been in its state. What began before the chart did began at an unknown time. */
 export function Since({ at }: { at: number }) {
   const now = useNow(EVERY_MS);
+  const words = lasting(at, now, CHART_MS);
+  if (at <= now - CHART_MS) return <span>{words}</span>;
   return (
     <time dateTime={new Date(at).toISOString()} title={`since ${moment(at)}`}>
-      {duration(now - at)}
+      {words}
     </time>
   );
 }

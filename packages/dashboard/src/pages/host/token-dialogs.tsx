@@ -1,9 +1,7 @@
-/** Dialogs that create, rotate and revoke tokens, and the one that shows a new token's secret once. */
+/** Dialogs that create, rotate and revoke tokens. */
 import type { NewToken, NewTokenOptions, Scope, Token } from "@hibernaut/client/browser";
 import { useServices, useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
-import { CopyButton } from "../../parts/basics.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 
 const DAY_S = 86_400;
@@ -30,6 +28,8 @@ const OVERLAPS: readonly [seconds: number, words: string][] = [
   [DAY_S, "for a day"],
   [7 * DAY_S, "for 7 days"],
 ];
+/** The session ends with its token, so the page would end before the new one is copied. */
+const OWN_OVERLAPS = OVERLAPS.filter(([seconds]) => seconds > 0);
 
 /** Asks what a new token may do, and creates it. */
 export function CreateToken({ onClose, onMade }: { onClose(): void; onMade(token: NewToken): void }) {
@@ -94,7 +94,8 @@ export function RotateToken({
   onClose(): void;
   onMade(token: NewToken): void;
 }) {
-  const { api } = useServices();
+  const { api, session } = useServices();
+  const isOwn = token.id === session.token.id;
   const rotate = async (form: FormData) => {
     const made = await api.rotateToken(token.id, { overlap: Number(form.get("overlap")) });
     onMade(made.token);
@@ -104,8 +105,13 @@ export function RotateToken({
       <p>A new token with the same name and rights takes its place.</p>
       <label class="field">
         <span>The old one stays valid</span>
-        <Choices name="overlap" choices={OVERLAPS} chosen={DAY_S} />
+        <Choices name="overlap" choices={isOwn ? OWN_OVERLAPS : OVERLAPS} chosen={DAY_S} />
       </label>
+      {isOwn && (
+        <p class="note">
+          You are signed in with this token: your session ends with the old one. Sign in with the new one before that.
+        </p>
+      )}
     </FormDialog>
   );
 }
@@ -122,24 +128,6 @@ export function RevokeToken({ token, onClose, onRevoked }: { token: Token; onClo
       <p>Its clients are refused from now on. This cannot be undone.</p>
       {token.id === session.token.id && <p class="note">You are signed in with this token: your session ends, too.</p>}
     </FormDialog>
-  );
-}
-
-/** Shows a new token's secret. */
-export function NewTokenValue({ token, onClose }: { token: NewToken; onClose(): void }) {
-  return (
-    <Dialog title={`Token ${token.name}`} onClose={onClose}>
-      <p>Copy it now: it is shown only this once, and the platform does not keep it.</p>
-      <div class="command">
-        <code data-secret>{token.token}</code>
-        <CopyButton text={token.token} what="token" />
-      </div>
-      <div class="buttons">
-        <button type="button" class="button primary" onClick={onClose}>
-          I have copied it
-        </button>
-      </div>
-    </Dialog>
   );
 }
 

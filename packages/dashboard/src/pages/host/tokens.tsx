@@ -6,21 +6,22 @@ import { moment } from "../../format.ts";
 import { ErrorNote, Loading, Page, Section } from "../../parts/basics.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Ago } from "../../parts/time.tsx";
-import { CreateToken, NewTokenValue, RevokeToken, RotateToken } from "./token-dialogs.tsx";
+import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { tokenState } from "./token-state.ts";
 
 const COLUMNS = ["Name", "May", "Apps", "State", "Last used", "Created", { title: "Actions", look: "hidden" }] as const;
 
-type Open = { dialog: "create" } | { dialog: "rotate" | "revoke"; token: Token } | { dialog: "value"; token: NewToken };
+type Open = { dialog: "create" } | { dialog: "rotate" | "revoke"; token: Token };
 
 /** The page of the tokens. */
 export default function TokensPage() {
-  const { api } = useServices();
+  const { api, showToken } = useServices();
   const { data, error, reload } = useLoaded((signal) => api.listTokens({ signal }), []);
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   const made = (token: NewToken) => {
-    setOpen({ dialog: "value", token });
+    close();
+    showToken(token);
     reload();
   };
   const revoked = () => {
@@ -44,7 +45,6 @@ export default function TokensPage() {
       {open?.dialog === "create" && <CreateToken onClose={close} onMade={made} />}
       {open?.dialog === "rotate" && <RotateToken token={open.token} onClose={close} onMade={made} />}
       {open?.dialog === "revoke" && <RevokeToken token={open.token} onClose={close} onRevoked={revoked} />}
-      {open?.dialog === "value" && <NewTokenValue token={open.token} onClose={close} />}
     </Page>
   );
 }

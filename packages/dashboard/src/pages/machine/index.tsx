@@ -4,6 +4,7 @@ import type { Machine } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
+import { inStateSince } from "../../data/track.ts";
 import { Empty, ErrorNote, Loading, Page, Section, Words } from "../../parts/basics.tsx";
 import { Logs } from "../../parts/logs.tsx";
 import { StateBadge } from "../../parts/state.tsx";
@@ -44,10 +45,8 @@ export default function MachinePage({ app, machine: id }: { app: string; machine
 
 /** The state, read aloud when it changes. */
 function Now({ machine }: { machine: Machine }) {
-  const since = useStore(
-    TOPIC.track(machine.machine_id),
-    (store) => store.track(machine.machine_id).spans.at(-1)?.from,
-  );
+  const track = useStore(TOPIC.track(machine.machine_id), (store) => store.track(machine.machine_id));
+  const since = inStateSince(track, machine);
   return (
     <span class="machine-now" data-state={machine.state}>
       <span role="status">

@@ -2,7 +2,7 @@
 import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import uPlot from "uplot";
 import type { WakeKind } from "../../data/track.ts";
-import { duration } from "../../format.ts";
+import { duration, hourOf } from "../../format.ts";
 import { color, Plot, type PlotOptions } from "../../parts/plot.tsx";
 import { decades, hourMiddles, latencies, stackedCounts } from "./plot-data.ts";
 
@@ -75,7 +75,7 @@ function latencyData(report: WakesReport): uPlot.AlignedData {
 
 function axes(y: Partial<uPlot.Axis>): uPlot.Axis[] {
   const shared = { stroke: color("muted"), ticks: { show: false } };
-  const hour = (seconds: number) => `${new Date(seconds * 1000).getHours()}:00`;
+  const hour = (seconds: number) => hourOf(seconds * 1000);
   return [
     { ...shared, size: X_AXIS, grid: { show: false }, values: (_plot, splits) => splits.map(hour) },
     { ...shared, size: Y_AXIS, grid: { stroke: color("line"), width: 1 }, ...y },

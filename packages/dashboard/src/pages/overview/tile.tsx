@@ -2,6 +2,7 @@
 import type { Machine } from "@hibernaut/client/browser";
 import { useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
+import { inStateSince } from "../../data/track.ts";
 import { duration } from "../../format.ts";
 import { StateBadge, toneOf } from "../../parts/state.tsx";
 import { Since } from "../../parts/time.tsx";
@@ -12,8 +13,9 @@ const VERBS = { warm: "woke warm", resume: "resumed", cold: "cold started" } as 
 /** Shows what the machine does now, and how it last started. Renders alone when its machine changes. */
 export function Tile({ id }: { id: string }) {
   const machine = useStore(TOPIC.machine(id), ({ machines }) => machines.get(id));
-  const since = useStore(TOPIC.track(id), (store) => store.track(id).spans.at(-1)?.from);
+  const track = useStore(TOPIC.track(id), (store) => store.track(id));
   if (machine === undefined) return null;
+  const since = inStateSince(track, machine);
   const { app_name: app, name, config } = machine;
   return (
     <li class={`tile edge-${toneOf(machine)}`} data-machine={id} data-state={machine.state}>

@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices, useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
 import type { WakeKind } from "../../data/track.ts";
-import { duration } from "../../format.ts";
+import { duration, hourOf } from "../../format.ts";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
 import { Table } from "../../parts/table.tsx";
 import type { PlotsProps } from "./plots.tsx";
@@ -91,7 +91,7 @@ function WakeTable({ report }: { report: WakesReport }) {
           if (figures === undefined) return [];
           return [
             <tr key={`${from} ${kind}`}>
-              <th scope="row">{new Date(from).getHours()}:00</th>
+              <th scope="row">{hourOf(from)}</th>
               <td>{kind}</td>
               <td class="number">{figures.count}</td>
               <td class="number">{duration(figures.p50_ms)}</td>

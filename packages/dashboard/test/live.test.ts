@@ -1,0 +1,154 @@
+/** The connection of a page, over real HTTP, to a platform that can fall silent. */
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { BrowserClient } from "@hibernaut/client/browser";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Live } from "../src/data/live.ts";
+import { HIDDEN_MS } from "../src/data/sight.ts";
+import { Store, TOPIC } from "../src/data/store.ts";
+import { machine } from "./a-machine.ts";
+
+const TIME = "2026-01-31T14:30:00.000Z";
+/** Only a fault reaches it. */
+const LIMIT = { timeout: 30_000 };
+
+/** A platform with the given machines. Its replies can be lost on the way, and its streams cut. */
+class Platform {
+  readonly machines = [machine({})];
+  /** Whether requests other than for the stream are swallowed. */
+  isSilent = false;
+  swallowed = 0;
+  readonly streams = new Set<ServerResponse>();
+  /** Where each stream began. */
+  readonly since: (string | null)[] = [];
+
+  async open(): Promise<BrowserClient> {
+    const server = createServer((request, reply) => {
+      const { pathname, searchParams } = new URL(request.url ?? "", "http://platform");
+      if (pathname === "/v1/stream") this.#stream(reply, searchParams.get("since"));
+      else if (this.isSilent) this.swallowed += 1;
+      else reply.end(JSON.stringify(this.#reply(pathname)));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return new BrowserClient({ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  }
+
+  /** Tells all pages that something happened to a machine. */
+  tell(id: string, sequence: number): void {
+    const event = { sequence, at: TIME, type: "machine.noted", app_name: "shop", machine_id: id, data: {} };
+    for (const stream of this.streams) stream.write(`id: ${sequence}\ndata: ${JSON.stringify(event)}\n\n`);
+  }
+
+  cut(): void {
+    for (const stream of this.streams) stream.destroy();
+  }
+
+  #stream(reply: ServerResponse, since: string | null): void {
+    this.since.push(since);
+    this.streams.add(reply.once("close", () => this.streams.delete(reply)));
+    reply.writeHead(200, { "content-type": "text/event-stream" }).write("id: 1\n\n");
+  }
+
+  #reply(path: string): unknown {
+    if (path === "/v1/apps") return { apps: [] };
+    if (path === "/v1/timeline") return { from: TIME, until: TIME, machines: [] };
+    return path === "/v1/machines"
+      ? this.machines
+      : this.machines.find(({ machine_id: id }) => path.endsWith(`/${id}`));
+  }
+}
+
+/** What the browser says about the page: whether it is hidden. */
+class Tab extends EventTarget {
+  hidden = false;
+
+  show(isShown: boolean): void {
+    this.hidden = !isShown;
+    this.dispatchEvent(new Event("visibilitychange"));
+  }
+}
+
+/** Opens a page of a platform. */
+async function pageOf(platform: Platform) {
+  const api = await platform.open();
+  const store = new Store((run) => run());
+  const tab = new Tab();
+  const live = new Live({ api, store, window: new EventTarget(), document: tab, onSignedOut: () => {} });
+  live.start();
+  onTestFinished(() => live.stop());
+  return { store, tab };
+}
+
+/** How often everything was read. */
+const readings = ({ topics }: Store) => topics.version(TOPIC.wakes);
+
+test("a page whose first reading was lost on the way reads again with the next connection", async () => {
+  const platform = new Platform();
+  platform.isSilent = true;
+  const { store } = await pageOf(platform);
+  await vi.waitUntil(() => platform.swallowed >= 3, LIMIT);
+  platform.isSilent = false;
+  platform.cut();
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  expect([...store.machines.keys()]).toEqual(["a1"]);
+});
+
+test("a page whose reading of one machine was lost on the way keeps up with it after the next connection", async () => {
+  const platform = new Platform();
+  const { store } = await pageOf(platform);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  platform.isSilent = true;
+  platform.tell("a1", 2);
+  await vi.waitUntil(() => platform.swallowed === 1, LIMIT);
+  platform.isSilent = false;
+  platform.cut();
+  await vi.waitUntil(() => readings(store) === 2, LIMIT);
+  platform.machines[0] = machine({ cordoned: true });
+  platform.tell("a1", 3);
+  await vi.waitUntil(() => store.machines.get("a1")?.cordoned === true, LIMIT);
+});
+
+test("a page that is hidden for a while leaves its connection to others, and continues when it is shown", async () => {
+  const platform = new Platform();
+  const { store, tab } = await pageOf(platform);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  platform.tell("a1", 7);
+  await vi.waitUntil(() => store.topics.version(TOPIC.machine("a1")) > 1, LIMIT);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  tab.show(false);
+  vi.advanceTimersByTime(HIDDEN_MS - 1);
+  tab.show(true);
+  tab.show(false);
+  vi.advanceTimersByTime(HIDDEN_MS - 1);
+  expect(platform.streams.size).toBe(1);
+  vi.advanceTimersByTime(1);
+  vi.useRealTimers();
+  await vi.waitUntil(() => platform.streams.size === 0, LIMIT);
+  platform.machines[0] = machine({ cordoned: true });
+  expect(platform.since).toEqual([null]);
+  tab.show(true);
+  await vi.waitUntil(() => store.machines.get("a1")?.cordoned === true, LIMIT);
+  expect(platform.since).toEqual([null, "7"]);
+});
+
+test("a page that was opened in the background connects when it is shown", async () => {
+  const platform = new Platform();
+  const api = await platform.open();
+  const tab = new Tab();
+  tab.hidden = true;
+  const store = new Store((run) => run());
+  const live = new Live({ api, store, window: new EventTarget(), document: tab, onSignedOut: () => {} });
+  live.start();
+  onTestFinished(() => live.stop());
+  expect(await api.listApps()).toEqual([]);
+  expect(platform.since).toEqual([]);
+  tab.show(true);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+});
