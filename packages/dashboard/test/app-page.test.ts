@@ -1,10 +1,12 @@
 /** Deploys, settings and logs of the dashboard, as pure rules. */
-import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogLines, LONGEST_LINE, MOST_LINES, plainText } from "../src/data/log-lines.ts";
 import { deployTargets } from "../src/pages/app/rollout-plan.ts";
-import { changesOf, commonSettings, settingsOf, withSettings } from "../src/pages/app/setting-values.ts";
+import { changesOf, commonSettings, settingsOf, typedNumbers, withSettings } from "../src/pages/app/setting-values.ts";
+import { type Limit, limitChanges, limitText } from "../src/pages/app/limit-values.ts";
+import { partsOf, withParts } from "../src/pages/machine/update-values.ts";
 import { machine } from "./a-machine.ts";
 
 const named = (name: string, parts: Partial<Machine> = {}, metadata?: Record<string, string>) =>
@@ -64,6 +66,13 @@ describe("settings", () => {
     });
   });
 
+  test("an emptied field that needs a value changes nothing, one that does not takes the value away", () => {
+    expect(typedNumbers({ idle_timeout: "", keep_warm: "", soft_limit: "60" })).toEqual({
+      keep_warm: null,
+      soft_limit: 60,
+    });
+  });
+
   test("nothing changed is the same configuration", () => {
     expect(withSettings(config, {})).toEqual(config);
     expect(withSettings({ image: "i" }, {})).toEqual({ image: "i" });
@@ -95,9 +104,41 @@ describe("settings", () => {
     expect(commonSettings([{ config }, { config: other }])?.differing).toEqual(["idle_timeout"]);
     expect(commonSettings([])).toBeUndefined();
   });
+
+  test("a service with another value than the one shown keeps it, and the form says so", () => {
+    const [web, admin] = [80, 81].map((port) => ({ internal_port: port, idle_timeout: port, keep_warm: 5 }));
+    const two: MachineConfig = { image: "i", services: [web, admin] as ServiceConfig[] };
+    expect(commonSettings([{ config: two }])?.ofFirstService).toEqual(["idle_timeout"]);
+    expect(withSettings(two, { idle_timeout: 9, keep_warm: 1 }).services).toEqual([
+      { ...web, idle_timeout: 9, keep_warm: 1 },
+      { ...admin, keep_warm: 1 },
+    ]);
+  });
+});
+
+describe("what others changed meanwhile stays", () => {
+  test("when a machine is updated", () => {
+    const shown = partsOf({ image: "shop:v1" });
+    const present: MachineConfig = { image: "shop:v2", env: { A: "1" }, guest: { cpus: 2 } };
+    expect(withParts(present, shown, { ...shown, memory_mb: 512 })).toEqual({
+      image: "shop:v2",
+      env: { A: "1" },
+      guest: { cpus: 2, memory_mb: 512 },
+    });
+    expect(withParts(present, shown, { ...shown, image: "shop:v3" }).image).toBe("shop:v3");
+  });
+
+  test("when limits are changed", () => {
+    const limits = { machines: 5, running: 2, cpus: 0, memory_mb: 0, volume_gb: 0 };
+    const quota = { limits, own: ["machines", "running"] };
+    const texts: Partial<Record<Limit, string>> = { machines: "5", running: "", cpus: "4" };
+    expect(limitChanges(quota, (name) => texts[name] ?? "")).toEqual({ running: null, cpus: 4 });
+    expect(limitChanges(quota, (name) => limitText(quota, name))).toEqual({});
+  });
 });
 
 describe("lines of a log", () => {
+  const ALL = { machine: "", stream: "all" } as const;
   const line = (text: string) => ({ at: "2026-01-31T14:30:00Z", machine: "a1", stream: "stdout" as const, text });
 
   test("lose colors and what is not printed, and nothing else", () => {
@@ -113,7 +154,7 @@ describe("lines of a log", () => {
   test("are bounded, and the newest stay", () => {
     const lines = new LogLines();
     for (let number = 1; number <= MOST_LINES * 3; number++) lines.add(line(`tick ${number}`));
-    const kept = lines.matching("");
+    const kept = lines.matching("", ALL);
     expect([kept.length, kept.at(-1)?.text, lines.count]).toEqual([
       MOST_LINES,
       `tick ${MOST_LINES * 3}`,
@@ -125,8 +166,6 @@ describe("lines of a log", () => {
   test("are found by words in any case", () => {
     const lines = new LogLines();
     for (const text of ["GET /a", "get /b", "POST /c"]) lines.add(line(text));
-    expect(lines.matching(" Get ").map(({ text }) => text)).toEqual(["GET /a", "get /b"]);
-    lines.clear();
-    expect(lines.matching("")).toEqual([]);
+    expect(lines.matching(" Get ", ALL).map(({ text }) => text)).toEqual(["GET /a", "get /b"]);
   });
 });

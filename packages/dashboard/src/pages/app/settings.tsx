@@ -9,7 +9,17 @@ import { count } from "../../format.ts";
 import { Section } from "../../parts/basics.tsx";
 import { changeSettings, isBusy, useJob } from "./jobs.ts";
 import { deployTargets, groupOf, inOrder } from "./rollout-plan.ts";
-import { changesOf, commonSettings, type SettingName, type Settings, withSettings } from "./setting-values.ts";
+import {
+  changesOf,
+  type Common,
+  commonSettings,
+  MAY_BE_EMPTY,
+  type NumberName,
+  type SettingName,
+  type Settings,
+  typedNumbers,
+  withSettings,
+} from "./setting-values.ts";
 
 /** A day: the longest idle timeout, in seconds. */
 const DAY_S = 86_400;
@@ -45,7 +55,7 @@ export function SettingsSection({ app }: { app: string }) {
         )
       }
     >
-      <SettingsForm key={group} app={app} machines={own} settings={common.settings} differing={common.differing} />
+      <SettingsForm key={group} app={app} machines={own} common={common} />
     </Section>
   );
 }
@@ -53,20 +63,27 @@ export function SettingsSection({ app }: { app: string }) {
 interface FormProps {
   app: string;
   machines: readonly Machine[];
-  settings: Settings;
-  differing: readonly SettingName[];
+  common: Common;
 }
 
-function SettingsForm({ app, machines, settings, differing }: FormProps) {
+function SettingsForm({ app, machines, common }: FormProps) {
+  const { settings, differing, ofFirstService } = common;
   const { api, session } = useServices();
   const job = useJob(app);
-  const [changes, setChanges] = useState<Partial<Settings>>({});
+  const [chosen, setChosen] = useState<Partial<Settings>>({});
+  // As typed: a field that is empty or half written has to stay so when the form is rendered again.
+  const [texts, setTexts] = useState<Partial<Record<NumberName, string>>>({});
+  const changes = { ...chosen, ...typedNumbers(texts) };
   const draft = { ...settings, ...changes };
   const changed = changesOf(settings, draft);
   // What machines differ in is sent, too, when someone chose a value for it.
   const sent = { ...changed, ...pick(changes, differing) };
   const hasServices = machines.some(({ config }) => (config.services ?? []).length > 0);
-  const set = (parts: Partial<Settings>) => setChanges({ ...changes, ...parts });
+  const set = (parts: Partial<Settings>) => setChosen({ ...chosen, ...parts });
+  const discard = () => {
+    setChosen({});
+    setTexts({});
+  };
   const refusal =
     lackOf(session, "deploy") ?? (isBusy(job) ? "The app is being changed. Wait until that is done." : undefined);
   const locked = refusal !== undefined;
@@ -74,18 +91,22 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
     event.preventDefault();
     if (locked || Object.keys(sent).length === 0) return;
     void changeSettings(api, app, inOrder(machines), (config) => withSettings(config, sent));
-    setChanges({});
+    discard();
   };
+  const notesOf = (name: SettingName) => [
+    ...(differing.includes(name) ? ["The machines differ in this; the first one's is shown."] : []),
+    ...(ofFirstService.includes(name) ? ["Services that have another value than the first one keep it."] : []),
+  ];
   const number = (name: NumberName, label: string, what: ComponentChildren, limits: { min: number; max?: number }) => (
     <NumberField
       name={name}
       label={label}
       what={what}
       limits={limits}
-      value={draft[name]}
-      differs={differing.includes(name)}
+      value={texts[name] ?? String(settings[name] ?? "")}
+      notes={notesOf(name)}
       locked={locked}
-      onValue={(value) => set({ [name]: value })}
+      onValue={(text) => setTexts({ ...texts, [name]: text })}
     />
   );
   return (
@@ -101,7 +122,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
           <Field
             label="When idle"
             what="What happens to a machine that nobody uses. A suspended one keeps its memory, a stopped one does not."
-            differs={differing.includes("autostop")}
+            notes={notesOf("autostop")}
           >
             <select
               name="autostop"
@@ -142,7 +163,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
           <Field
             label="Wake by request"
             what="Whether a request starts a machine that sleeps."
-            differs={differing.includes("autostart")}
+            notes={notesOf("autostart")}
           >
             <select
               name="autostart"
@@ -169,8 +190,8 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
           <button
             type="button"
             class="button"
-            aria-disabled={Object.keys(changes).length === 0}
-            onClick={() => setChanges({})}
+            aria-disabled={Object.keys(chosen).length + Object.keys(texts).length === 0}
+            onClick={discard}
           >
             Discard
           </button>
@@ -183,24 +204,21 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
   );
 }
 
-type NumberName = { [Name in SettingName]: Settings[Name] extends number | null ? Name : never }[SettingName];
-
 interface NumberFieldProps {
   name: NumberName;
   label: string;
   what: ComponentChildren;
   limits: { min: number; max?: number };
-  value: number | null;
-  differs: boolean;
+  /** As it was typed. */
+  value: string;
+  notes: readonly string[];
   locked: boolean;
-  onValue(value: number | null): void;
+  onValue(value: string): void;
 }
 
-const MAY_BE_EMPTY: ReadonlySet<NumberName> = new Set(["keep_warm", "hard_limit"]);
-
-function NumberField({ name, label, what, limits, value, differs, locked, onValue }: NumberFieldProps) {
+function NumberField({ name, label, what, limits, value, notes, locked, onValue }: NumberFieldProps) {
   return (
-    <Field label={label} what={what} differs={differs}>
+    <Field label={label} what={what} notes={notes}>
       <input
         name={name}
         type="number"
@@ -208,12 +226,8 @@ function NumberField({ name, label, what, limits, value, differs, locked, onValu
         {...limits}
         required={!MAY_BE_EMPTY.has(name)}
         disabled={locked}
-        value={value ?? ""}
-        onInput={(event) => {
-          const { value: text } = event.currentTarget;
-          // An empty field that needs a value is refused by the browser when the form is sent.
-          if (text !== "" || MAY_BE_EMPTY.has(name)) onValue(text === "" ? null : Number(text));
-        }}
+        value={value}
+        onInput={(event) => onValue(event.currentTarget.value)}
       />
     </Field>
   );
@@ -222,12 +236,12 @@ function NumberField({ name, label, what, limits, value, differs, locked, onValu
 function Field({
   label,
   what,
-  differs,
+  notes,
   children,
 }: {
   label: string;
   what: ComponentChildren;
-  differs: boolean;
+  notes: readonly string[];
   children: ComponentChildren;
 }) {
   return (
@@ -236,7 +250,9 @@ function Field({
       {children}
       <small class="muted">
         {what}
-        {differs && <em> The machines differ in this; the first one's is shown.</em>}
+        {notes.map((note) => (
+          <em key={note}> {note}</em>
+        ))}
       </small>
     </label>
   );
