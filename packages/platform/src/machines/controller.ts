@@ -313,7 +313,8 @@ export class MachineController {
     } catch (error) {
       if (!bestEffort) throw error;
       const { id: machine, stateReason } = record;
-      this.#deps.log.warn({ machine, stateReason, reason: messageOf(error) }, "a state reason cannot be stored");
+      const event = tell.history?.type;
+      this.#deps.log.warn({ machine, event, stateReason, reason: messageOf(error) }, "an event cannot be stored");
     }
     this.#record = record;
   }

@@ -143,6 +143,7 @@ const NOTES: LifecycleEvent[] = [
   { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
   { type: "plan_wake", at: null },
   { type: "cordon", on: true },
+  { type: "cordon", on: false },
   { type: "prepared" },
   { type: "prewarm_over", status: "failed", reason: "its check fails" },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
