@@ -151,6 +151,7 @@ const NOTES: LifecycleEvent[] = [
   { type: "stalled", why: "the disk is full" },
   { type: "stalled", why: null },
   { type: "reason_over", reason: "not ready" },
+  { type: "kept_over", reason: "expired" },
   { type: "not_suspended", reason: "the drain ran out of time" },
   { type: "drain_over" },
 ];

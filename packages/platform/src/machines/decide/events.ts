@@ -114,6 +114,8 @@ export type Note =
   | { type: "reason_over"; reason: string }
   /** A drain leaves the machine running: what happens to it when the host goes down is a power cut. */
   | { type: "not_suspended"; reason: string }
+  /** The machine's paused VMM is no longer kept, although nobody asked anything of the machine. */
+  | { type: "kept_over"; reason: string }
   /** The drain is over, and this machine does not start because of it. */
   | { type: "drain_over" };
 
@@ -208,6 +210,8 @@ export const REMARKS = [
   /** The proxy leaves it alone from now on. */
   "cordoned",
   "uncordoned",
+  /** The paused VMM of a suspended machine is no longer kept. */
+  "kept_ended",
   /** It should sleep, and keeps running. */
   "not_suspended",
   /** A prewarm is over, and the state stayed as it was. */

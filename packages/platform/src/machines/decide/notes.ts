@@ -68,6 +68,13 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       const remark = { type: "reason_ended" as const, details: { was: note.reason } };
       return { ...remarked({ ...record, stateReason: null }, remark, context), bestEffort: true };
     }
+    case "kept_over": {
+      // A start or a stop that came first tells more.
+      if (record.state !== "suspended") return unchanged(record);
+      const { record: next, tell } = remarked(record, because("kept_ended", note.reason), context);
+      // Proxies and those who wait for a state have no use for it, and nobody loses anything with it.
+      return { record: next, effect: null, tell: { history: tell.history }, bestEffort: true, unsynced: true };
+    }
     case "not_suspended":
       return noteNotSuspended(record, { by: "drain", reason: note.reason }, context);
     case "drain_over":

@@ -32,6 +32,7 @@ const SENTENCES: Record<HistoryType, string> = {
   schedule_skipped: "A scheduled run was skipped.",
   not_suspended: "Not suspended; still running.",
   cordoned: "The proxy sends it no requests from now on.",
+  kept_ended: "Its virtual machine is no longer kept in memory.",
   uncordoned: "The proxy sends it requests again.",
   unreachable: "Requests do not reach the app.",
   reachable: "Requests reach the app again.",

@@ -65,6 +65,18 @@ test("what is noted about a sleeping machine does not change how long it has sle
   expect(after(cordoned, { type: "start" }, later).effect).toMatchObject({ restedSince: NOW.toISOString() });
 });
 
+test("a sleeping machine that is no longer kept warm says so, and sleeps on", () => {
+  for (const state of STATES) {
+    const record = machine(state);
+    const over = after(record, { type: "kept_over", reason: "expired" });
+    if (state !== "suspended") expect(over.record, state).toBe(record);
+    else {
+      expect(over.record).toEqual({ ...record, updatedAt: NOW.toISOString() });
+      expect(over.tell).toEqual({ history: entry("kept_ended", { reason: "expired" }, state) });
+    }
+  }
+});
+
 describe("the end of a prewarm", () => {
   const pending = machine("running", { prewarm: PREWARM });
   const reason = "its check fails";
