@@ -1,6 +1,12 @@
 /** From a table's answer to a decision: the new record, the effect with its input, and who learns of it. */
 import type { HibernautError } from "../../domain/errors.ts";
-import { inStateSince, isResting, type MachineRecord, type MachineState } from "../../domain/machine.ts";
+import {
+  inStateSince,
+  isResting,
+  type MachineEvent,
+  type MachineRecord,
+  type MachineState,
+} from "../../domain/machine.ts";
 import type { Answer } from "./answer.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Effect } from "./effect.ts";
@@ -74,7 +80,7 @@ export function remarked(
   next: MachineRecord,
   { type, details = {} }: { type: RemarkName; details?: Details },
   { now }: Pick<DecideContext, "now">,
-): Decision {
+): Decision & { tell: { history: MachineEvent } } {
   const at = now.toISOString();
   const history = { at, type, from: next.state, to: next.state, details };
   return { record: { ...next, updatedAt: at }, effect: null, tell: { history, followers: true } };
