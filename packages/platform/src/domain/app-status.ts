@@ -1,5 +1,5 @@
 /** How an app is, in one word for everybody. Pure. */
-import type { MachineRecord } from "./machine.ts";
+import { inStateSince, type MachineRecord } from "./machine.ts";
 
 /**
  * `up`: a machine runs and works. `failing`: none does, and at least one should. `asleep`: the next request wakes a
@@ -17,7 +17,7 @@ export interface AppStatus {
 interface Judged {
   record: Pick<
     MachineRecord,
-    "state" | "config" | "lastBoot" | "snapshot" | "updatedAt" | "releaseCommand" | "cordoned" | "crash"
+    "state" | "config" | "lastBoot" | "snapshot" | "stateSince" | "updatedAt" | "releaseCommand" | "cordoned" | "crash"
   >;
   health: { status: "healthy" | "unhealthy" | "unknown" };
 }
@@ -33,12 +33,13 @@ export function appStatusOf(machines: readonly Judged[]): AppStatus {
     (config.services ?? []).some(({ autostart = true }) => autostart),
   );
   if (asleep.length > 0) return { word: "asleep", since: latest(asleep.map(({ record }) => asleepSince(record))) };
-  return { word: "stopped", since: latest(serving.map(({ record }) => record.updatedAt)) };
+  return { word: "stopped", since: latest(serving.map(({ record }) => inStateSince(record))) };
 }
 
 /** Of a machine on the way from one state to another, that is not known. */
-function asleepSince({ state, snapshot, updatedAt }: Judged["record"]): string | undefined {
-  return state === "suspended" ? snapshot?.created_at : state === "stopped" ? updatedAt : undefined;
+function asleepSince(record: Judged["record"]): string | undefined {
+  const { state, snapshot } = record;
+  return state === "suspended" ? snapshot?.created_at : state === "stopped" ? inStateSince(record) : undefined;
 }
 
 function isFailing({ record: { state, crash }, health }: Judged): boolean {
@@ -47,8 +48,8 @@ function isFailing({ record: { state, crash }, health }: Judged): boolean {
 }
 
 /** Since when a check fails is not kept. */
-function failedAt({ record: { state, crash, updatedAt } }: Judged): string | undefined {
-  return state === "running" ? undefined : (crash?.at ?? updatedAt);
+function failedAt({ record }: Judged): string | undefined {
+  return record.state === "running" ? undefined : (record.crash?.at ?? inStateSince(record));
 }
 
 function earliest(times: readonly (string | undefined)[]): string | null {

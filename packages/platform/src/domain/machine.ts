@@ -169,7 +169,15 @@ export interface MachineRecord {
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;
+  /** When the machine came into its state. Absent in records of earlier releases. */
+  stateSince?: string;
+  /** When the history got its last entry. */
   updatedAt: string;
+}
+
+/** Returns when the machine came into its state, RFC 3339. */
+export function inStateSince({ stateSince, updatedAt }: Pick<MachineRecord, "stateSince" | "updatedAt">): string {
+  return stateSince ?? updatedAt;
 }
 
 /** An entry of a machine's history. `type` is a documented word; `from` is null for a new machine. */

@@ -92,7 +92,10 @@ export class MachineController {
         ended: () => this.#noticeEnd(),
         stalled: (why) => this.#stalled(why),
         reachability: (why) => this.#happened({ type: "reachability", why: why ?? null }),
-        unkept: (reason) => deps.warm.remove(record.id, reason),
+        unkept: (reason) => {
+          deps.warm.remove(record.id, reason);
+          if (reason === "gone") this.#keptOver(reason);
+        },
         agentFault: (fault) => deps.watch?.agentFault(fault),
       },
     });
@@ -195,9 +198,15 @@ export class MachineController {
   async evict(reason: string): Promise<void> {
     await this.#queue.add(async () => {
       if (this.#guest.kept === undefined) return;
-      this.#deps.log.info({ machine: this.#record.id, reason }, "the VMM of a suspended machine is no longer kept");
       await this.#guest.kill();
+      this.#keptOver(reason);
     });
+  }
+
+  /** What ends a kept VMM because of a request is told by that request. */
+  #keptOver(reason: string): void {
+    const { tell } = this.#happened({ type: "kept_over", reason });
+    if (tell.history !== undefined) this.machineLog.rest(); // the machine sleeps on
   }
 
   /** Stores, or with null ends, the app's wish not to be put to sleep. */
@@ -313,7 +322,8 @@ export class MachineController {
     } catch (error) {
       if (!bestEffort) throw error;
       const { id: machine, stateReason } = record;
-      this.#deps.log.warn({ machine, stateReason, reason: messageOf(error) }, "a state reason cannot be stored");
+      const event = tell.history?.type;
+      this.#deps.log.warn({ machine, event, stateReason, reason: messageOf(error) }, "an event cannot be stored");
     }
     this.#record = record;
   }

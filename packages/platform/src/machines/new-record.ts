@@ -36,6 +36,7 @@ export function newRecord({ createdAt, ...chosen }: NewMachine): MachineRecord {
     scheduleHandled: chosen.config.schedule === undefined ? null : at,
     restarts: 0,
     createdAt: at,
+    stateSince: at,
     updatedAt: at,
   };
 }

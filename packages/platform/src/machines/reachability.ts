@@ -5,6 +5,11 @@ import { isLoopback, type Listener, listenerText } from "../guest/listening.ts";
 const LOOPBACK_SETTLES_MS = 1_000;
 /** An app that opens another port first, for example for metrics, may need longer for the port of its service. */
 const OTHER_PORT_SETTLES_MS = 5_000;
+/**
+ * A judgement that has changed before must hold for longer each time, up to this: it is told as an event, and the guest
+ * decides how often it changes.
+ */
+const LONGEST_SETTLES_MS = 10_000;
 
 /** How many of an app's addresses a sentence names. An app has a handful. */
 const MOST_NAMED = 5;
@@ -44,6 +49,8 @@ export class Reachability {
   #why: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #pending: string | undefined;
+  /** How often requests were found not to reach the app. */
+  #found = 0;
 
   /**
    * @param ports the ports that the machine's services promise
@@ -73,7 +80,8 @@ export class Reachability {
     clearTimeout(this.#timer);
     this.#pending = found?.why;
     if (found === undefined) return this.#set(undefined);
-    this.#timer = setTimeout(() => this.#set(found.why), found.settlesMs).unref();
+    const settlesMs = Math.min(Math.max(1, this.#found) * found.settlesMs, LONGEST_SETTLES_MS);
+    this.#timer = setTimeout(() => this.#set(found.why), settlesMs).unref();
   }
 
   /** Takes note that every port is reachable. */
@@ -89,6 +97,7 @@ export class Reachability {
   #set(why: string | undefined): void {
     if (why !== undefined) this.#judged.resolve(why);
     if (why === this.#why) return;
+    if (why !== undefined) this.#found += 1;
     this.#why = why;
     this.#tell(why);
   }

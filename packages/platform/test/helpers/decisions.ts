@@ -143,6 +143,7 @@ const NOTES: LifecycleEvent[] = [
   { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
   { type: "plan_wake", at: null },
   { type: "cordon", on: true },
+  { type: "cordon", on: false },
   { type: "prepared" },
   { type: "prewarm_over", status: "failed", reason: "its check fails" },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
@@ -150,6 +151,7 @@ const NOTES: LifecycleEvent[] = [
   { type: "stalled", why: "the disk is full" },
   { type: "stalled", why: null },
   { type: "reason_over", reason: "not ready" },
+  { type: "kept_over", reason: "expired" },
   { type: "not_suspended", reason: "the drain ran out of time" },
   { type: "drain_over" },
 ];

@@ -1,9 +1,9 @@
 /** Apps that listen where no request arrives: what is reported about them, and when. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { decodeListeners, encodeListeners, type Listener, listenerText } from "../../src/guest/listening.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
-import { whyUnreachable } from "../../src/machines/reachability.ts";
+import { Reachability, whyUnreachable } from "../../src/machines/reachability.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const at = (address: string, port: number): Listener => ({ address, port });
@@ -51,6 +51,30 @@ describe("why requests do not reach an app", () => {
     if (why === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(why);
   });
+});
+
+test("an app that moves its listener all the time is told at once at first, and later every ten seconds at most", () => {
+  vi.useFakeTimers();
+  try {
+    const told: (string | undefined)[] = [];
+    const reachability = new Reachability([80], (why) => told.push(why));
+    const moveFor = (ms: number) => {
+      reachability.listening([at("127.0.0.1", 80)]);
+      vi.advanceTimersByTime(ms);
+      const count = told.length;
+      reachability.ready();
+      return told.length - count;
+    };
+    expect(moveFor(1_000), "it was told, and so is its end").toBe(1);
+    for (let round = 0; round < 10; round += 1) moveFor(10_000);
+    expect(told).toHaveLength(22);
+    expect(moveFor(9_999)).toBe(0);
+    expect(told, "too short to be told").toHaveLength(22);
+    expect(moveFor(10_000)).toBe(1);
+    expect(told.at(-1)).toBeUndefined();
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 describe("a machine whose app listens elsewhere", () => {

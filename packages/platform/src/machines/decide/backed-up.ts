@@ -21,7 +21,15 @@ export interface BackedUp {
  */
 export function backedUp(record: MachineRecord, memory: PausedMemory, now: Date): BackedUp {
   const at = now.toISOString();
-  const base = { ...record, goal: null, capturing: null, drained: true, notSuspended: null, updatedAt: at };
+  const base = {
+    ...record,
+    goal: null,
+    capturing: null,
+    drained: true,
+    notSuspended: null,
+    stateSince: at,
+    updatedAt: at,
+  };
   if (memory.snapshot !== null) {
     const event = { at, type: "captured", from: record.state, to: "suspended" as const, details: { by: "backup" } };
     return { record: { ...base, state: "suspended", snapshot: memory.snapshot, stateReason: null }, event };

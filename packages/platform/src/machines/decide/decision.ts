@@ -54,8 +54,8 @@ export interface Decision {
   /** The change is only for people to read: it counts even if it cannot be stored, because a full disk may be its reason. */
   bestEffort?: true;
   /**
-   * Others may hear of the change before it is on the disk: what loses it, a power cut, ends the guest that it tells of,
-   * and after the record before it, recovery starts the machine again.
+   * Others may hear of the change before it is on the disk: what loses it, a power cut, ends the guest that it tells of.
+   * After the record before it, recovery starts the machine again, or the machine sleeps.
    */
   unsynced?: true;
 }

@@ -114,6 +114,8 @@ export type Note =
   | { type: "reason_over"; reason: string }
   /** A drain leaves the machine running: what happens to it when the host goes down is a power cut. */
   | { type: "not_suspended"; reason: string }
+  /** The machine's paused VMM is no longer kept, although nobody asked anything of the machine. */
+  | { type: "kept_over"; reason: string }
   /** The drain is over, and this machine does not start because of it. */
   | { type: "drain_over" };
 
@@ -205,13 +207,29 @@ export const OUTCOMES = [
 export const REMARKS = [
   /** A resume in another build of QEMU failed. */
   "carry_over_failed",
+  /** The proxy leaves it alone from now on. */
+  "cordoned",
+  "uncordoned",
+  /** The paused VMM of a suspended machine is no longer kept. */
+  "kept_ended",
   /** It should sleep, and keeps running. */
   "not_suspended",
+  /** A prewarm is over, and the state stayed as it was. */
+  "prewarm_ended",
+  /** The reason that was shown with the state no longer holds. */
+  "reason_ended",
   /** A run of the schedule was due while the one before was not over. */
   "schedule_skipped",
+  /** The host paused the guest. */
+  "stalled",
+  "stall_ended",
+  /** The app listens where no request arrives. */
+  "unreachable",
+  "reachable",
 ] as const;
 
 export type CommandName = (typeof COMMANDS)[number];
 export type OutcomeName = (typeof OUTCOMES)[number];
+export type RemarkName = (typeof REMARKS)[number];
 /** The types of entries in a machine's history. */
-export type HistoryType = "create" | CommandName | OutcomeName | (typeof REMARKS)[number];
+export type HistoryType = "create" | CommandName | OutcomeName | RemarkName;

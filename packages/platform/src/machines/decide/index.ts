@@ -53,6 +53,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "reachability":
     case "stalled":
     case "reason_over":
+    case "kept_over":
     case "not_suspended":
     case "drain_over":
     case "plan_wake":

@@ -1,9 +1,9 @@
 /** Changes that do not affect a machine's state: what an effect stores in its middle, and what is worth knowing. */
 import type { MachineRecord, NotSuspended } from "../../domain/machine.ts";
 import type { DecideContext, Decision } from "./decision.ts";
-import type { Details, Milestone, Note } from "./events.ts";
+import type { Details, Milestone, Note, RemarkName } from "./events.ts";
 import { isPrewarming } from "./prewarm.ts";
-import { mayHaveGuest, unchanged } from "./step.ts";
+import { mayHaveGuest, remarked, unchanged } from "./step.ts";
 
 /** In `coldReason` from the moment a snapshot is consumed until the next one is taken. */
 export const CONSUMED = "snapshot_consumed";
@@ -43,29 +43,38 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return { record: { ...record, keepAwake: note.lease }, effect: null, tell: { followers: true } };
     case "plan_wake":
       return { record: { ...record, wakeAt: note.at }, effect: null, tell: { followers: true } };
-    case "cordon": {
+    case "cordon":
       if ((record.cordoned ?? false) === note.on) return unchanged(record);
-      const log = note.on ? "The proxy sends it no requests from now on." : "The proxy sends it requests again.";
-      return { record: { ...record, cordoned: note.on }, effect: null, tell: { followers: true, log } };
-    }
+      return remarked({ ...record, cordoned: note.on }, { type: note.on ? "cordoned" : "uncordoned" }, context);
     case "prepared":
       if (!isPrewarming(record) || record.prewarm.prepared) return unchanged(record);
       return told({ ...record, prewarm: { ...record.prewarm, prepared: true } });
     case "prewarm_over": {
       const { status, reason } = note;
-      return isPrewarming(record)
-        ? told({ ...record, prewarm: { ...record.prewarm, status, reason } })
-        : unchanged(record);
+      if (!isPrewarming(record)) return unchanged(record);
+      const next = { ...record, prewarm: { ...record.prewarm, status, reason } };
+      return remarked(next, { type: "prewarm_ended", details: { status, reason } }, context);
     }
     case "reachability":
-      return reachability(record, note.why);
+      return reachability(record, note.why, context);
     case "stalled": {
-      const log = note.why === null ? "The guest is running again." : `The guest is paused: ${note.why}.`;
-      return { record: { ...record, stateReason: note.why }, effect: null, tell: { log }, bestEffort: true };
+      const { why } = note;
+      if (record.stateReason === why) return unchanged(record);
+      const remark = why === null ? { type: "stall_ended" as const } : because("stalled", why);
+      return { ...remarked({ ...record, stateReason: why }, remark, context), bestEffort: true };
     }
-    case "reason_over":
+    case "reason_over": {
       if (record.stateReason !== note.reason) return unchanged(record);
-      return { record: { ...record, stateReason: null }, effect: null, tell: {}, bestEffort: true };
+      const remark = { type: "reason_ended" as const, details: { was: note.reason } };
+      return { ...remarked({ ...record, stateReason: null }, remark, context), bestEffort: true };
+    }
+    case "kept_over": {
+      // A start or a stop that came first tells more.
+      if (record.state !== "suspended") return unchanged(record);
+      const { record: next, tell } = remarked(record, because("kept_ended", note.reason), context);
+      // Proxies and those who wait for a state have no use for it, and nobody loses anything with it.
+      return { record: next, effect: null, tell: { history: tell.history }, bestEffort: true, unsynced: true };
+    }
     case "not_suspended":
       return noteNotSuspended(record, { by: "drain", reason: note.reason }, context);
     case "drain_over":
@@ -82,21 +91,25 @@ function told(record: MachineRecord): Decision {
 export function noteNotSuspended(
   record: MachineRecord,
   why: NotSuspended,
-  { now }: DecideContext,
+  context: DecideContext,
   details: Details = {},
 ): Decision {
   const { notSuspended: known, state } = record;
   if (!mayHaveGuest(state) || (known?.by === why.by && known.reason === why.reason)) return unchanged(record);
-  const at = now.toISOString();
-  const history = { at, type: "not_suspended", from: state, to: state, details: { ...details, ...why } };
-  return { record: { ...record, notSuspended: why, updatedAt: at }, effect: null, tell: { history, followers: true } };
+  const remark = { type: "not_suspended" as const, details: { ...details, ...why } };
+  return remarked({ ...record, notSuspended: why }, remark, context);
 }
 
 /** The app listens where its services do not say, or again where they do. A start in progress learns it by itself. */
-function reachability(record: MachineRecord, why: string | null): Decision {
+function reachability(record: MachineRecord, why: string | null, context: DecideContext): Decision {
   const before = record.unreachable ?? null;
   if (record.state !== "running" || (why === null && before === null)) return unchanged(record);
   const stateReason = why ?? (record.stateReason === before ? null : record.stateReason);
-  const next = { ...record, stateReason, unreachable: why };
-  return { record: next, effect: null, tell: { followers: true }, bestEffort: true };
+  if (why === before && stateReason === record.stateReason) return unchanged(record);
+  const remark = why === null ? { type: "reachable" as const } : because("unreachable", why);
+  return { ...remarked({ ...record, stateReason, unreachable: why }, remark, context), bestEffort: true };
+}
+
+function because<T extends RemarkName>(type: T, reason: string): { type: T; details: Details } {
+  return { type, details: { reason } };
 }

@@ -1,10 +1,17 @@
 /** From a table's answer to a decision: the new record, the effect with its input, and who learns of it. */
 import type { HibernautError } from "../../domain/errors.ts";
-import { isResting, type MachineRecord, type MachineState } from "../../domain/machine.ts";
+import {
+  inStateSince,
+  isResting,
+  type MachineEvent,
+  type MachineRecord,
+  type MachineState,
+} from "../../domain/machine.ts";
 import type { Answer } from "./answer.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Effect } from "./effect.ts";
-import type { Details, HistoryType } from "./events.ts";
+import type { Details, HistoryType, RemarkName } from "./events.ts";
+import { isPrewarming } from "./prewarm.ts";
 
 /** In any other state the guest has run since, or there is none: its snapshot is never kept. */
 const SNAPSHOT_STATES: ReadonlySet<MachineState> = new Set([
@@ -44,9 +51,10 @@ export function step(
   if ((next.notSuspended ?? null) !== null && !mayHaveGuest(to)) next.notSuspended = null;
   if (sameFields(record, next)) return unchanged(record);
   const shown = next.crash !== record.crash || next.prewarm !== record.prewarm;
-  if (!noted) return { record: next, effect: null, tell: shown ? { followers: true } : {} };
+  if (!noted) return withoutStep(record, next, shown, context);
   const at = context.now.toISOString();
   next.updatedAt = at;
+  if (from !== to) next.stateSince = at;
   const visible = from !== to || shown || next.snapshot !== record.snapshot;
   return {
     record: next,
@@ -57,6 +65,25 @@ export function step(
       ...(!mayHaveGuest(to) && next.snapshot === null && { memoryGone: true }),
     },
   };
+}
+
+/** An event that is not part of the history by itself. The end of a prewarm is. */
+function withoutStep(record: MachineRecord, next: MachineRecord, shown: boolean, context: DecideContext): Decision {
+  const prewarm = isPrewarming(record) && !isPrewarming(next) ? (next.prewarm ?? null) : null;
+  if (prewarm === null) return { record: next, effect: null, tell: shown ? { followers: true } : {} };
+  const { status, reason } = prewarm;
+  return remarked(next, { type: "prewarm_ended", details: { status, reason } }, context);
+}
+
+/** A change that leaves the state as it is, and that the history tells. */
+export function remarked(
+  next: MachineRecord,
+  { type, details = {} }: { type: RemarkName; details?: Details },
+  { now }: Pick<DecideContext, "now">,
+): Decision & { tell: { history: MachineEvent } } {
+  const at = now.toISOString();
+  const history = { at, type, from: next.state, to: next.state, details };
+  return { record: { ...next, updatedAt: at }, effect: null, tell: { history, followers: true } };
 }
 
 export function unchanged(record: MachineRecord): Decision {
@@ -72,7 +99,7 @@ export function effectOf(name: Effect["type"], before: MachineRecord, after: Mac
   switch (name) {
     case "boot": {
       const rested = isResting(before.state) && before.state !== "running" && before.state !== "created";
-      return { type: "boot", restedSince: rested ? before.updatedAt : null, attempt: 1 };
+      return { type: "boot", restedSince: rested ? inStateSince(before) : null, attempt: 1 };
     }
     case "back_off":
       return { type: "back_off", until: after.crash?.retry_at ?? null };

@@ -31,6 +31,15 @@ const SENTENCES: Record<HistoryType, string> = {
   retry: "Restarting.",
   schedule_skipped: "A scheduled run was skipped.",
   not_suspended: "Not suspended; still running.",
+  cordoned: "The proxy sends it no requests from now on.",
+  kept_ended: "Its virtual machine is no longer kept in memory.",
+  uncordoned: "The proxy sends it requests again.",
+  unreachable: "Requests do not reach the app.",
+  reachable: "Requests reach the app again.",
+  stalled: "The guest is paused.",
+  stall_ended: "The guest is running again.",
+  reason_ended: "What was shown with its state no longer holds.",
+  prewarm_ended: "The prewarm is over.",
 };
 
 /**

@@ -2,7 +2,7 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../../domain/errors.ts";
-import { isResting, type MachineRecord } from "../../domain/machine.ts";
+import { inStateSince, isResting, type MachineRecord } from "../../domain/machine.ts";
 import { failureReason } from "../../lib/exec.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -226,7 +226,7 @@ function sameFiles(before: MachineRecord, now: MachineRecord): boolean {
   return (
     isResting(now.state) &&
     now.state === before.state &&
-    now.updatedAt === before.updatedAt &&
+    inStateSince(now) === inStateSince(before) &&
     now.version === before.version &&
     now.snapshot?.generation === before.snapshot?.generation
   );

@@ -57,6 +57,13 @@ const request = (id: string) => world.host.guest(id)?.request();
 const processes = (id: string) => world.host.of(id).length;
 const ended = (id: string) => vi.waitFor(() => expect(processes(id)).toBe(0), TIMEOUT.timeoutMs);
 
+/** Why kept VMMs ended, as the machine's history tells, newest first. */
+const ends = (id: string) =>
+  world.store.machines
+    .events(id, 1000)
+    .filter(({ type }) => type === "kept_ended")
+    .map(({ details }) => details.reason);
+
 async function suspend(id: string): Promise<void> {
   platform.machines.suspend("shop", id);
   await reach(id, "suspended");
@@ -94,6 +101,7 @@ describe("a machine whose VMM is kept", () => {
     }
     expect(request(id)).toEqual({ nonce, count: 2 });
     expect(world.host.restored).toHaveLength(20);
+    expect(ends(id), "a wake tells by itself").toEqual([]);
   });
 
   test("is started once by fifty starts", async () => {
@@ -111,6 +119,7 @@ describe("a machine whose VMM is kept", () => {
     const [process] = world.host.of(id);
     if (process) world.host.end(process.ref);
     await vi.waitFor(() => expect(view(id).warmUntil).toBeNull());
+    expect(ends(id)).toEqual(["gone"]);
     expect(await start(id)).toMatchObject({ kind: "resume" });
     expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
   });
@@ -199,6 +208,7 @@ describe("a kept VMM ends at once, and the machine is as it would be without it"
     await act(id);
     await reach(id, state);
     await ended(id);
+    expect(ends(id), "what ended it tells by itself").toEqual([]);
     if (state === "destroyed") return;
     expect(view(id)).toMatchObject({ record: { snapshot: null }, warmUntil: null });
     expect(await start(id)).toMatchObject({ kind: "cold" });
@@ -216,6 +226,9 @@ describe("a kept VMM ends at once, and the machine is as it would be without it"
     await vi.advanceTimersByTimeAsync(1000);
     await ended(id);
     expect(platform.warm.evicted).toEqual(new Map([["expired", 1]]));
+    await vi.waitFor(() => expect(ends(id)).toEqual(["expired"]));
+    const [last] = world.store.outbox.before(Number.MAX_SAFE_INTEGER, {}, 1);
+    expect(last).toMatchObject({ type: "machine.kept_ended", machine: id, data: { to: "suspended" } });
     expect(await start(id)).toMatchObject({ kind: "resume" });
   });
 
@@ -228,6 +241,7 @@ describe("a kept VMM ends at once, and the machine is as it would be without it"
     await ended(one);
     expect(processes(two)).toBe(1);
     expect(platform.warm.evicted).toEqual(new Map([["budget", 1]]));
+    await vi.waitFor(() => expect([ends(one), ends(two)]).toEqual([["budget"], []]));
     expect(await start(one)).toMatchObject({ kind: "resume" });
     expect(await start(two)).toMatchObject({ kind: "warm" });
   });
