@@ -1,27 +1,11 @@
 /** Keeps what a page has read from becoming old while someone looks at it. */
 import { useEffect, useRef } from "preact/hooks";
 import { useServices } from "./context.ts";
+import { isDue } from "./due.ts";
 import { TOPIC } from "./store.ts";
 
-/** What no event tells is read this often, in milliseconds. */
-const EVERY_MS = 60_000;
-/** After changes, it is read at most this often, in milliseconds: on a busy platform, something always changes. */
-const CHANGED_MS = 15_000;
 /** How often a page looks whether it is time, in milliseconds. */
 const LOOK_MS = 1_000;
-
-/** What is known about a reading. Times are in milliseconds, of the same clock. */
-interface Age {
-  readAt: number;
-  /** Whether something has changed since. */
-  hasChanged: boolean;
-  now: number;
-}
-
-/** Whether it is time to read again. Pure. */
-export function isDue({ readAt, hasChanged, now }: Age): boolean {
-  return now - readAt >= (hasChanged ? CHANGED_MS : EVERY_MS);
-}
 
 /**
  * Calls `reload` every minute, soon after a change of the topic, and once the platform is there again. Not while the page

@@ -1,6 +1,6 @@
 /** When a page that stays open reads again what it shows. */
 import { expect, test } from "vitest";
-import { isDue } from "../src/data/fresh.ts";
+import { isDue } from "../src/data/due.ts";
 
 const SECOND_MS = 1000;
 const dueAfter = (seconds: number, hasChanged: boolean) =>
