@@ -243,8 +243,9 @@ test("a token is made, shown once, and revoked, with the keyboard", async () => 
   const { page } = await watchedPage(browser);
   await signIn(page, place);
   await page.getByRole("link", { name: "Tokens", exact: true }).click();
-  await page.getByRole("button", { name: "Create a token" }).focus();
-  await page.keyboard.press("Enter");
+  // A navigation takes the focus to the new page's heading. From there on, the keyboard works on that page.
+  await page.locator("h1:focus").getByText("Tokens").waitFor();
+  await page.getByRole("button", { name: "Create a token" }).press("Enter");
   await page.getByLabel("Name").fill("ci");
   await page.keyboard.press("Enter");
   const secret = await page.locator("[data-secret]").textContent();
@@ -254,10 +255,8 @@ test("a token is made, shown once, and revoked, with the keyboard", async () => 
   const made = (await place.client.listTokens()).find(({ name }) => name === "ci");
   expect(made?.scopes).toEqual(["read"]);
 
-  await page.getByRole("button", { name: "Revoke ci" }).focus();
-  await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Revoke", exact: true }).focus();
-  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Revoke ci" }).press("Enter");
+  await page.getByRole("button", { name: "Revoke", exact: true }).press("Enter");
   await page.locator(`[data-token="${made?.id}"]`).getByText("revoked").waitFor();
   const after = (await place.client.listTokens()).find(({ id }) => id === made?.id);
   expect(after?.revoked_at).not.toBeNull();
