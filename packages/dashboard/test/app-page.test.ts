@@ -98,6 +98,7 @@ describe("settings", () => {
 });
 
 describe("lines of a log", () => {
+  const ALL = { machine: "", stream: "all" } as const;
   const line = (text: string) => ({ at: "2026-01-31T14:30:00Z", machine: "a1", stream: "stdout" as const, text });
 
   test("lose colors and what is not printed, and nothing else", () => {
@@ -113,7 +114,7 @@ describe("lines of a log", () => {
   test("are bounded, and the newest stay", () => {
     const lines = new LogLines();
     for (let number = 1; number <= MOST_LINES * 3; number++) lines.add(line(`tick ${number}`));
-    const kept = lines.matching("");
+    const kept = lines.matching("", ALL);
     expect([kept.length, kept.at(-1)?.text, lines.count]).toEqual([
       MOST_LINES,
       `tick ${MOST_LINES * 3}`,
@@ -125,8 +126,6 @@ describe("lines of a log", () => {
   test("are found by words in any case", () => {
     const lines = new LogLines();
     for (const text of ["GET /a", "get /b", "POST /c"]) lines.add(line(text));
-    expect(lines.matching(" Get ").map(({ text }) => text)).toEqual(["GET /a", "get /b"]);
-    lines.clear();
-    expect(lines.matching("")).toEqual([]);
+    expect(lines.matching(" Get ", ALL).map(({ text }) => text)).toEqual(["GET /a", "get /b"]);
   });
 });

@@ -1,21 +1,17 @@
 /** Logs as they come: of one machine, or of all machines of an app. Always text, whatever is in a line. */
 import "./logs.css";
-import { ApiError, type LogStream } from "@hibernaut/client/browser";
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useServices, useStore } from "../data/context.ts";
-import { type LogLine, LogLines, MOST_LINES } from "../data/log-lines.ts";
+import { followLog } from "../data/follow-log.ts";
+import { type LogChoice, type LogLine, LogLines, MOST_LINES } from "../data/log-lines.ts";
 import { TOPIC } from "../data/store.ts";
 import { count, moment, timeOfDay } from "../format.ts";
 import { CopyButton, Empty, ErrorNote } from "./basics.tsx";
 
-/** Lines that are read at first. */
-const FIRST_LINES = 500;
-/** The wait before reading again when the platform was not there, in milliseconds. */
-const RETRY_MS = 2_000;
 /** This close to the end counts as at the end, in pixels. */
 const NEAR_PX = 24;
 
-type Streams = "all" | LogStream;
+type Streams = LogChoice["stream"];
 
 const STREAMS: readonly [value: Streams, label: string][] = [
   ["all", "All streams"],
@@ -33,8 +29,9 @@ export function Logs({ app, machine }: { app: string; machine?: string }) {
   const [following, setFollowing] = useState(true);
   const isVisible = useVisible();
   // Browsers open up to six connections to a server, for all of their windows together: hidden ones leave theirs.
-  const [lines, error] = useLines(app, { machine: machine ?? chosen, stream, following: following && isVisible });
-  const shown = lines.matching(words);
+  const choice = { machine: machine ?? chosen, stream };
+  const [lines, error] = useLines(app, choice, { following, isVisible });
+  const shown = lines.matching(words, choice);
   const text = () => shown.map(({ at, text: line }) => `${at} ${line}`).join("\n");
   return (
     <>
@@ -81,64 +78,37 @@ export function Logs({ app, machine }: { app: string; machine?: string }) {
   );
 }
 
-interface Choice {
-  /** Empty: all. */
-  machine: string;
-  stream: Streams;
+interface Reading {
   following: boolean;
+  isVisible: boolean;
 }
 
-/** Reads lines, and renders at most once per frame, however many come. */
-function useLines(app: string, { machine, stream, following }: Choice): [LogLines, unknown] {
-  const { api } = useServices();
+/** Reads lines, and renders at most once per frame, however many come. Paused, it reads only what it does not have. */
+function useLines(app: string, { machine, stream }: LogChoice, { following, isVisible }: Reading): [LogLines, unknown] {
+  const { api, store } = useServices();
   const lines = useMemo(() => new LogLines(), []);
   const [error, setError] = useState<unknown>();
   const [, render] = useReducer((times: number) => times + 1, 0);
   useEffect(() => {
-    if (!following) return undefined;
+    const choice = { machine, stream };
+    if (!isVisible || (!following && lines.covers(choice))) return undefined;
     const end = new AbortController();
     const { signal } = end;
     let frame = 0;
-    const soon = () => {
+    const onChange = () => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
         render(undefined);
       });
     };
-    const read = async () => {
-      lines.clear();
-      soon();
-      const options = {
-        limit: FIRST_LINES,
-        ...(machine !== "" && { machine }),
-        ...(stream !== "all" && { stream }),
-        signal,
-      };
-      for await (const entry of api.followLogs(app, options)) {
-        setError(undefined);
-        lines.add(entry);
-        soon();
-      }
-    };
-    const follow = async () => {
-      while (!signal.aborted) {
-        try {
-          // It ends by itself only when there is nothing left to follow.
-          return await read();
-        } catch (cause) {
-          if (signal.aborted) return;
-          setError(cause);
-          if (!(cause instanceof ApiError) || cause.code !== "unavailable") return;
-          await new Promise((resolve) => void setTimeout(resolve, RETRY_MS));
-        }
-      }
-    };
-    void follow();
+    const isGone = () => (machine === "" ? !store.apps.has(app) : !store.machines.has(machine));
+    setError(undefined);
+    void followLog({ api, app, choice, lines, follow: following, signal, isGone, onChange, onError: setError });
     return () => {
       end.abort();
       cancelAnimationFrame(frame);
     };
-  }, [app, machine, stream, following]);
+  }, [app, machine, stream, following, isVisible]);
   return [lines, error];
 }
 
