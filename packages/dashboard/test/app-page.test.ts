@@ -1,10 +1,12 @@
 /** Deploys, settings and logs of the dashboard, as pure rules. */
-import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogLines, LONGEST_LINE, MOST_LINES, plainText } from "../src/data/log-lines.ts";
 import { deployTargets } from "../src/pages/app/rollout-plan.ts";
 import { changesOf, commonSettings, settingsOf, withSettings } from "../src/pages/app/setting-values.ts";
+import { type Limit, limitChanges, limitText } from "../src/pages/app/limit-values.ts";
+import { partsOf, withParts } from "../src/pages/machine/update-values.ts";
 import { machine } from "./a-machine.ts";
 
 const named = (name: string, parts: Partial<Machine> = {}, metadata?: Record<string, string>) =>
@@ -94,6 +96,37 @@ describe("settings", () => {
     const other = withSettings(config, { idle_timeout: 9 });
     expect(commonSettings([{ config }, { config: other }])?.differing).toEqual(["idle_timeout"]);
     expect(commonSettings([])).toBeUndefined();
+  });
+
+  test("a service with another value than the one shown keeps it, and the form says so", () => {
+    const [web, admin] = [80, 81].map((port) => ({ internal_port: port, idle_timeout: port, keep_warm: 5 }));
+    const two: MachineConfig = { image: "i", services: [web, admin] as ServiceConfig[] };
+    expect(commonSettings([{ config: two }])?.ofFirstService).toEqual(["idle_timeout"]);
+    expect(withSettings(two, { idle_timeout: 9, keep_warm: 1 }).services).toEqual([
+      { ...web, idle_timeout: 9, keep_warm: 1 },
+      { ...admin, keep_warm: 1 },
+    ]);
+  });
+});
+
+describe("what others changed meanwhile stays", () => {
+  test("when a machine is updated", () => {
+    const shown = partsOf({ image: "shop:v1" });
+    const present: MachineConfig = { image: "shop:v2", env: { A: "1" }, guest: { cpus: 2 } };
+    expect(withParts(present, shown, { ...shown, memory_mb: 512 })).toEqual({
+      image: "shop:v2",
+      env: { A: "1" },
+      guest: { cpus: 2, memory_mb: 512 },
+    });
+    expect(withParts(present, shown, { ...shown, image: "shop:v3" }).image).toBe("shop:v3");
+  });
+
+  test("when limits are changed", () => {
+    const limits = { machines: 5, running: 2, cpus: 0, memory_mb: 0, volume_gb: 0 };
+    const quota = { limits, own: ["machines", "running"] };
+    const texts: Partial<Record<Limit, string>> = { machines: "5", running: "", cpus: "4" };
+    expect(limitChanges(quota, (name) => texts[name] ?? "")).toEqual({ running: null, cpus: 4 });
+    expect(limitChanges(quota, (name) => limitText(quota, name))).toEqual({});
   });
 });
 

@@ -53,7 +53,12 @@ const web = (id: string, parts: Partial<Machine> = {}) => machine({ machine_id: 
 async function run(machines: readonly Machine[], after: Record<string, Partial<Machine>>, prewarm = false) {
   const platform = new Machines(machines, after);
   const steps: Step[] = [];
-  const options = { change: withImage, prewarm, onStep: (step: Step) => void steps.push(step) };
+  const options = {
+    kind: "deploy" as const,
+    change: withImage,
+    prewarm,
+    onStep: (step: Step) => void steps.push(step),
+  };
   const error = await rollOut(platform.api, machines, options).then(
     () => undefined,
     (cause: unknown) => cause as Error,
@@ -88,6 +93,14 @@ describe("a rollout", () => {
     );
   });
 
+  test("of settings does not advise to roll back, which would not change them", async () => {
+    const platform = new Machines([web("a"), web("b")], { a: { health: UNHEALTHY } });
+    const options = { kind: "settings" as const, change: withImage, prewarm: false, onStep: () => {} };
+    await expect(rollOut(platform.api, [web("a"), web("b")], options)).rejects.toThrow(
+      "Machine a has the new settings, and does not work: its check web fails: no database. The other machine keeps the old ones. Look at its log, and change them back under Settings.",
+    );
+  });
+
   test("tells of an app that crashes how it ended", async () => {
     const crash = { reason: "the app exited with code 1" } as NonNullable<Machine["crash"]>;
     const health = { status: "unknown", reason: "" } as const;
@@ -105,7 +118,7 @@ describe("a rollout", () => {
   test("waits for a machine that is being suspended, and passes other refusals on as the platform words them", async () => {
     const platform = new Machines([web("a")], { a: { health: HEALTHY } });
     platform.refusals.push(new ApiError({ code: "aborted", message: "it is being suspended" }));
-    const options = { change: withImage, prewarm: false, onStep: () => {} };
+    const options = { kind: "deploy" as const, change: withImage, prewarm: false, onStep: () => {} };
     await rollOut(platform.api, [web("a")], options);
     expect(platform.waits[0]).toBe("a: settled");
     expect(platform.updates).toHaveLength(1);

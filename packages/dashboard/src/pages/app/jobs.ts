@@ -65,7 +65,7 @@ export async function deploy(api: BrowserClient, { app, image, description, prew
     change(app, { release, phase: "machines" });
     await reporting(api, app, release, async () => {
       const withImage = (config: MachineConfig) => ({ ...config, image: release.pinned_image });
-      await changeAll(api, app, await targets(), { change: withImage, prewarm });
+      await changeAll(api, app, await targets(), { kind: "deploy", change: withImage, prewarm });
     });
   });
 }
@@ -78,7 +78,7 @@ export async function changeSettings(
   changeOf: (config: MachineConfig) => MachineConfig,
 ): Promise<void> {
   await work(app, { kind: "settings", phase: "machines", what: "settings", steps: [] }, () =>
-    changeAll(api, app, targets, { change: changeOf, prewarm: false }),
+    changeAll(api, app, targets, { kind: "settings", change: changeOf, prewarm: false }),
   );
 }
 
@@ -86,7 +86,7 @@ async function changeAll(
   api: BrowserClient,
   app: string,
   targets: readonly Machine[],
-  options: { change(config: MachineConfig): MachineConfig; prewarm: boolean },
+  options: { kind: Job["kind"]; change(config: MachineConfig): MachineConfig; prewarm: boolean },
 ): Promise<void> {
   change(app, {
     steps: targets.map(({ machine_id: id, name }) => ({ id, name, state: "waiting", note: "waits" })),

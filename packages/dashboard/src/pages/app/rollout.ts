@@ -29,6 +29,8 @@ export interface Step {
 }
 
 interface RolloutOptions {
+  /** What is changed. */
+  kind: "deploy" | "settings";
   change(config: MachineConfig): MachineConfig;
   /** Start machines that sleep with the change, check them, and let them sleep again. */
   prewarm: boolean;
@@ -39,7 +41,7 @@ interface RolloutOptions {
 export async function rollOut(
   api: BrowserClient,
   targets: readonly Machine[],
-  { change, prewarm, onStep }: RolloutOptions,
+  { kind, change, prewarm, onStep }: RolloutOptions,
 ): Promise<void> {
   for (const [index, { app_name: app, machine_id: id, name }] of targets.entries()) {
     const tell = (state: Step["state"], note: string) => onStep({ id, name, state, note });
@@ -50,7 +52,7 @@ export async function rollOut(
     } catch (error) {
       tell("failed", error instanceof Error ? error.message : String(error));
       const left = targets.length - index - 1;
-      throw withContext(error, name, left);
+      throw withContext(error, kind, name, left);
     }
   }
 }
@@ -118,14 +120,19 @@ async function waitFor(
   }
 }
 
-function withContext(error: unknown, name: string, left: number): Error {
+/** What a machine has after a change, what the others keep, and what to do when it does not work. */
+const WORDS: Readonly<Record<RolloutOptions["kind"], readonly [has: string, keep: string, advice: string]>> = {
+  deploy: ["the new version", "the old one", "roll back"],
+  // Rolling back changes the image, and not these.
+  settings: ["the new settings", "the old ones", "change them back under Settings"],
+};
+
+function withContext(error: unknown, kind: RolloutOptions["kind"], name: string, left: number): Error {
   if (error instanceof ApiError) return error;
   const what = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-  const rest =
-    left === 0 ? "" : ` The ${left === 1 ? "other machine keeps" : `other ${left} machines keep`} the old one.`;
-  return new Error(
-    `Machine ${name} has the new version, and does not work: ${what}.${rest} Look at its log, and roll back.`,
-  );
+  const [has, keep, advice] = WORDS[kind];
+  const rest = left === 0 ? "" : ` The ${left === 1 ? "other machine keeps" : `other ${left} machines keep`} ${keep}.`;
+  return new Error(`Machine ${name} has ${has}, and does not work: ${what}.${rest} Look at its log, and ${advice}.`);
 }
 
 /** A wait in whole seconds, for sentences. */

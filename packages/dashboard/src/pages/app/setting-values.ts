@@ -32,8 +32,12 @@ const DEFAULTS: Settings = {
   cpus: 1,
 };
 
-/** The settings of a machine: those of its first service count. */
+/** The settings of a machine: those of its first service are shown. */
 export function settingsOf({ config: { services: [first] = [], guest } }: Pick<Machine, "config">): Settings {
+  return settingsIn(first, guest);
+}
+
+function settingsIn(first: ServiceConfig | undefined, guest: MachineConfig["guest"]): Settings {
   return {
     autostop: first?.autostop ?? DEFAULTS.autostop,
     autostart: first?.autostart ?? DEFAULTS.autostart,
@@ -47,14 +51,29 @@ export function settingsOf({ config: { services: [first] = [], guest } }: Pick<M
   };
 }
 
-/** The settings of the first machine, and the names of those in which others differ. Undefined without machines. */
-export function commonSettings(
-  machines: readonly Pick<Machine, "config">[],
-): { settings: Settings; differing: SettingName[] } | undefined {
+/** What a form shows about machines that are changed together. */
+export interface Common {
+  /** Of the first machine. */
+  settings: Settings;
+  /** In which other machines differ from the first. */
+  differing: SettingName[];
+  /** In which other services of a machine differ from its first service. */
+  ofFirstService: SettingName[];
+}
+
+/** The settings of the first machine, and what they do not say. Undefined without machines. */
+export function commonSettings(machines: readonly Pick<Machine, "config">[]): Common | undefined {
   const [settings, ...others] = machines.map(settingsOf);
   if (settings === undefined) return undefined;
   const names = Object.keys(settings) as SettingName[];
-  return { settings, differing: names.filter((name) => others.some((other) => other[name] !== settings[name])) };
+  const services = machines.map(({ config }) => (config.services ?? []).map((one) => settingsIn(one, config.guest)));
+  return {
+    settings,
+    differing: names.filter((name) => others.some((other) => other[name] !== settings[name])),
+    ofFirstService: names.filter((name) =>
+      services.some(([first, ...rest]) => rest.some((service) => service[name] !== first?.[name])),
+    ),
+  };
 }
 
 /** The settings in which two differ: only these are sent. */
@@ -63,11 +82,19 @@ export function changesOf(before: Settings, after: Settings): Partial<Settings> 
   return Object.fromEntries(names.map((name) => [name, after[name]]));
 }
 
-/** A configuration with these changes, in all of its services. */
+/**
+ * A configuration with these changes: in its first service, whose values are shown, and in those services that have the
+ * same value. One that differs in a setting keeps its own.
+ */
 export function withSettings(config: MachineConfig, changes: Partial<Settings>): MachineConfig {
   const { memory_mb: memory, cpus, ...ofServices } = changes;
   const guest = { ...config.guest, ...defined({ memory_mb: memory, cpus }) };
-  const services = config.services?.map((service) => withServiceSettings(service, ofServices));
+  const shown = settingsOf({ config });
+  const services = config.services?.map((service) => {
+    const own = settingsIn(service, config.guest);
+    const same = Object.entries(ofServices).filter(([name]) => own[name as SettingName] === shown[name as SettingName]);
+    return withServiceSettings(service, Object.fromEntries(same));
+  });
   return {
     ...config,
     ...(Object.keys(guest).length > 0 && { guest }),

@@ -9,7 +9,14 @@ import { count } from "../../format.ts";
 import { Section } from "../../parts/basics.tsx";
 import { changeSettings, isBusy, useJob } from "./jobs.ts";
 import { deployTargets, groupOf, inOrder } from "./rollout-plan.ts";
-import { changesOf, commonSettings, type SettingName, type Settings, withSettings } from "./setting-values.ts";
+import {
+  changesOf,
+  type Common,
+  commonSettings,
+  type SettingName,
+  type Settings,
+  withSettings,
+} from "./setting-values.ts";
 
 /** A day: the longest idle timeout, in seconds. */
 const DAY_S = 86_400;
@@ -45,7 +52,7 @@ export function SettingsSection({ app }: { app: string }) {
         )
       }
     >
-      <SettingsForm key={group} app={app} machines={own} settings={common.settings} differing={common.differing} />
+      <SettingsForm key={group} app={app} machines={own} common={common} />
     </Section>
   );
 }
@@ -53,11 +60,11 @@ export function SettingsSection({ app }: { app: string }) {
 interface FormProps {
   app: string;
   machines: readonly Machine[];
-  settings: Settings;
-  differing: readonly SettingName[];
+  common: Common;
 }
 
-function SettingsForm({ app, machines, settings, differing }: FormProps) {
+function SettingsForm({ app, machines, common }: FormProps) {
+  const { settings, differing, ofFirstService } = common;
   const { api, session } = useServices();
   const job = useJob(app);
   const [changes, setChanges] = useState<Partial<Settings>>({});
@@ -76,6 +83,10 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
     void changeSettings(api, app, inOrder(machines), (config) => withSettings(config, sent));
     setChanges({});
   };
+  const notesOf = (name: SettingName) => [
+    ...(differing.includes(name) ? ["The machines differ in this; the first one's is shown."] : []),
+    ...(ofFirstService.includes(name) ? ["Services that have another value than the first one keep it."] : []),
+  ];
   const number = (name: NumberName, label: string, what: ComponentChildren, limits: { min: number; max?: number }) => (
     <NumberField
       name={name}
@@ -83,7 +94,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
       what={what}
       limits={limits}
       value={draft[name]}
-      differs={differing.includes(name)}
+      notes={notesOf(name)}
       locked={locked}
       onValue={(value) => set({ [name]: value })}
     />
@@ -101,7 +112,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
           <Field
             label="When idle"
             what="What happens to a machine that nobody uses. A suspended one keeps its memory, a stopped one does not."
-            differs={differing.includes("autostop")}
+            notes={notesOf("autostop")}
           >
             <select
               name="autostop"
@@ -142,7 +153,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
           <Field
             label="Wake by request"
             what="Whether a request starts a machine that sleeps."
-            differs={differing.includes("autostart")}
+            notes={notesOf("autostart")}
           >
             <select
               name="autostart"
@@ -191,16 +202,16 @@ interface NumberFieldProps {
   what: ComponentChildren;
   limits: { min: number; max?: number };
   value: number | null;
-  differs: boolean;
+  notes: readonly string[];
   locked: boolean;
   onValue(value: number | null): void;
 }
 
 const MAY_BE_EMPTY: ReadonlySet<NumberName> = new Set(["keep_warm", "hard_limit"]);
 
-function NumberField({ name, label, what, limits, value, differs, locked, onValue }: NumberFieldProps) {
+function NumberField({ name, label, what, limits, value, notes, locked, onValue }: NumberFieldProps) {
   return (
-    <Field label={label} what={what} differs={differs}>
+    <Field label={label} what={what} notes={notes}>
       <input
         name={name}
         type="number"
@@ -222,12 +233,12 @@ function NumberField({ name, label, what, limits, value, differs, locked, onValu
 function Field({
   label,
   what,
-  differs,
+  notes,
   children,
 }: {
   label: string;
   what: ComponentChildren;
-  differs: boolean;
+  notes: readonly string[];
   children: ComponentChildren;
 }) {
   return (
@@ -236,7 +247,9 @@ function Field({
       {children}
       <small class="muted">
         {what}
-        {differs && <em> The machines differ in this; the first one's is shown.</em>}
+        {notes.map((note) => (
+          <em key={note}> {note}</em>
+        ))}
       </small>
     </label>
   );

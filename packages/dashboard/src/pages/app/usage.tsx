@@ -3,8 +3,10 @@ import type { Quota, Usage } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { isAdmin, useLoaded, useServices } from "../../data/context.ts";
 import { bytes, count, duration, money, share } from "../../format.ts";
+import { ActionButton, useAction } from "../../parts/action.tsx";
 import { ErrorNote, Figure, Loading, Section } from "../../parts/basics.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { type Limit, limitChanges, limitText } from "./limit-values.ts";
 
 const SECOND_MS = 1000;
 
@@ -65,8 +67,6 @@ function Figures({ usage, currency }: { usage: Usage; currency: string | null })
   );
 }
 
-type Limit = keyof Quota["limits"];
-
 const LIMITS: readonly [name: Limit, label: string, unit: string][] = [
   ["machines", "Machines", ""],
   ["running", "Running at once", ""],
@@ -78,21 +78,26 @@ const LIMITS: readonly [name: Limit, label: string, unit: string][] = [
 /** What the app may have, and what it has. Admins change it. */
 export function Limits({ app }: { app: string }) {
   const { api, session } = useServices();
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState<Quota>();
+  const opening = useAction();
   const { data, error, reload } = useLoaded((signal) => api.getQuota(app, { signal }), [app]);
+  const close = () => setOpen(undefined);
+  // Others change limits, too: the dialog begins with what they are now.
+  const read = () => opening.run(async () => setOpen(await api.getQuota(app)));
   return (
     <Section
       title="Limits"
       aside={
         isAdmin(session) &&
         data !== undefined && (
-          <button type="button" class="button small" onClick={() => setOpen(true)}>
+          <ActionButton class="small" busy={opening.busy} onClick={read}>
             Change limits…
-          </button>
+          </ActionButton>
         )
       }
     >
       <ErrorNote error={error} onRetry={reload} />
+      <ErrorNote error={opening.error} />
       {data === undefined && error === undefined && <Loading what="limits" />}
       {data !== undefined && (
         <dl class="figures">
@@ -101,18 +106,18 @@ export function Limits({ app }: { app: string }) {
               key={name}
               label={label}
               value={`${data.used[name].toLocaleString("en-US")}${unit}`}
-              note={limitText(data, name, unit)}
+              note={limitSentence(data, name, unit)}
             />
           ))}
         </dl>
       )}
-      {open && data !== undefined && (
+      {open !== undefined && (
         <LimitsDialog
           app={app}
-          quota={data}
-          onClose={() => setOpen(false)}
+          quota={open}
+          onClose={close}
           onDone={() => {
-            setOpen(false);
+            close();
             reload();
           }}
         />
@@ -121,7 +126,7 @@ export function Limits({ app }: { app: string }) {
   );
 }
 
-function limitText({ limits, own }: Quota, name: Limit, unit: string): string {
+function limitSentence({ limits, own }: Quota, name: Limit, unit: string): string {
   const whose = own.includes(name) ? "the app's own" : "the platform's";
   return limits[name] === 0 ? `no limit, ${whose}` : `of ${limits[name].toLocaleString("en-US")}${unit}, ${whose}`;
 }
@@ -136,11 +141,8 @@ interface LimitsDialogProps {
 function LimitsDialog({ app, quota, onClose, onDone }: LimitsDialogProps) {
   const { api } = useServices();
   const save = async (form: FormData) => {
-    const values = LIMITS.map(([name]) => [name, String(form.get(name))] as const);
-    await api.updateQuota(
-      app,
-      Object.fromEntries(values.map(([name, text]) => [name, text === "" ? null : Number(text)])),
-    );
+    const changes = limitChanges(quota, (name) => String(form.get(name)));
+    if (Object.keys(changes).length > 0) await api.updateQuota(app, changes);
     onDone();
   };
   return (
@@ -156,7 +158,7 @@ function LimitsDialog({ app, quota, onClose, onDone }: LimitsDialogProps) {
             name={name}
             type="number"
             min="0"
-            defaultValue={quota.own.includes(name) ? quota.limits[name] : ""}
+            defaultValue={limitText(quota, name)}
             placeholder={quota.own.includes(name) ? "" : `the platform's: ${quota.limits[name]}`}
           />
         </label>

@@ -1,23 +1,27 @@
 /** Changes a machine's image, memory and CPUs, or moves it to the current guest bundle. */
 import type { Machine } from "@hibernaut/client/browser";
+import { useState } from "preact/hooks";
 import { useServices } from "../../data/context.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
 import { ErrorNote } from "../../parts/basics.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-
-/** The platform's defaults for what a configuration leaves out. */
-const DEFAULT_MEMORY_MB = 256;
-const DEFAULT_CPUS = 1;
+import { partsOf, withParts } from "./update-values.ts";
 
 /** Asks what to change. */
 export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose(): void }) {
   const { api } = useServices();
   const { app_name: app, machine_id: id, name, config, guest_bundle: bundle, state, snapshot } = machine;
+  const [shown] = useState(() => partsOf(config));
   const moving = useAction();
   const save = async (form: FormData) => {
-    const guest = { cpus: Number(form.get("cpus")), memory_mb: Number(form.get("memory")) };
-    const changed = { ...config, image: String(form.get("image")).trim(), guest };
-    await api.updateMachine(app, id, changed, { prewarm: form.get("prewarm") !== null });
+    const given = {
+      image: String(form.get("image")).trim(),
+      memory_mb: Number(form.get("memory")),
+      cpus: Number(form.get("cpus")),
+    };
+    // What the page has can be some seconds old, and others change machines, too.
+    const { config: present } = await api.getMachine(app, id);
+    await api.updateMachine(app, id, withParts(present, shown, given), { prewarm: form.get("prewarm") !== null });
     onClose();
   };
   const move = () =>
@@ -35,21 +39,15 @@ export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose()
       </p>
       <label class="field">
         <span>Image</span>
-        <input name="image" required autocomplete="off" spellcheck={false} defaultValue={config.image} />
+        <input name="image" required autocomplete="off" spellcheck={false} defaultValue={shown.image} />
       </label>
       <label class="field">
         <span>Memory in MB</span>
-        <input
-          name="memory"
-          type="number"
-          required
-          min="1"
-          defaultValue={config.guest?.memory_mb ?? DEFAULT_MEMORY_MB}
-        />
+        <input name="memory" type="number" required min="1" defaultValue={shown.memory_mb} />
       </label>
       <label class="field">
         <span>CPUs</span>
-        <input name="cpus" type="number" required min="1" defaultValue={config.guest?.cpus ?? DEFAULT_CPUS} />
+        <input name="cpus" type="number" required min="1" defaultValue={shown.cpus} />
       </label>
       {state !== "running" && (
         <label class="check">
