@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogLines, LONGEST_LINE, MOST_LINES, plainText } from "../src/data/log-lines.ts";
 import { deployTargets } from "../src/pages/app/rollout-plan.ts";
-import { changesOf, commonSettings, settingsOf, withSettings } from "../src/pages/app/setting-values.ts";
+import { changesOf, commonSettings, settingsOf, typedNumbers, withSettings } from "../src/pages/app/setting-values.ts";
 import { type Limit, limitChanges, limitText } from "../src/pages/app/limit-values.ts";
 import { partsOf, withParts } from "../src/pages/machine/update-values.ts";
 import { machine } from "./a-machine.ts";
@@ -63,6 +63,13 @@ describe("settings", () => {
       internal_port: 80,
       autostop: "suspend",
       concurrency: { type: "requests", soft_limit: 4 },
+    });
+  });
+
+  test("an emptied field that needs a value changes nothing, one that does not takes the value away", () => {
+    expect(typedNumbers({ idle_timeout: "", keep_warm: "", soft_limit: "60" })).toEqual({
+      keep_warm: null,
+      soft_limit: 60,
     });
   });
 

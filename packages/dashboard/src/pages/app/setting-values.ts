@@ -19,6 +19,12 @@ export interface Settings {
 /** A setting's name. */
 export type SettingName = keyof Settings;
 
+/** Settings that are numbers. */
+export type NumberName = { [Name in SettingName]: Settings[Name] extends number | null ? Name : never }[SettingName];
+
+/** Settings whose field may be empty: the platform's default, or none. */
+export const MAY_BE_EMPTY: ReadonlySet<NumberName> = new Set(["keep_warm", "hard_limit"]);
+
 /** What the platform assumes where a configuration says nothing. */
 const DEFAULTS: Settings = {
   autostop: "off",
@@ -74,6 +80,17 @@ export function commonSettings(machines: readonly Pick<Machine, "config">[]): Co
       services.some(([first, ...rest]) => rest.some((service) => service[name] !== first?.[name])),
     ),
   };
+}
+
+/**
+ * The numbers that were typed. An empty field that needs a value says nothing: the browser refuses it when the form is
+ * sent.
+ */
+export function typedNumbers(texts: Partial<Record<NumberName, string>>): Partial<Settings> {
+  const typed = (Object.entries(texts) as [NumberName, string][]).filter(
+    ([name, text]) => text !== "" || MAY_BE_EMPTY.has(name),
+  );
+  return Object.fromEntries(typed.map(([name, text]) => [name, text === "" ? null : Number(text)]));
 }
 
 /** The settings in which two differ: only these are sent. */

@@ -13,8 +13,11 @@ import {
   changesOf,
   type Common,
   commonSettings,
+  MAY_BE_EMPTY,
+  type NumberName,
   type SettingName,
   type Settings,
+  typedNumbers,
   withSettings,
 } from "./setting-values.ts";
 
@@ -67,13 +70,20 @@ function SettingsForm({ app, machines, common }: FormProps) {
   const { settings, differing, ofFirstService } = common;
   const { api, session } = useServices();
   const job = useJob(app);
-  const [changes, setChanges] = useState<Partial<Settings>>({});
+  const [chosen, setChosen] = useState<Partial<Settings>>({});
+  // As typed: a field that is empty or half written has to stay so when the form is rendered again.
+  const [texts, setTexts] = useState<Partial<Record<NumberName, string>>>({});
+  const changes = { ...chosen, ...typedNumbers(texts) };
   const draft = { ...settings, ...changes };
   const changed = changesOf(settings, draft);
   // What machines differ in is sent, too, when someone chose a value for it.
   const sent = { ...changed, ...pick(changes, differing) };
   const hasServices = machines.some(({ config }) => (config.services ?? []).length > 0);
-  const set = (parts: Partial<Settings>) => setChanges({ ...changes, ...parts });
+  const set = (parts: Partial<Settings>) => setChosen({ ...chosen, ...parts });
+  const discard = () => {
+    setChosen({});
+    setTexts({});
+  };
   const refusal =
     lackOf(session, "deploy") ?? (isBusy(job) ? "The app is being changed. Wait until that is done." : undefined);
   const locked = refusal !== undefined;
@@ -81,7 +91,7 @@ function SettingsForm({ app, machines, common }: FormProps) {
     event.preventDefault();
     if (locked || Object.keys(sent).length === 0) return;
     void changeSettings(api, app, inOrder(machines), (config) => withSettings(config, sent));
-    setChanges({});
+    discard();
   };
   const notesOf = (name: SettingName) => [
     ...(differing.includes(name) ? ["The machines differ in this; the first one's is shown."] : []),
@@ -93,10 +103,10 @@ function SettingsForm({ app, machines, common }: FormProps) {
       label={label}
       what={what}
       limits={limits}
-      value={draft[name]}
+      value={texts[name] ?? String(settings[name] ?? "")}
       notes={notesOf(name)}
       locked={locked}
-      onValue={(value) => set({ [name]: value })}
+      onValue={(text) => setTexts({ ...texts, [name]: text })}
     />
   );
   return (
@@ -180,8 +190,8 @@ function SettingsForm({ app, machines, common }: FormProps) {
           <button
             type="button"
             class="button"
-            aria-disabled={Object.keys(changes).length === 0}
-            onClick={() => setChanges({})}
+            aria-disabled={Object.keys(chosen).length + Object.keys(texts).length === 0}
+            onClick={discard}
           >
             Discard
           </button>
@@ -194,20 +204,17 @@ function SettingsForm({ app, machines, common }: FormProps) {
   );
 }
 
-type NumberName = { [Name in SettingName]: Settings[Name] extends number | null ? Name : never }[SettingName];
-
 interface NumberFieldProps {
   name: NumberName;
   label: string;
   what: ComponentChildren;
   limits: { min: number; max?: number };
-  value: number | null;
+  /** As it was typed. */
+  value: string;
   notes: readonly string[];
   locked: boolean;
-  onValue(value: number | null): void;
+  onValue(value: string): void;
 }
-
-const MAY_BE_EMPTY: ReadonlySet<NumberName> = new Set(["keep_warm", "hard_limit"]);
 
 function NumberField({ name, label, what, limits, value, notes, locked, onValue }: NumberFieldProps) {
   return (
@@ -219,12 +226,8 @@ function NumberField({ name, label, what, limits, value, notes, locked, onValue 
         {...limits}
         required={!MAY_BE_EMPTY.has(name)}
         disabled={locked}
-        value={value ?? ""}
-        onInput={(event) => {
-          const { value: text } = event.currentTarget;
-          // An empty field that needs a value is refused by the browser when the form is sent.
-          if (text !== "" || MAY_BE_EMPTY.has(name)) onValue(text === "" ? null : Number(text));
-        }}
+        value={value}
+        onInput={(event) => onValue(event.currentTarget.value)}
       />
     </Field>
   );
