@@ -1,7 +1,7 @@
 /** What people do with an app and its machines in the dashboard, on a real platform and in a real browser. */
 import { join } from "node:path";
 import type { Machine } from "@hibernaut/client";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
@@ -57,9 +57,13 @@ const inState = (state: string) => page.locator(`.machine-now[data-state="${stat
 const answer = async () => (await ask(place)).text;
 const button = (name: string) => page.getByRole("button", { name, exact: true });
 
-/** A button that is not possible says why. */
+/** A button that is not possible says why: what describes it for screen readers, and is shown. */
+const reasonOf = async (one: Locator) => {
+  const id = await one.getAttribute("aria-describedby");
+  return id === null ? null : await one.page().locator(`[id="${id}"]`).textContent();
+};
 const refusalOf = async (name: string) =>
-  [await button(name).getAttribute("aria-disabled"), await button(name).getAttribute("title")] as const;
+  [await button(name).getAttribute("aria-disabled"), await reasonOf(button(name))] as const;
 
 describe("someone on a machine's page", { timeout: LIMIT_MS * 2 }, () => {
   test("suspends it with the mouse and starts it with the keyboard, and sees why it is awake", async () => {
@@ -69,6 +73,15 @@ describe("someone on a machine's page", { timeout: LIMIT_MS * 2 }, () => {
     await page.locator('[data-why="recently_used"]').waitFor();
     await page.getByText("was cold, because it never ran before").waitFor();
     expect(await refusalOf("Start")).toEqual(["true", "It is running."]);
+    const reason = page.getByRole("tooltip").getByText("It is running.");
+    await button("Suspend").focus();
+    await page.keyboard.press("Shift+Tab");
+    await reason.waitFor();
+    await page.keyboard.press("Escape");
+    await reason.waitFor({ state: "hidden" });
+    // As a finger would: the button is not possible, which a click of the test's browser waits for otherwise.
+    await button("Start").click({ force: true });
+    await reason.waitFor();
 
     await button("Suspend").click();
     await inState("suspended");
@@ -270,10 +283,10 @@ test("what a token does not allow is not offered, and names the scope", { timeou
     ["Open a console", "exec"],
   ] as const) {
     expect(await named(name).getAttribute("aria-disabled")).toBe("true");
-    expect(await named(name).getAttribute("title")).toBe(`This needs a token with the scope ${scope}.`);
+    expect(await reasonOf(named(name))).toBe(`This needs a token with the scope ${scope}.`);
   }
   await visitor.goto(appPage());
-  expect(await named("Deploy an image…").getAttribute("title")).toContain("scope deploy");
+  expect(await reasonOf(named("Deploy an image…"))).toContain("scope deploy");
   expect(await visitor.getByLabel("Idle timeout, in seconds").isDisabled()).toBe(true);
   expect(faults).toEqual([]);
   await visitor.context().close();

@@ -1,6 +1,7 @@
 /** Buttons that do something on the platform. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ReasonedButton } from "./reasoned-button.tsx";
 
 /** Something that is done when a user asks for it. */
 export interface Action {
@@ -45,21 +46,7 @@ interface ActionButtonProps {
   children: ComponentChildren;
 }
 
-/** A button that says why it is disabled: as a tip, which screen readers read as its description. */
-export function ActionButton({ onClick, refusal, busy = false, class: kind = "", label, children }: ActionButtonProps) {
-  const disabled = refusal !== undefined || busy;
-  return (
-    <button
-      type="button"
-      class={`button ${kind}`}
-      aria-disabled={disabled}
-      aria-label={label}
-      title={refusal}
-      onClick={() => {
-        if (!disabled) onClick();
-      }}
-    >
-      {children}
-    </button>
-  );
+/** A button that does something, and says why when it cannot. */
+export function ActionButton(props: ActionButtonProps) {
+  return <ReasonedButton {...props} />;
 }

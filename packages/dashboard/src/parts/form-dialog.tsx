@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ErrorNote } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
+import { ReasonedButton } from "./reasoned-button.tsx";
 
 /** Where the keyboard begins. */
 const FIRST_FIELD = "input:not([type=checkbox], [type=radio]), select, textarea";
@@ -49,14 +50,9 @@ export function FormDialog({ title, action, danger = false, refusal, onClose, on
           <button type="button" class="button" onClick={onClose}>
             Cancel
           </button>
-          <button
-            type="submit"
-            class={danger ? "button danger" : "button primary"}
-            aria-disabled={busy || refusal !== undefined}
-            title={refusal}
-          >
+          <ReasonedButton type="submit" class={danger ? "danger" : "primary"} refusal={refusal} busy={busy}>
             {action}
-          </button>
+          </ReasonedButton>
         </div>
       </form>
     </Dialog>
