@@ -2,7 +2,9 @@
 import type { Certificate, CertificateFinding } from "@hibernaut/client/browser";
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
+import { useFresh } from "../../data/fresh.ts";
 import { lackOf } from "../../data/rights.ts";
+import { TOPIC } from "../../data/store.ts";
 import { moment } from "../../format.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
 import { Command, Empty, ErrorNote, Loading, Section, Words } from "../../parts/basics.tsx";
@@ -28,6 +30,7 @@ export function Hostnames({ app }: { app: string }) {
     },
     [app],
   );
+  useFresh(reload, TOPIC.world);
   const ordering = data?.some(({ certificate }) => certificate?.status === "ordering") === true;
   useEffect(() => {
     if (!ordering) return undefined;

@@ -2,6 +2,7 @@
 import type { SecretsEffect } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
+import { useFresh } from "../../data/fresh.ts";
 import { lackOf } from "../../data/rights.ts";
 import { ActionButton } from "../../parts/action.tsx";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
@@ -17,6 +18,7 @@ export function Secrets({ app }: { app: string }) {
   const [open, setOpen] = useState<Open>();
   const [effect, setEffect] = useState<SecretsEffect>();
   const { data, error, reload } = useLoaded((signal) => api.listSecrets(app, { signal }), [app]);
+  useFresh(reload);
   const refusal = lackOf(session, "deploy");
   const close = () => setOpen(undefined);
   const done = (what: SecretsEffect) => {

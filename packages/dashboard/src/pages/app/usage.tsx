@@ -2,6 +2,8 @@
 import type { Quota, Usage } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { isAdmin, useLoaded, useServices } from "../../data/context.ts";
+import { useFresh } from "../../data/fresh.ts";
+import { TOPIC } from "../../data/store.ts";
 import { bytes, count, duration, money, share } from "../../format.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
 import { ErrorNote, Figure, Loading, Section } from "../../parts/basics.tsx";
@@ -14,6 +16,7 @@ const SECOND_MS = 1000;
 export function UsageSection({ app }: { app: string }) {
   const { api } = useServices();
   const { data, error, reload } = useLoaded((signal) => api.getUsage({ app, signal }), [app]);
+  useFresh(reload);
   return (
     <Section title="Usage of the last 30 days">
       <ErrorNote error={error} onRetry={reload} />
@@ -81,6 +84,7 @@ export function Limits({ app }: { app: string }) {
   const [open, setOpen] = useState<Quota>();
   const opening = useAction();
   const { data, error, reload } = useLoaded((signal) => api.getQuota(app, { signal }), [app]);
+  useFresh(reload, TOPIC.machines);
   const close = () => setOpen(undefined);
   // Others change limits, too: the dialog begins with what they are now.
   const read = () => opening.run(async () => setOpen(await api.getQuota(app)));

@@ -1,5 +1,7 @@
 /** The volumes of an app. */
 import { useLoaded, useServices } from "../../data/context.ts";
+import { useFresh } from "../../data/fresh.ts";
+import { TOPIC } from "../../data/store.ts";
 import { bytes, moment } from "../../format.ts";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -9,6 +11,7 @@ import { Link } from "../../router.tsx";
 export function Volumes({ app }: { app: string }) {
   const { api, store } = useServices();
   const { data, error, reload } = useLoaded((signal) => api.listVolumes(app, { signal }), [app]);
+  useFresh(reload, TOPIC.world);
   return (
     <Section title="Volumes">
       <ErrorNote error={error} onRetry={reload} />

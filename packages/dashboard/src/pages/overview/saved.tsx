@@ -1,6 +1,7 @@
 /** What sleeping saves, in memory and money. */
 import type { Machine, UsageReport } from "@hibernaut/client/browser";
 import { useLoaded, useServices, useStore } from "../../data/context.ts";
+import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
 import { bytes, duration, money, share } from "../../format.ts";
 import { ErrorNote, Figure, Loading, Section } from "../../parts/basics.tsx";
@@ -27,6 +28,7 @@ export function Saved() {
   const { api } = useServices();
   const memory = useStore(TOPIC.machines, ({ machines }) => sleepingMemory(machines.values()));
   const { data, error, reload } = useLoaded((signal) => api.getUsage({ signal }), []);
+  useFresh(reload);
   return (
     <Section title="Saved by sleeping">
       <dl class="figures">

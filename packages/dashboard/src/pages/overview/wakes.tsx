@@ -3,7 +3,8 @@
 import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useLoaded, useServices, useStore } from "../../data/context.ts";
+import { useLoaded, useServices } from "../../data/context.ts";
+import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
 import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
@@ -20,15 +21,13 @@ const COLUMNS = [
 ] as const;
 
 const HOURS = 24;
-/** New wakes are read at most this often, in milliseconds. */
-const READ_EVERY_MS = 30_000;
 export const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
 
 /** Shows the wakes of the last 24 hours, as plots and as a table. */
 export function Wakes() {
   const { api } = useServices();
   const { data, error, reload } = useLoaded((signal) => api.getWakes({ hours: HOURS, signal }), []);
-  useReadAgain(reload);
+  useFresh(reload, TOPIC.wakes);
   const any = data?.hours.some(({ kinds }) => KINDS.some((kind) => kinds[kind] !== undefined)) ?? false;
   return (
     <Section title="Wakes">
@@ -50,21 +49,6 @@ export function Wakes() {
       )}
     </Section>
   );
-}
-
-/** Reads again a while after wakes came in. */
-function useReadAgain(reload: () => void): void {
-  const version = useStore(TOPIC.wakes, ({ topics }) => topics.version(TOPIC.wakes));
-  const [read, setRead] = useState({ version, at: performance.now() });
-  useEffect(() => {
-    if (version === read.version) return undefined;
-    const wait = Math.max(0, read.at + READ_EVERY_MS - performance.now());
-    const timer = setTimeout(() => {
-      setRead({ version, at: performance.now() });
-      reload();
-    }, wait);
-    return () => clearTimeout(timer);
-  }, [version, read]);
 }
 
 /** The plots' code is loaded when there is something to plot. */
