@@ -16,7 +16,7 @@ const line = (text: string, second: number, parts: Partial<LogEntry> = {}): LogE
 });
 
 /** How one request for a log goes: the lines that come, and whether the connection is lost after them. */
-type Reply = { lines: LogEntry[]; then: "ends" | "stays" | "is lost" };
+type Reply = { lines: LogEntry[]; after: "ends" | "stays" | "is lost" };
 
 /** A platform that answers requests for a log one after the other. It knows times, as the real one does. */
 class Replies {
@@ -31,14 +31,16 @@ class Replies {
 
   async *#reply(how: string, { since, limit, signal }: LogsOptions): AsyncGenerator<LogEntry, void> {
     this.asked.push(`${how} ${since ?? limit}`);
-    const { lines, then } = this.#replies.shift() ?? { lines: [], then: "stays" };
+    const { lines, after } = this.#replies.shift() ?? { lines: [], after: "stays" };
     yield* lines.filter(({ at }) => since === undefined || at >= since);
-    if (then === "is lost") throw LOST;
-    if (then === "ends") return;
-    await new Promise((_resolve, reject) => {
-      if (signal?.aborted) reject(signal.reason);
-      signal?.addEventListener("abort", () => reject(signal.reason));
+    if (after === "is lost") throw LOST;
+    if (after === "ends") return;
+    // It stays open until the reader leaves.
+    await new Promise<void>((resolve) => {
+      if (signal?.aborted) resolve();
+      signal?.addEventListener("abort", () => resolve());
     });
+    signal?.throwIfAborted();
   }
 }
 
@@ -82,7 +84,7 @@ describe("a log that is followed", () => {
   const [one, two, three] = [line("one", 1), line("two", 2), line("three", 3)];
 
   test("continues after a restart of the platform that ended the reply in good order, with each line once", async () => {
-    const api = new Replies({ lines: [one, two], then: "ends" }, { lines: [one, two, three], then: "stays" });
+    const api = new Replies({ lines: [one, two], after: "ends" }, { lines: [one, two, three], after: "stays" });
     const { texts, errors } = await followed(api, { until: "three" });
     expect(texts).toEqual(["one", "two", "three"]);
     expect(api.asked).toEqual(["follow 500", `follow ${two.at}`]);
@@ -92,10 +94,10 @@ describe("a log that is followed", () => {
   test("says that the platform is there again, also when the app is quiet", async () => {
     const quiet = [one];
     const api = new Replies(
-      { lines: quiet, then: "is lost" },
-      { lines: [], then: "is lost" },
-      { lines: quiet, then: "ends" },
-      { lines: [one, two], then: "stays" },
+      { lines: quiet, after: "is lost" },
+      { lines: [], after: "is lost" },
+      { lines: quiet, after: "ends" },
+      { lines: [one, two], after: "stays" },
     );
     const { texts, errors } = await followed(api, { until: "two" });
     expect(errors).toEqual([LOST, LOST, undefined]);
@@ -103,7 +105,7 @@ describe("a log that is followed", () => {
   });
 
   test("ends with its machine, and with what the platform refuses", async () => {
-    const ended = new Replies({ lines: [one], then: "ends" });
+    const ended = new Replies({ lines: [one], after: "ends" });
     expect((await followed(ended, { isGone: () => true })).texts).toEqual(["one"]);
     expect(ended.asked).toHaveLength(1);
   });
@@ -112,17 +114,17 @@ describe("a log that is followed", () => {
     const burst = ["a", "b", "c", "c"].map((text) => line(text, 1));
     const seen = burst.slice(1);
     const next = line("d", 1);
-    const api = new Replies({ lines: seen, then: "ends" }, { lines: [...burst, next, two], then: "stays" });
+    const api = new Replies({ lines: seen, after: "ends" }, { lines: [...burst, next, two], after: "stays" });
     expect((await followed(api, { until: "two" })).texts).toEqual(["b", "c", "c", "d", "two"]);
   });
 
   test("continues after a pause where it was, and begins anew with another choice", async () => {
     const lines = new LogLines();
-    await followed(new Replies({ lines: [one, two], then: "stays" }), { lines, until: "two" });
-    const again = new Replies({ lines: [one, two, three], then: "stays" });
+    await followed(new Replies({ lines: [one, two], after: "stays" }), { lines, until: "two" });
+    const again = new Replies({ lines: [one, two, three], after: "stays" });
     expect((await followed(again, { lines, until: "three" })).texts).toEqual(["one", "two", "three"]);
     const error = line("error", 3, { stream: "stderr" });
-    const other = new Replies({ lines: [error], then: "stays" });
+    const other = new Replies({ lines: [error], after: "stays" });
     const choice = { machine: "", stream: "stderr" } as const;
     expect((await followed(other, { lines, choice, until: "error" })).texts).toEqual(["error"]);
     expect([again.asked, other.asked]).toEqual([[`follow ${two.at}`], ["follow 500"]]);
@@ -130,7 +132,7 @@ describe("a log that is followed", () => {
 
   test("is filtered while it is paused, and read once more for what it does not have", async () => {
     const error = line("error", 2, { stream: "stderr", machine: "b2" });
-    const { lines } = await followed(new Replies({ lines: [one, error], then: "stays" }), { until: "error" });
+    const { lines } = await followed(new Replies({ lines: [one, error], after: "stays" }), { until: "error" });
     for (const choice of [
       { machine: "", stream: "stderr" },
       { machine: "b2", stream: "all" },
@@ -141,7 +143,7 @@ describe("a log that is followed", () => {
     const narrow = new LogLines();
     const choice = { machine: "b2", stream: "all" } as const;
     expect(narrow.covers(choice)).toBe(false);
-    await followed(new Replies({ lines: [error], then: "ends" }), { lines: narrow, choice, follow: false });
+    await followed(new Replies({ lines: [error], after: "ends" }), { lines: narrow, choice, follow: false });
     expect([narrow.covers(choice), narrow.covers(ALL)]).toEqual([true, false]);
   });
 });

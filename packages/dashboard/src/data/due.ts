@@ -1,4 +1,4 @@
-/** When a page that stays open reads again what it shows. Pure. */
+/** When something that was read is to be read again. Pure. */
 
 /** What no event tells is read this often, in milliseconds. */
 const EVERY_MS = 60_000;
