@@ -105,6 +105,19 @@ describe("someone on a machine's page", { timeout: LIMIT_MS * 2 }, () => {
     await page.locator(".u-wrap canvas").nth(1).waitFor();
   });
 
+  test("cordons it and ends that, and sees at once when someone else did", async () => {
+    await page.goto(machinePage(worker));
+    await button("Cordon").click();
+    await button("Uncordon").click();
+    await button("Cordon").waitFor();
+    const { app_name: app, machine_id: id } = worker;
+    await place.client.cordonMachine(app, id);
+    await button("Uncordon").waitFor();
+    await page.locator('.event[data-event="cordoned"]').nth(1).waitFor();
+    await place.client.uncordonMachine(app, id);
+    await button("Cordon").waitFor();
+  });
+
   test("follows its log, in which HTML stays text, and filters it", async () => {
     await page.goto(machinePage(worker));
     const log = page.getByRole("log");

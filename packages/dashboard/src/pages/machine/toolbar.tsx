@@ -14,7 +14,7 @@ const REASON = "dashboard";
 /** Buttons for everything. Those that are not possible say why. */
 export function Toolbar({ machine }: { machine: Machine }) {
   const { api, session } = useServices();
-  const { app_name: app, machine_id: id, cordoned } = machine;
+  const { app_name: app, machine_id: id } = machine;
   const [open, setOpen] = useState<"update" | "destroy">();
   const { busy, error, run } = useAction();
   const button = (action: ActionName, label: string, act: () => void, kind = "") => (
@@ -22,6 +22,13 @@ export function Toolbar({ machine }: { machine: Machine }) {
       {label}
     </ActionButton>
   );
+  const [read, setRead] = useState<Machine>();
+  const { cordoned } = read !== undefined && isAsNew(read, machine) ? read : machine;
+  /** Events say that something happened, and not that the machine is cordoned. */
+  const cordon = async () => {
+    await (cordoned ? api.uncordonMachine(app, id) : api.cordonMachine(app, id));
+    setRead(await api.getMachine(app, id).catch(() => undefined));
+  };
   const suspendRefusal = machine.state === "running" ? refusalOf("suspend", machine, session) : undefined;
   return (
     <div class="toolbar-place">
@@ -30,9 +37,7 @@ export function Toolbar({ machine }: { machine: Machine }) {
         {button("suspend", "Suspend", () => run(() => api.suspendMachine(app, id)))}
         {button("stop", "Stop", () => run(() => api.stopMachine(app, id)))}
         {button("restart", "Restart", () => run(() => api.restartMachine(app, id)))}
-        {button("cordon", cordoned ? "Uncordon" : "Cordon", () =>
-          run(() => (cordoned ? api.uncordonMachine(app, id) : api.cordonMachine(app, id))),
-        )}
+        {button("cordon", cordoned ? "Uncordon" : "Cordon", () => run(cordon))}
         {button("update", "Update…", () => setOpen("update"))}
         {button("destroy", "Destroy…", () => setOpen("destroy"), "danger")}
       </div>
@@ -42,6 +47,11 @@ export function Toolbar({ machine }: { machine: Machine }) {
       {open === "destroy" && <DestroyDialog machine={machine} onClose={() => setOpen(undefined)} />}
     </div>
   );
+}
+
+/** Whether nothing has happened to the machine since it was read. */
+function isAsNew(read: Machine, machine: Machine): boolean {
+  return read.machine_id === machine.machine_id && read.updated_at >= machine.updated_at;
 }
 
 function DestroyDialog({ machine, onClose }: { machine: Machine; onClose(): void }) {
