@@ -4,7 +4,7 @@ import type { ClientOptions } from "./transport.ts";
 /** Returns options whose requests show the client's certificate, if there is one. Its code is loaded by the first of them. */
 export function withCertificate(options: ClientOptions): ClientOptions {
   const { apiUrl, clientCertificate, fetch: given } = options;
-  // An address that is none is refused with the first request.
+  // What is not an address is refused with the first request.
   if (clientCertificate === undefined || given !== undefined || !/^https:/i.test(apiUrl)) return options;
   let certified: Promise<typeof fetch> | undefined;
   return {
