@@ -172,7 +172,7 @@ export class Webhooks {
   /** Throws if there are too many webhooks of one of these apps. One that changes may keep its apps. */
   #requirePlace(apps: readonly string[], changing?: string): void {
     const webhooks = this.#options.webhooks.list();
-    // Those of an app that is gone do not count: whoever has its name now cannot remove them.
+    // Those of an app that is gone do not count: the next owner of its name cannot remove them.
     const has = ({ apps: own }: WebhookRecord, app: string) =>
       own?.some(({ name, until }) => name === app && until === null) === true;
     for (const app of apps) {

@@ -95,7 +95,7 @@ export class Worker {
 
   #blocks() {
     const { signal } = this.#closing;
-    // Not counted: one whose queue is full stops to read, which is no sign of a slow client.
+    // Not counted: one whose queue is full reads no further, which does not mean that a client is slow.
     const how = { follow: true, signal, counted: false };
     return this.#options.stream.read({ types: [] }, { since: this.#position }, how);
   }
