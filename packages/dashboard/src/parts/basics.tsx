@@ -1,7 +1,7 @@
 /** Small parts of pages: headings, errors, empty states, buttons. */
 import { ApiError } from "@hibernaut/client/browser";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hasNavigated } from "../router.tsx";
 
 interface PageProps {
@@ -20,7 +20,8 @@ export function Page({ title, aside, above, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Hibernaut`;
   }, [title]);
-  useEffect(() => {
+  // Before anyone can see the page: someone who is fast would lose the focus that they have set.
+  useLayoutEffect(() => {
     if (hasNavigated()) heading.current?.focus({ preventScroll: true });
   }, []);
   return (
