@@ -18,8 +18,7 @@ export function certifiedFetch({ cert, key }: ClientCertificate): typeof fetch {
     new Promise((resolve, reject) => {
       const options = { method, headers: Object.fromEntries(new Headers(headers)), agent, cert, key };
       const request = overHttps(String(url), { ...options, ...(signal && { signal }), timeout: SILENCE_MS });
-      // The same class, whose types for browsers and for Node differ.
-      const sent = body instanceof ReadableStream ? Readable.fromWeb(body as unknown as NodeStream) : undefined;
+      const sent = isStream(body) ? Readable.fromWeb(body) : undefined;
       let answered = false;
       request.once("response", (reply) => {
         answered = true;
@@ -47,4 +46,9 @@ export function certifiedFetch({ cert, key }: ClientCertificate): typeof fetch {
       if (sent !== undefined) sent.pipe(request);
       else request.end(body as string | null | undefined);
     });
+}
+
+/** Node's types and those of browsers differ about the same class. */
+function isStream(body: unknown): body is NodeStream {
+  return body instanceof ReadableStream;
 }

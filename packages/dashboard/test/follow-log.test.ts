@@ -118,7 +118,7 @@ describe("a log that is followed", () => {
     expect((await followed(api, { until: "two" })).texts).toEqual(["b", "c", "c", "d", "two"]);
   });
 
-  test("continues after a pause where it was, and begins anew with another choice", async () => {
+  test("continues after a pause where it was, and begins again with another choice", async () => {
     const lines = new LogLines();
     await followed(new Replies({ lines: [one, two], after: "stays" }), { lines, until: "two" });
     const again = new Replies({ lines: [one, two, three], after: "stays" });
