@@ -1,10 +1,12 @@
 /** Runs `hibernaut proxy`: a proxy in its own process, next to a platform on the same host. */
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { Registry } from "prom-client";
 import { aborted } from "../lib/async.ts";
+import { cannotListen } from "../listening.ts";
 import { openLog } from "../log.ts";
 import { processMetrics } from "../metrics/process.ts";
-import type { Settings } from "../settings.ts";
+import type { Listen, Settings } from "../settings.ts";
 import { openTracing } from "../tracing/open.ts";
 import { unknownSettings } from "../unknown-settings.ts";
 import { coordinatorSocketPath } from "./coordinator-socket.ts";
@@ -37,21 +39,30 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
           log.info({ connected }, connected ? "connected to the platform" : "the platform is away"),
       }),
   });
-  const metrics = settings.proxyMetricsListen && serveMetrics(registry, settings.proxyMetricsListen);
-  onReady?.({ url: proxy.url });
-  await aborted(signal);
-  metrics?.close();
-  endMetrics();
-  await proxy.close();
-  await tracing?.close();
+  let metrics: Server | undefined;
+  try {
+    metrics = settings.proxyMetricsListen && (await serveMetrics(registry, settings.proxyMetricsListen));
+    onReady?.({ url: proxy.url });
+    await aborted(signal);
+  } finally {
+    metrics?.close();
+    endMetrics();
+    await proxy.close();
+    await tracing?.close();
+  }
 }
 
-function serveMetrics(registry: Registry, { host, port }: { host: string; port: number }): Server {
+/** Rejects with `unavailable` if the port cannot be opened. */
+async function serveMetrics(registry: Registry, listen: Listen): Promise<Server> {
   const server = createServer((_request, response) => {
     registry.metrics().then(
       (text) => response.setHeader("content-type", registry.contentType).end(text),
       () => response.writeHead(500).end(),
     );
   });
-  return server.listen(port, host);
+  server.listen(listen.port, listen.host);
+  await once(server, "listening").catch(async (error: unknown) => {
+    throw await cannotListen("The proxy's metrics", listen, "HIBERNAUT_PROXY_METRICS_LISTEN", error);
+  });
+  return server;
 }

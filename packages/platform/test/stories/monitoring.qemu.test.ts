@@ -3,8 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { Collector, type SentSpan } from "../helpers/collector.ts";
-import { freePort, Prometheus } from "../helpers/prometheus.ts";
+import { Prometheus } from "../helpers/prometheus.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { slowed } from "../helpers/slow.ts";
@@ -92,12 +93,14 @@ test("the same through a proxy in a process of its own: each process sends its s
     OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=night",
   };
   const child = spawn(process.execPath, [CLI, "proxy", "--json"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
   onTestFinished(async () => {
-    const ended = once(child, "exit");
     child.kill();
     await ended;
   });
-  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const tooEarly = ended.then(([code]) => Promise.reject(new Error(`The proxy ended with ${code}.`)));
+  const [line] = (await Promise.race([once(child.stdout, "data"), tooEarly])) as [Buffer];
+  tooEarly.catch(() => {}); // it ends with the test
   const { proxy_url: proxyUrl } = JSON.parse(line.toString()) as { proxy_url: string };
   await place.suspend(id);
   const answer = await ask({ proxyUrl, app: place.app }, "/head", { headers: traceparent(other) });
