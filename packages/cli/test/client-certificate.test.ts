@@ -1,12 +1,12 @@
 /** The CLI and a platform that asks clients for a certificate, over real TLS. */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { OLD_NODES, oldNode } from "../../../scripts/lib/test-nodes.mjs";
 import { type Authority, makeAuthority } from "./authority.ts";
 import { startCli, type TestCli } from "./helpers.ts";
+import { writeTinyLayout } from "./tiny-layout.ts";
 
 const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
 
@@ -59,20 +59,7 @@ test("with its certificate, the CLI does over TLS all that it does without", asy
 
 test("an image is uploaded, and an upload that is refused says why", async () => {
   const { cli, env, authority } = await secured();
-  const blobs = join(authority.folder, "tiny/blobs/sha256");
-  await mkdir(blobs, { recursive: true });
-  const put = async (content: object) => {
-    const json = JSON.stringify(content);
-    const hex = createHash("sha256").update(json).digest("hex");
-    await writeFile(join(blobs, hex), json);
-    return { digest: `sha256:${hex}`, size: json.length };
-  };
-  const config = await put({ os: "linux", architecture: "amd64" });
-  const manifest = await put({ schemaVersion: 2, config, layers: [] });
-  await writeFile(
-    join(authority.folder, "tiny/index.json"),
-    JSON.stringify({ schemaVersion: 2, manifests: [manifest] }),
-  );
+  await writeTinyLayout(join(authority.folder, "tiny"));
   const pushed = await cli.hibernaut(["images", "push", `oci:${authority.folder}/tiny`], env);
   expect(pushed.stdout, pushed.stderr).toMatch(/^upload:tiny@sha256:/);
   const refused = await cli.hibernaut(["images", "push", `oci:${authority.folder}/tiny`], {

@@ -1,6 +1,5 @@
 /** Every command, started with a Node that is too old for it: the one that Debian or Ubuntu brings. */
 import { execFile, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,6 +12,7 @@ import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import type { Noun } from "../src/command.ts";
 import { NOUNS } from "../src/commands.ts";
 import { startCli } from "./helpers.ts";
+import { writeTinyLayout } from "./tiny-layout.ts";
 
 const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
 /** Without the short forms of others. */
@@ -236,18 +236,3 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
 
   expect([...done].sort()).toEqual(ALL.toSorted());
 });
-
-/** An image without layers, as an OCI layout. */
-async function writeTinyLayout(folder: string): Promise<void> {
-  const blobs = join(folder, "blobs/sha256");
-  await mkdir(blobs, { recursive: true });
-  const put = async (content: object) => {
-    const json = JSON.stringify(content);
-    const hex = createHash("sha256").update(json).digest("hex");
-    await writeFile(join(blobs, hex), json);
-    return { digest: `sha256:${hex}`, size: json.length };
-  };
-  const config = await put({ os: "linux", architecture: "amd64" });
-  const manifest = await put({ schemaVersion: 2, config, layers: [] });
-  await writeFile(join(folder, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }));
-}

@@ -113,7 +113,7 @@ const update = command({
   },
 });
 
-/** Where the API, which need not be reachable for everybody, shows how an app is. */
+/** The address of an app's status page at the API. Visitors may not be able to reach the API there. */
 function statusUrl(apiUrl: string, { name }: App): string {
   return `${apiUrl.replace(/\/+$/, "")}/status/${name}`;
 }

@@ -3,6 +3,7 @@ import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { Gauge, type Registry } from "prom-client";
+import { readGauge } from "./gauge.ts";
 
 interface HostParts {
   dataDir: string;
@@ -16,14 +17,7 @@ interface HostParts {
 export function hostMetrics(registry: Registry, { dataDir, available, room }: HostParts): void {
   const registers = [registry];
   const memory = (name: string, help: string, read: () => number | undefined) =>
-    new Gauge({
-      ...{ name, help, registers },
-      collect() {
-        const value = read();
-        if (value === undefined) this.remove();
-        else this.set(value);
-      },
-    });
+    readGauge(registry, { name, help, read });
   memory("hibernaut_host_memory_bytes", "Memory of the host, in bytes.", totalmem);
   memory(
     "hibernaut_host_memory_available_bytes",

@@ -1,6 +1,7 @@
 /** What the metrics say about this process: the platform, or a proxy of its own. */
 import { readdirSync, readFileSync } from "node:fs";
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Histogram, type Registry } from "prom-client";
+import { readGauge } from "./gauge.ts";
 
 /** How often the event loop is asked whether it is late, in milliseconds: ten short timers a second cost nothing. */
 const LOOK_MS = 100;
@@ -14,14 +15,7 @@ const DELAY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 export function processMetrics(registry: Registry): () => void {
   const registers = [registry];
   const gauge = (name: string, help: string, read: () => number | undefined) =>
-    new Gauge({
-      ...{ name, help, registers },
-      collect() {
-        const value = read();
-        if (value === undefined) this.remove();
-        else this.set(value);
-      },
-    });
+    readGauge(registry, { name, help, read });
   gauge("process_resident_memory_bytes", "Memory of this process that is in RAM, in bytes.", () =>
     process.memoryUsage.rss(),
   );
