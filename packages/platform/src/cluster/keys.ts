@@ -1,0 +1,122 @@
+/**
+ * The keys of a cluster's directory and what their values hold, as JSON. Everything in it is small: a host's own truth
+ * (histories, logs, snapshots, disks) stays on that host.
+ */
+import type { MachineState } from "../domain/machine.ts";
+
+export const ROOT = "/hib/";
+
+export const KEYS = {
+  /** One {@link ClusterRecord}. Claimed once, by `hibernaut cluster init`. */
+  cluster: `${ROOT}cluster`,
+  /** {@link MemberRecord}s: the hosts that joined. Claimed once for each name. */
+  members: `${ROOT}members/`,
+  /** {@link HostRecord}s: the hosts that are up. Each lives as long as its host's lease. */
+  hosts: `${ROOT}hosts/`,
+  /** {@link JoinRecord}s, by the id of the join token. Each lives as long as its own lease. */
+  joins: `${ROOT}joins/`,
+  /** `AppRecord`s by name. */
+  apps: `${ROOT}apps/`,
+  /** `{ app }` by hostname. */
+  hostnames: `${ROOT}hostnames/`,
+  /** `TokenRecord`s by id, without when they were last used, which each host knows for itself. */
+  tokens: `${ROOT}tokens/`,
+  /** All encrypted secrets of an app, by app. */
+  secrets: `${ROOT}secrets/`,
+  /** `ReleaseRecord`s, by `<app>/<version>` with eight digits. */
+  releases: `${ROOT}releases/`,
+  /** {@link OwnerRecord}s by machine. Created with a claim, changed by swap alone. */
+  machines: `${ROOT}machines/`,
+  /** A machine's id, by `<app>/<machine name>`. Changed together with the machine. */
+  names: `${ROOT}names/`,
+  /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write anew at any time. */
+  states: `${ROOT}states/`,
+  /** {@link MoveRecord}s by machine. */
+  moves: `${ROOT}moves/`,
+} as const;
+
+/** The cluster itself. */
+export interface ClusterRecord {
+  /** Random; hosts that joined another cluster refuse this one. */
+  id: string;
+  /** The region of all its hosts. */
+  region: string;
+  /** RFC 3339. */
+  createdAt: string;
+  /** The authority that signed the hosts' certificates, PEM. */
+  authority: string;
+}
+
+/** A host that joined, whether it is up or not. */
+export interface MemberRecord {
+  /** SHA-256 of its certificate's public key, hex. */
+  fingerprint: string;
+  /** RFC 3339. */
+  joinedAt: string;
+}
+
+/** A host that is up. */
+export interface HostRecord {
+  name: string;
+  /** Where other hosts reach it, `host:port`. */
+  peer: string;
+  region: string;
+  /** The version of Hibernaut. */
+  version: string;
+  /** What a snapshot must fit: `HypervisorIdentity` as JSON has it, and the version of the guest bundle. */
+  hypervisor: Record<string, string>;
+  guestBundle: string;
+  /** Memory for machines in MB: all of it, and what is not promised to machines. Rounded, because every change is told to all. */
+  memoryMb: { total: number; free: number };
+  /** How many machines it owns. */
+  machines: number;
+  /** It takes no new machines. */
+  draining: boolean;
+  /** RFC 3339. */
+  startedAt: string;
+}
+
+/** A join token that was not used yet. */
+export interface JoinRecord {
+  /** SHA-256 of its secret, hex. */
+  hash: string;
+  /** RFC 3339. */
+  expiresAt: string;
+}
+
+/** Who owns a machine. */
+export interface OwnerRecord {
+  app: string;
+  name: string;
+  host: string;
+  /** Counts the machine's owners. What has an older epoch than this is void. */
+  epoch: number;
+  /** The machine's address, which no other machine of the cluster has. */
+  address: string;
+  /** The owner was given up for lost: why. The new owner starts the machine cold, and says so. Absent in the usual case. */
+  evacuated?: { from: string; at: string };
+}
+
+/** A machine that is being moved. */
+export interface MoveRecord {
+  from: string;
+  to: string;
+  /** Of the owner that sends it. */
+  epoch: number;
+  startedAt: string;
+}
+
+/** What an owner publishes of a machine. Void if the epoch is not the owner's. */
+export interface PublishedMachine {
+  epoch: number;
+  state: MachineState;
+  /** `TableMachine` of the proxy's messages, without the address. Null for a machine without a service. */
+  route: unknown;
+  /** Open requests, in the unit of its service, in coarse steps. */
+  load: number;
+}
+
+/** Returns the last part of a key. */
+export function nameOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1);
+}
