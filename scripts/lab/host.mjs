@@ -51,6 +51,11 @@ export class LabHost {
     };
   }
 
+  get running() {
+    const child = this.#platform;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
   get pid() {
     return this.#platform?.pid;
   }
