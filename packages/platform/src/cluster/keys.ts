@@ -29,7 +29,7 @@ export const KEYS = {
   machines: `${ROOT}machines/`,
   /** A machine's id, by `<app>/<machine name>`. Changed together with the machine. */
   names: `${ROOT}names/`,
-  /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write anew at any time. */
+  /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write again at any time. */
   states: `${ROOT}states/`,
   /** {@link MoveRecord}s by machine. */
   moves: `${ROOT}moves/`,
