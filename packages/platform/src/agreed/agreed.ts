@@ -13,7 +13,7 @@ import type { AgreedCopy } from "./copy.ts";
 import { Draft } from "./draft.ts";
 import { Catching } from "./catching.ts";
 
-/** Conflicts are rare: somebody else must change the same record within milliseconds, each time. */
+/** Conflicts are rare: someone else must change the same record within milliseconds, each time. */
 const MAX_ATTEMPTS = 10;
 /** After a conflict, in milliseconds, times a random number up to the attempt's: those who collide do not do so again. */
 const CONFLICT_PAUSE_MS = 10;

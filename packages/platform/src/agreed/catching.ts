@@ -17,7 +17,7 @@ export class Catching {
 
   /**
    * Resolves once the view has everything that was written before the call, or after a second. However many wait, the
-   * directory is asked by one at a time: whoever comes while it is asked waits for the next answer.
+   * directory is asked by one at a time: a caller that comes while it is asked waits for the next answer.
    */
   catchUp(): Promise<void> {
     if (this.#running === undefined) return this.#begin();
@@ -42,7 +42,7 @@ export class Catching {
       const { revision } = await directory.list(KEYS.cluster, signal);
       await view.reached(revision, signal);
     } catch {
-      // Not in time: the caller goes on with what this host knows.
+      // Not in time: what this host knows is the best there is.
     }
   }
 }

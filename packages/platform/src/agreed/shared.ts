@@ -15,7 +15,7 @@ export interface SharedParts {
 
 /**
  * Carries out a change with the parts it is given, all or nothing, and resolves with what `work` returned. In a cluster,
- * `work` may be called again when somebody else changed the same records meanwhile, so it has no other effects.
+ * `work` may be called again when someone else changed the same records meanwhile, so it has no other effects.
  */
 export type Write = <T>(work: (parts: SharedParts) => T | Promise<T>) => Promise<T>;
 

@@ -63,7 +63,7 @@ test("what one host has just created can be used on another at once", async () =
 test("a hostname belongs to one app, and the loser learns to which; proxies of all hosts hear of it", async () => {
   await a.shared.write(({ apps }) => apps.create("shop"));
   await a.shared.write(({ apps }) => apps.create("blog"));
-  const heard = vi.fn();
+  const heard = vi.fn<() => void>();
   c.platform.hostnames.subscribe(heard);
   const results = await Promise.allSettled([
     a.shared.write(({ hostnames }) => hostnames.add("shop", "www.example.com")),
@@ -134,7 +134,7 @@ test("releases have one sequence of versions, and only the host that a client re
   await a.shared.write(({ apps }) => apps.create("shop"));
   const begin = (host: TestHost) => host.shared.write(({ releases }) => releases.begin("shop", "shop:1", ""));
   const versions = (await Promise.all([a, b, c, a, b, c].map(begin))).map(({ version }) => version);
-  expect(versions.toSorted()).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(versions.toSorted((one, other) => one - other)).toEqual([1, 2, 3, 4, 5, 6]);
   await c.shared.write(({ releases }) => releases.end("shop", 1, "complete", "done"));
   await everywhere(({ world }) =>
     expect(world.store.releases.list("shop", 10).map(({ version, status }) => `${version} ${status}`)).toEqual([

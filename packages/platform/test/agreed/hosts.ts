@@ -57,7 +57,7 @@ export async function startHosts({
 }: Options = {}): Promise<TestHosts> {
   await using open = new AsyncDisposableStack();
   const worlds: World[] = [];
-  for (const _name of names) {
+  while (worlds.length < names.length) {
     const world = await newWorld();
     open.defer(() => world.dispose());
     worlds.push(world);

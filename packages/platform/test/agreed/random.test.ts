@@ -42,10 +42,10 @@ async function carryOut({ shared, world }: TestHost, wanted: Change, promised: P
   if (wanted.kind === "delete") return shared.deleteApp(wanted.app, async () => {});
   if (wanted.kind === "restart") return;
   const tokens = world.store.tokens.list();
-  await shared.write((parts) => {
+  await shared.write<unknown>((parts) => {
     if (wanted.kind === "page") return void parts.apps.setStatusPage(wanted.app, true);
     if (wanted.kind === "quota") return parts.quotas.set(parts.apps.get(wanted.app).name, { machines: 3 });
-    if (wanted.kind === "release") return parts.releases.begin(wanted.app, "app:1", "").then(() => {});
+    if (wanted.kind === "release") return parts.releases.begin(wanted.app, "app:1", "");
     if (wanted.kind === "hostname") return void parts.hostnames.add(wanted.app, wanted.name);
     if (wanted.kind === "unname") return parts.hostnames.remove(wanted.app, wanted.name);
     if (wanted.kind === "secret") return void parts.secrets.set(wanted.app, { [wanted.name]: wanted.value });
