@@ -127,6 +127,8 @@ export interface MachineRecord {
    */
   bundleMove?: { version: string } | null;
   address: string;
+  /** In a cluster: counts the machine's owners up to this host. Absent on a host alone, and until the machine is claimed. */
+  epoch?: number;
   snapshot: SnapshotRecord | null;
   /** The generation that the current suspend will publish. */
   capturing: string | null;

@@ -125,14 +125,19 @@ export class MachineController {
    * the host has no room for; returns as soon as the intent is stored.
    */
   command(command: Command): void {
-    if (mayStart(this.#record, command)) this.#requireRoom();
+    if (mayStart(this.#record, command)) this.#requireStart();
     const { tell } = this.#happened(command);
     if (tell.refusal !== undefined) throw tell.refusal;
   }
 
-  /** Throws when the host has no memory for the machine, or its app no disk for a cold start. */
-  #requireRoom(): void {
+  /**
+   * Throws when the machine is not this host's to start, when the host has no memory for it, or its app no disk for a cold
+   * start.
+   */
+  #requireStart(): void {
     const { id, app, config, snapshot } = this.#record;
+    const refusal = this.#deps.ownership?.refusal(id);
+    if (refusal !== undefined) throw refusal;
     this.#deps.admission.require(this.#record);
     if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
   }
@@ -239,7 +244,11 @@ export class MachineController {
    * `host_full` when there is no room for it.
    */
   timePassed(): void {
-    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) this.#deps.admission.require(this.#record);
+    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) {
+      const refusal = this.#deps.ownership?.refusal(this.#record.id);
+      if (refusal !== undefined) throw refusal;
+      this.#deps.admission.require(this.#record);
+    }
     this.#happened({ type: "schedule_due" });
     this.#happened({ type: "wake_due" });
   }
@@ -284,6 +293,18 @@ export class MachineController {
     // Nobody would know of it; the next platform would end it.
     if (this.#guest.kept !== undefined) await this.#guest.kill();
     this.#guest.release();
+    await this.machineLog.close();
+  }
+
+  /** The machine is not this host's any more: ends its guest at once, whatever is in progress, and does nothing more. */
+  async abandon(reason: string): Promise<void> {
+    this.#closed = true;
+    this.#queue.abandon(reason);
+    await this.#guest.kill();
+    await this.#queue.drained();
+    // A start that was under way may have got one in the meantime.
+    await this.#guest.kill();
+    this.inside.streams.reset(reason);
     await this.machineLog.close();
   }
 

@@ -69,6 +69,11 @@ export interface MachineStore {
    * `unsynced`, a power cut may lose it until the next transaction that is durable.
    */
   update(machine: MachineRecord, event?: MachineEvent, options?: { unsynced: boolean }): void;
+  /**
+   * Forgets a machine that is no longer this host's, with its history. The event, which says why, is for the stream of
+   * events alone.
+   */
+  remove(machine: MachineRecord, event: MachineEvent): void;
   get(id: string): MachineRecord | undefined;
   /** Lists the machines that are not destroyed, of one app or of all, oldest first. */
   list(app?: string): MachineRecord[];

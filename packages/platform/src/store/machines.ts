@@ -52,6 +52,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   const update = db.prepare<MachineRow>(
     "UPDATE machines SET app = @app, name = @name, state = @state, document = @document WHERE id = @id",
   );
+  const remove = db.prepare<[string]>("DELETE FROM machines WHERE id = ?");
   const get = db.prepare<[string], MachineRow>(`SELECT ${COLUMNS} FROM machines WHERE id = ?`);
   const listAll = db.prepare<[], MachineRow>(LIST_MACHINES);
   const listApp = db.prepare<[string], MachineRow>(
@@ -76,6 +77,11 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
     }
     usage.machine(machine, event);
   });
+  const removeBoth = db.transaction((machine: MachineRecord, event: MachineEvent): void => {
+    outbox.add(machineFact(machine, event));
+    usage.machine({ ...machine, state: "destroyed" }, event);
+    remove.run(machine.id);
+  });
 
   return {
     insert(machine, event) {
@@ -96,6 +102,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
       if (unsynced) withoutSync(db, () => updateBoth.immediate(machine, event));
       else updateBoth.immediate(machine, event);
     },
+    remove: (machine, event) => removeBoth.immediate(machine, event),
     get(id) {
       const row = get.get(id);
       return row && fromRow(row);

@@ -51,6 +51,7 @@ export class Mortality {
       carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
       volumes: this.#async(deps.volumes, "volumes", ["hold", "disks"]),
+      ...(deps.ownership !== undefined && { ownership: this.#async(deps.ownership, "ownership", ["claim"]) }),
     };
   }
 
