@@ -74,6 +74,7 @@ static _Noreturn void become(struct options *options) {
   places_take(options);
   places_enter(options);
   rights_drop(options);
+  places_check(options);
   syscalls_refuse();
   char *environment[] = {(char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
   execvpe(options->program[0], options->program, environment);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -15,6 +16,10 @@
 /* Directories and empty files to mount on: far less than a megabyte. The size bounds what is made before it is read-only. */
 #define ROOT_OPTIONS "size=1m,nr_inodes=4096,mode=0755"
 #define LONGEST_PATH 4096
+
+/* Where a user of its own finds devices that are its own: some hosts let only root open theirs. */
+#define DEVICES "dev/"
+#define DEVICES_OPTIONS "size=64k,nr_inodes=64,mode=0755"
 
 static void take(struct place *place) {
   unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
@@ -44,7 +49,19 @@ static void make_parents(char *path) {
   }
 }
 
-static void put(const struct place *place) {
+static void make_devices(void) {
+  if (mkdir(DEVICES, 0755) < 0) fail("making the directory", DEVICES);
+  if (mount("jail", DEVICES, "tmpfs", MS_NOSUID | MS_NOEXEC, DEVICES_OPTIONS) < 0) fail("mounting", DEVICES);
+}
+
+/* False where devices cannot be made, as in most containers: the host's own is shown then. */
+static bool make_device(const char *path, dev_t device, uid_t uid) {
+  if (strncmp(path, DEVICES, sizeof DEVICES - 1) != 0 || mknod(path, S_IFCHR | 0600, device) < 0) return false;
+  if (chown(path, uid, uid) < 0) fail("giving away", path);
+  return true;
+}
+
+static void put(const struct options *options, const struct place *place) {
   char path[LONGEST_PATH];
   if ((size_t)snprintf(path, sizeof path, "%s", place->path + 1) >= sizeof path) fail_usage("too long:", place->path);
   make_parents(path);
@@ -54,6 +71,10 @@ static void put(const struct place *place) {
   }
   struct stat there;
   if (fstat(place->tree, &there) < 0) fail("looking at", place->path);
+  if (place->kind == PLACE_DEVICE && !options->user_namespace && make_device(path, there.st_rdev, options->uid)) {
+    close(place->tree);
+    return;
+  }
   if (S_ISDIR(there.st_mode)) {
     if (mkdir(path, 0755) < 0 && errno != EEXIST) fail("making the directory", place->path);
   } else {
@@ -70,11 +91,21 @@ void places_enter(const struct options *options) {
   if (mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) fail("separating the mounts", NULL);
   if (mount("jail", options->root, "tmpfs", MS_NOSUID | MS_NODEV, ROOT_OPTIONS) < 0) fail("mounting the root at", options->root);
   if (chdir(options->root) < 0) fail("entering", options->root);
-  for (size_t at = 0; at < options->place_count; at++) put(&options->places[at]);
+  if (!options->user_namespace) make_devices();
+  for (size_t at = 0; at < options->place_count; at++) put(options, &options->places[at]);
+  if (!options->user_namespace && mount("", DEVICES, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL) < 0)
+    fail("making read-only:", DEVICES);
   if (mount("", ".", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
     fail("making the root read-only", NULL);
   /* The new root goes on top of the old one, which is then unmounted from below it. */
   if (syscall(SYS_pivot_root, ".", ".") < 0) fail("changing the root", NULL);
   if (umount2(".", MNT_DETACH) < 0) fail("leaving the old root", NULL);
   if (chdir("/") < 0) fail("entering the new root", NULL);
+}
+
+void places_check(const struct options *options) {
+  for (size_t at = 0; at < options->place_count; at++) {
+    const struct place *place = &options->places[at];
+    if (place->kind == PLACE_DEVICE && access(place->path, R_OK | W_OK) < 0) fail("opening", place->path);
+  }
 }

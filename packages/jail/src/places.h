@@ -7,3 +7,6 @@ void places_take(struct options *options);
 
 /* Builds the root, puts everything there, makes the rest read-only, and leaves the old root behind. */
 void places_enter(const struct options *options);
+
+/* Fails when a device cannot be opened. Call it with the rights of the program: some hosts let only root open theirs. */
+void places_check(const struct options *options);

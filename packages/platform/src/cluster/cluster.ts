@@ -33,6 +33,8 @@ export interface View {
   value(key: string): unknown;
   /** All keys of a prefix, sorted, parsed. */
   under(prefix: string): { key: string; value: unknown; revision: number }[];
+  /** The revision of this copy. 0: the directory has not been read yet, and the copy is empty. */
+  readonly revision: number;
   /** Since when this copy may be out of date, on the clock of `performance.now()`. Undefined while the watch is connected. */
   readonly staleSince: number | undefined;
   /**

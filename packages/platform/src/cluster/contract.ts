@@ -60,7 +60,8 @@ export interface Directory {
   list(prefix: string, signal?: AbortSignal): Promise<Listing>;
   /**
    * Makes all changes at once, if all conditions are true. Resolves with the revision of the changes; undefined when a
-   * condition is not true, and nothing has changed. No key may be changed twice.
+   * condition is not true, and nothing has changed. Deleting a key that does not exist changes nothing. No key may be
+   * changed twice. Throws {@link LeaseGone} when a key is to live with a lease that has ended.
    */
   transact(
     conditions: readonly Condition[],
@@ -68,8 +69,8 @@ export interface Directory {
     signal?: AbortSignal,
   ): Promise<number | undefined>;
   /**
-   * Yields the changes of keys of a prefix after a revision, in order, those of one transaction together. Ends when the
-   * signal aborts. Throws {@link HistoryGone} when changes after the revision are forgotten: list again. Throws
+   * Yields the changes of keys of a prefix after a revision, in order, those of one transaction together. The first list
+   * may be empty: it says that the watch is connected. Ends when the signal aborts. Throws {@link HistoryGone} when changes after the revision are forgotten: list again. Throws
    * `unavailable` when the connection is lost: watch again from the last revision seen.
    */
   watch(prefix: string, after: number, signal: AbortSignal): AsyncIterable<readonly Changed[]>;
@@ -82,4 +83,9 @@ export interface Directory {
 /** The directory no longer knows what changed since a revision. */
 export class HistoryGone extends Error {
   override name = "HistoryGone";
+}
+
+/** A lease has ended, and its keys are gone. */
+export class LeaseGone extends Error {
+  override name = "LeaseGone";
 }

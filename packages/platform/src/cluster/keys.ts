@@ -35,6 +35,7 @@ export const KEYS = {
   /** {@link ConfigRecord}s by machine: what another host needs to start it without its owner. */
   configs: `${ROOT}configs/`,
   /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write anew at any time. */
+  /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write again at any time. */
   states: `${ROOT}states/`,
   /** {@link MoveRecord}s by machine. */
   moves: `${ROOT}moves/`,

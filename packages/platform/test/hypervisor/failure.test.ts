@@ -2,7 +2,7 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readTail, tellingLine } from "../../src/hypervisor/qemu/failure.ts";
+import { lastLine, readTail, tellingLine } from "../../src/hypervisor/qemu/failure.ts";
 import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
 import { isAlive, killProcess, spawnDetached } from "../../src/hypervisor/qemu/process.ts";
 import { Qmp } from "../../src/hypervisor/qemu/qmp.ts";
@@ -105,4 +105,11 @@ test("only the end of a log is read, and a log that is missing is empty", async 
   expect(await readTail(path, 100_000)).toBe("end");
   expect(await readTail(path, 200_000), "a log that was cut").toHaveLength(65_536);
   expect(await readTail(path)).toHaveLength(65_536);
+});
+
+test("the last words of a QEMU that ended", () => {
+  expect(lastLine("warning: slow\nCould not access KVM kernel module: Permission denied\n\n")).toBe(
+    "Could not access KVM kernel module: Permission denied",
+  );
+  expect(lastLine(" \n")).toBeUndefined();
 });

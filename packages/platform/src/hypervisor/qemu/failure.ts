@@ -65,6 +65,12 @@ export function tellingLine(text: string): string | undefined {
   return undefined;
 }
 
+/** Returns the last line with anything in it. Undefined when there is none. Pure. */
+export function lastLine(text: string): string | undefined {
+  const line = text.trim().split("\n").at(-1)?.trim() ?? "";
+  return line === "" ? undefined : line.slice(0, LONGEST_LINE);
+}
+
 /**
  * Returns what was appended to a log since it had `from` bytes, at most the last 64 KB; "" when it cannot be read.
  * By default, the end of all of it, and so too of a log that was cut.

@@ -16,7 +16,7 @@ import {
   type VmmSpec,
 } from "../contract.ts";
 import { cpuIn, hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
-import { brokenBy } from "./failure.ts";
+import { brokenBy, lastLine, readTail } from "./failure.ts";
 import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
@@ -180,10 +180,9 @@ export class QemuHypervisor implements Hypervisor {
       void this.#settings.jail?.clean(jail?.cgroup);
       signal.throwIfAborted();
       if (killed !== undefined) throw killed;
-      throw new HibernautError(
-        "unavailable",
-        `QEMU did not start (${messageOf(error)}). Its output is in ${spec.consoleLog}.`,
-      );
+      // Why, in its own words: the connection only says that it is gone.
+      const said = lastLine(await readTail(spec.consoleLog, before?.size)) ?? messageOf(error);
+      throw new HibernautError("unavailable", `QEMU did not start (${said}). Its output is in ${spec.consoleLog}.`);
     } finally {
       connected.abort();
     }

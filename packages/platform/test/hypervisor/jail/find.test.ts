@@ -1,6 +1,6 @@
 /** Which jail a host gets, and what it is told when a part is missing. */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -61,6 +61,29 @@ test("it is made where the host's name may not be set, as in the systemd unit", 
   const jail = [JAIL_LAUNCHER, "--root", root, ...places, "--", "/usr/bin/echo", "in the jail"];
   const { stdout } = await promisify(execFile)("perl", ["-e", code, "--", ...jail]);
   expect(stdout).toBe("in the jail\n");
+});
+
+test.runIf(process.getuid?.() === 0)(
+  "a device that only root may open, such as /dev/kvm without udev, is the jail's own",
+  async () => {
+    const device = `/dev/hibernaut-test-${process.pid}`;
+    await promisify(execFile)("mknod", ["--mode=600", device, "c", "1", "5"]); // /dev/zero
+    onTestFinished(() => rm(device));
+    const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64", "--device", device];
+    const jail = ["--root", await folder(), "--uid", "200000", ...places, "--", "/usr/bin/head", "-c", "4", device];
+    const { stdout } = await promisify(execFile)(JAIL_LAUNCHER, jail);
+    expect(stdout).toBe("\0\0\0\0");
+    expect((await stat(device)).mode & 0o777, "the host's is as it was").toBe(0o600);
+  },
+);
+
+test.runIf(process.getuid?.() === 0)("a device that cannot be opened is refused before the program runs", async () => {
+  const name = `hibernaut-test-${process.pid}`;
+  const device = join(await folder(), name); // not in /dev, so it is shown as it is
+  await promisify(execFile)("mknod", ["--mode=600", device, "c", "1", "5"]);
+  const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64", "--device", device];
+  const jail = ["--root", await folder(), "--uid", "200000", ...places, "--", "/usr/bin/echo", "it runs"];
+  await expect(promisify(execFile)(JAIL_LAUNCHER, jail)).rejects.toThrow(`opening ${device}: Permission denied`);
 });
 
 test("a program outside of /usr brings its libraries and data along, and nothing else", async () => {

@@ -9,7 +9,7 @@ import { JAIL_LAUNCHER } from "../../../settings/places.ts";
 import { launcherArguments } from "./arguments.ts";
 import { Cgroups } from "./cgroups.ts";
 import { findProgram, hostPlaces } from "./host-places.ts";
-import { Jail, type JailSettings } from "./jail.ts";
+import { Jail, type JailSettings, KVM } from "./jail.ts";
 import { give } from "./owning.ts";
 
 /** A trial takes a hundredth of a second. */
@@ -56,7 +56,7 @@ async function tryJail(options: JailOptions): Promise<FoundJail> {
     program,
     host: await hostPlaces(program),
     ...(root && { firstUid: options.jailFirstUid }),
-    ...(options.accelerator === "kvm" && { kvmGroup: (await stat("/dev/kvm")).gid }),
+    ...(options.accelerator === "kvm" && { kvmGroup: (await stat(KVM)).gid }),
   };
   const failure = await trial(settings);
   if (failure !== undefined) return none(failure);
@@ -84,7 +84,11 @@ async function trial({ launcher, program, host, firstUid, kvmGroup }: JailSettin
       ...(firstUid !== undefined && { uid: firstUid }),
       groups: firstUid !== undefined && kvmGroup !== undefined ? [kvmGroup] : [],
       ownNetwork: firstUid !== undefined,
-      places: { ...host, read: [...host.read, folder] },
+      places: {
+        ...host,
+        read: [...host.read, folder],
+        devices: kvmGroup === undefined ? host.devices : [...host.devices, KVM],
+      },
       listen: { qmp: join(folder, "q"), agent: join(folder, "a") },
       limits: {},
     };

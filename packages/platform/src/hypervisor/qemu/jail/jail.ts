@@ -10,6 +10,9 @@ import { uidOf } from "./users.ts";
 /** A console's log may grow beyond the files of a small machine. */
 const CONSOLE_BYTES = 64 * 1024 * 1024;
 
+/** The device that QEMU needs for KVM. */
+export const KVM = "/dev/kvm";
+
 /** What the platform found out about jails on this host. */
 export interface JailSettings {
   /** Path of the launcher. */
@@ -66,7 +69,7 @@ export class Jail {
         ...host,
         read: [...host.read, spec.runDir, ...shared],
         write: own,
-        devices: kvmGroup === undefined ? host.devices : [...host.devices, "/dev/kvm"],
+        devices: kvmGroup === undefined ? host.devices : [...host.devices, KVM],
       },
       listen: sockets,
       ...(spec.network.mode === "tap" && { tap: spec.network.device }),
