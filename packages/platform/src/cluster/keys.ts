@@ -34,7 +34,6 @@ export const KEYS = {
   addresses: `${ROOT}addresses/`,
   /** {@link ConfigRecord}s by machine: what another host needs to start it without its owner. */
   configs: `${ROOT}configs/`,
-  /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write anew at any time. */
   /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write again at any time. */
   states: `${ROOT}states/`,
   /** {@link MoveRecord}s by machine. */
@@ -129,6 +128,9 @@ export interface MoveRecord {
   to: string;
   /** Of the owner that sends it. */
   epoch: number;
+  /** A ULID. What an earlier attempt sent can never be taken for this one. */
+  attempt: string;
+  /** RFC 3339. */
   startedAt: string;
 }
 

@@ -171,6 +171,8 @@ export interface MachineRecord {
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;
+  /** The host that owns the machine now: only in what followers of this host's machines are told last. Never stored. */
+  movedTo?: string;
   /** When the machine came into its state. Absent in records of earlier releases. */
   stateSince?: string;
   /** When the history got its last entry. */

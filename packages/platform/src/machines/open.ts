@@ -4,6 +4,8 @@ import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
+import { Arrivals } from "./resources/arrivals.ts";
+import { Departures } from "./resources/departures.ts";
 import { Custody } from "./resources/custody.ts";
 import { Drain } from "./resources/drain.ts";
 import { Prewarmer } from "./prewarm/prewarmer.ts";
@@ -45,6 +47,8 @@ export interface Resources {
   readonly scrubber: Scrubber;
   /** Machines that come to this host, or leave it, in a cluster. */
   readonly custody: Custody;
+  readonly departures: Departures;
+  readonly arrivals: Arrivals;
   /** Bounds what guests print to their consoles. */
   readonly consoles: Consoles;
   /** The paused VMMs that are kept of suspended machines. */
@@ -104,6 +108,8 @@ export function openMachines(deps: MachineDependencies): Resources {
     timelines: new Timelines(deps.store.timeline, controllers, () => (deps.clock?.() ?? new Date()).getTime()),
     scrubber: new Scrubber(deps, controllers),
     custody: new Custody(deps, controllers),
+    departures: new Departures(deps, controllers),
+    arrivals: new Arrivals(deps),
     consoles: new Consoles(deps, controllers),
     warm: controllers.warm,
     workload: workloadOf(controllers, deps.bootSlots),

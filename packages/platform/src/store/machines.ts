@@ -60,8 +60,10 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   );
   const events = eventStore(db);
 
-  const insertBoth = db.transaction((machine: MachineRecord, event: MachineEvent): boolean => {
+  type Insert = (machine: MachineRecord, event: MachineEvent, history: readonly MachineEvent[]) => boolean;
+  const insertBoth = db.transaction<Insert>((machine, event, history) => {
     if (insert.run(toRow(machine)).changes === 0) return false;
+    for (const earlier of history) events.add(machine.id, earlier);
     events.add(machine.id, event);
     outbox.add(machineFact(machine, event));
     timeline.machine(machine, event);
@@ -84,9 +86,9 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   });
 
   return {
-    insert(machine, event) {
+    insert(machine, event, history = []) {
       try {
-        return insertBoth.immediate(machine, event);
+        return insertBoth.immediate(machine, event, history);
       } catch (error) {
         if ((error as { code?: string }).code !== "SQLITE_CONSTRAINT_FOREIGNKEY") throw error;
         throw new HibernautError(

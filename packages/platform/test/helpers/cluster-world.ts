@@ -1,4 +1,5 @@
 /** Several hosts of a cluster in one process: real stores, views and a real shared directory; no QEMU, no TLS. */
+import { createServer, request } from "node:http";
 import { join } from "node:path";
 import { mkdtemp, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -11,10 +12,14 @@ import { LocalDirectory } from "../../src/cluster/local/directory.ts";
 import { openOwnership, type OpenOwnership } from "../../src/cluster/ownership/open.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
 import { HibernautError } from "../../src/domain/errors.ts";
+import { openMoves, type Moves } from "../../src/cluster/moves/open.ts";
+import { serveMoves } from "../../src/cluster/moves/routes.ts";
+import { exchange, type PeerCall } from "../../src/cluster/peer-call.ts";
 import { FakeHost } from "../../src/hypervisor/fake/index.ts";
 import type { VmmSpec } from "../../src/hypervisor/contract.ts";
 import type { HypervisorIdentity } from "../../src/hypervisor/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
+import { Mortality } from "./mortal.ts";
 
 /** A lease that the test grants and takes. */
 export class TestLease implements HostLease {
@@ -85,9 +90,18 @@ class ClusterFakeHost extends FakeHost {
   override launch(spec: VmmSpec, identity: HypervisorIdentity): ReturnType<FakeHost["launch"]> {
     const launched = super.launch(spec, identity);
     const { machineId } = spec;
-    this.#seen(machineId, this.#all().reduce((sum, host) => sum + host.of(machineId).length, 0));
+    this.#seen(
+      machineId,
+      this.#all().reduce((sum, host) => sum + host.of(machineId).length, 0),
+    );
     return launched;
   }
+}
+
+/** What a host's platform is started with. */
+export interface HostParts extends PlatformParts {
+  /** Kills it at a step. */
+  mortality?: Mortality;
 }
 
 /** One host of the cluster. */
@@ -97,11 +111,12 @@ export interface TestHost {
   lease: TestLease;
   cluster: Cluster;
   ownership: OpenOwnership;
+  moves: Moves;
   platform: FakePlatform;
   /** Cuts the host off from the directory, or connects it again. Its lease is another matter. */
   cut(off: boolean): void;
-  /** Ends the platform and starts the next one on what it left. */
-  restart(parts?: PlatformParts): Promise<void>;
+  /** Ends the platform, unless it was killed, and starts the next one on what it left. */
+  restart(parts?: HostParts): Promise<void>;
   /** Ends the platform. Its guests run on. */
   stop(): Promise<void>;
 }
@@ -116,13 +131,10 @@ export interface ClusterWorld {
   dispose(): Promise<void>;
 }
 
-/** Called when a host's platform is up, to add what a test needs; returns how to end it. */
-export type Extend = (host: TestHost) => Promise<() => Promise<void>>;
-
 /** Starts platforms by these names in one cluster, which has the app `shop`. */
 export async function newClusterWorld(
   names: readonly string[],
-  { parts = {}, extend }: { parts?: PlatformParts; extend?: Extend } = {},
+  { parts = {} }: { parts?: PlatformParts } = {},
 ): Promise<ClusterWorld> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-cluster-`),
@@ -133,12 +145,16 @@ export async function newClusterWorld(
     [],
     [
       { key: `${KEYS.apps}shop`, value: JSON.stringify({ name: "shop", createdAt: new Date().toISOString() }) },
-      ...names.map((name) => ({ key: `${KEYS.members}${name}`, value: "{}" })),
+      ...names.flatMap((name) => [
+        { key: `${KEYS.members}${name}`, value: "{}" },
+        { key: `${KEYS.hosts}${name}`, value: JSON.stringify({ name, draining: false }) },
+      ]),
     ],
   );
   const hosts = new Map<string, TestHost>();
   let mostPerMachine = 0;
   const fakes: FakeHost[] = [];
+  const ports = new Map<string, number | undefined>();
   for (const name of names) {
     const world = await newWorld();
     world.host = new ClusterFakeHost(
@@ -147,7 +163,9 @@ export async function newClusterWorld(
     );
     fakes.push(world.host);
     world.store.apps.insert({ name: "shop", createdAt: new Date().toISOString() });
-    hosts.set(name, await openHost(name, { world, file, parts, extend }));
+    const portOf = (other: string) => ports.get(other);
+    const listens = (port: number | undefined) => void ports.set(name, port);
+    hosts.set(name, await openHost(name, { world, file, parts, portOf, listens }));
   }
   return {
     hosts,
@@ -171,39 +189,77 @@ export async function newClusterWorld(
   };
 }
 
-async function openHost(
-  name: string,
-  { world, file, parts, extend }: { world: World; file: string; parts: PlatformParts; extend: Extend | undefined },
-): Promise<TestHost> {
+interface OpenHostOptions {
+  world: World;
+  file: string;
+  parts: PlatformParts;
+  /** Where another host listens. Undefined while it is down. */
+  portOf(name: string): number | undefined;
+  /** This host listens there from now on, or nowhere. */
+  listens(port: number | undefined): void;
+}
+
+async function openHost(name: string, { world, file, parts, portOf, listens }: OpenHostOptions): Promise<TestHost> {
   const cable = new Cable();
   const lease = new TestLease();
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
+  const log = { warn: note };
   let closing: (() => Promise<void>) | undefined;
-  const start = async (own: PlatformParts) => {
+  const start = async ({ mortality = new Mortality(), ...own }: HostParts) => {
     const direct = new LocalDirectory(file);
-    const directory = cable.through(direct);
+    const cabled = cable.through(direct);
+    const guarded = mortality.guard(cabled, "directory", { async: ["transact"] });
+    const directory: Directory = {
+      get: (...all) => guarded.get(...all),
+      list: (...all) => guarded.list(...all),
+      transact: (...all) => guarded.transact(...all),
+      lease: (...all) => guarded.lease(...all),
+      watch: (...all) => cabled.watch(...all),
+      close: () => direct.close(),
+    };
     const view = new DirectoryView({ directory });
     view.start();
     if (!cable.cut) await view.reached((await directory.list(KEYS.members)).revision);
     const record = { id: "c1", region: "local", createdAt: "", authority: "" };
     const peers = { target: () => ({ host: "127.0.0.1", port: 0, tls: {} }) };
     const cluster: Cluster = { host: name, record, directory, view, lease, peers };
-    const ownership = openOwnership(cluster, { warn: note });
+    const ownership = openOwnership(cluster, log);
     const wrap: NonNullable<PlatformParts["wrap"]> = (deps) => {
-      const owned = { ...deps, ownership };
+      const owned = mortality.wrap({ ...deps, ownership });
       return own.wrap?.(owned) ?? owned;
     };
     const platform = await startPlatform(world, { ...own, wrap });
-    Object.assign(host, { cluster, ownership, platform });
-    const end = await extend?.(host);
-    if (extend === undefined) ownership.follow(platform.custody);
-    closing = async () => {
+    const call: PeerCall = async (other, path, body, signal) => {
+      const port = cable.cut ? undefined : portOf(other);
+      const unreachable = new HibernautError("host_unreachable", `Host ${other} is away.`);
+      if (port === undefined || mortality.dead) throw unreachable;
+      return exchange(request({ port, path, method: "POST", agent: false, signal }), other, body, signal);
+    };
+    const { arrivals, departures } = platform;
+    const custody = mortality.guard(platform.custody, "custody", { async: ["takeAway"], sync: ["takeIn"] });
+    const resources = { departures, custody, arrivals: mortality.guard(arrivals, "arrivals", { async: ["place"] }) };
+    const folderOf = (id: string) => join(world.folder, "machines", id);
+    const moves = openMoves({ cluster, ownership, resources, call, dataDir: world.folder, folderOf, rateMb: 0, log });
+    const server = createServer((request, response) => void serveMoves(moves.target, request, response));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    listens((server.address() as { port: number }).port);
+    Object.assign(host, { cluster, ownership, moves, platform });
+    ownership.follow(custody, (id) => moves.target.takeIn(id));
+    moves.recover();
+    const leave = async () => {
       closing = undefined;
-      await end?.();
+      listens(undefined);
       ownership.close();
+      moves.close();
+      server.close();
+      server.closeAllConnections();
+      await view.close();
+    };
+    void mortality.death.promise.then(leave);
+    closing = async () => {
+      await leave();
       world.releaseBoots();
       await platform.close();
-      await view.close();
       await direct.close();
     };
   };
@@ -212,7 +268,7 @@ async function openHost(
     world,
     lease,
     cut: (off: boolean) => cable.set(off),
-    async restart(own: PlatformParts = parts) {
+    async restart(own: HostParts = parts) {
       await closing?.();
       await start(own);
     },

@@ -102,7 +102,11 @@ function unavailable(id: string, why: string): HibernautError {
 }
 
 function elsewhere(id: string, host: string): HibernautError {
-  return new HibernautError("moved", `Machine ${id} is no longer on host ${host}. Ask again: any host knows the new one.`, {
-    machine_id: id,
-  });
+  return new HibernautError(
+    "moved",
+    `Machine ${id} is no longer on host ${host}. Ask again: any host knows the new one.`,
+    {
+      machine_id: id,
+    },
+  );
 }

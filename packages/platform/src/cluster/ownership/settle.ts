@@ -48,10 +48,7 @@ export async function settle(
 }
 
 /** The platform ended between storing the machine and claiming it. One that another took the name of was never anyone's. */
-async function completeClaim(
-  record: MachineRecord,
-  { cluster, gate, log }: SettleContext,
-): Promise<Settled> {
+async function completeClaim(record: MachineRecord, { cluster, gate, log }: SettleContext): Promise<Settled> {
   try {
     const claimed = await claim(record, () => record.address, cluster);
     gate.add(claimed.id, claimed.epoch ?? 0);

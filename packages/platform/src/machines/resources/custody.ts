@@ -1,6 +1,6 @@
 /** Machines that come to this host, or leave it, in a cluster. Decided elsewhere: see {@link Ownership}. */
 import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
@@ -16,7 +16,12 @@ export interface TakenIn {
   details: Record<string, unknown>;
   /** Start it at once. */
   start: boolean;
+  /** What happened to it on other hosts, oldest first. */
+  history?: readonly MachineEvent[];
 }
+
+/** How much of a machine's history travels with it. */
+const KEPT_HISTORY = 1000;
 
 export class Custody {
   readonly #deps: MachineDependencies;
@@ -42,20 +47,34 @@ export class Custody {
     const controller = this.#controllers.get(taken.id);
     if (controller === undefined) return;
     const { record } = controller;
-    this.#deps.log.warn({ machine: taken.id, reason: taken.reason }, "a machine is no longer this host's; it ends here");
+    this.#deps.log.warn(
+      { machine: taken.id, reason: taken.reason },
+      "a machine is no longer this host's; it ends here",
+    );
     await controller.abandon(taken.reason);
     await this.#deps.network.detach(taken.id);
     await forget(controller.record, taken, this.#deps);
-    this.#controllers.drop({ ...record, state: "destroyed", stateReason: taken.reason });
+    const gone = { ...record, state: "destroyed" as const, stateReason: taken.reason };
+    this.#controllers.drop(taken.host === undefined ? gone : { ...gone, movedTo: taken.host });
+  }
+
+  /** Returns what happened to the machine, oldest first, as far as it is kept. */
+  history(id: string): MachineEvent[] {
+    return this.#deps.store.machines.events(id, KEPT_HISTORY).reverse();
+  }
+
+  /** Starts a machine that came to this host. Does nothing if it is not here any more. */
+  start(id: string): void {
+    this.#controllers.get(id)?.command({ type: "start", details: { by: "move" } });
   }
 
   /** Stores a machine that is this host's from now on, and takes charge of it. Does nothing if it is known already. */
-  takeIn({ record, event, details, start }: TakenIn): void {
+  takeIn({ record, event, details, start, history = [] }: TakenIn): void {
     const { store, clock, log } = this.#deps;
     if (this.#controllers.get(record.id) !== undefined) return;
     const at = (clock?.() ?? new Date()).toISOString();
     const stored = { ...record, updatedAt: at };
-    if (!store.machines.insert(stored, eventOf(stored, event, { at, details }))) throw nameTaken(record);
+    if (!store.machines.insert(stored, eventOf(stored, event, { at, details }), history)) throw nameTaken(record);
     const controller = this.#controllers.add(stored);
     try {
       if (start) controller.command({ type: "start", details: { by: event === "evacuated" ? "evacuation" : "move" } });
