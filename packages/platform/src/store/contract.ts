@@ -177,6 +177,10 @@ export interface ReleaseStore {
   list(app: string, limit: number): ReleaseRecord[];
   /** Changes the outcome of a release. False when there is no such release. */
   update(app: string, version: number, status: ReleaseRecord["status"], description: string): boolean;
+  /** Adds or replaces a release of a cluster, with its version. False when nothing has changed. */
+  put(app: string, release: ReleaseRecord): boolean;
+  /** Removes a release that a cluster no longer has. False when there is no such release. */
+  remove(app: string, version: number): boolean;
 }
 
 /** A secret as it is stored. `ciphertext` ends with the authentication tag. */
@@ -218,6 +222,10 @@ export interface TokenStore {
   get(id: string): TokenRecord | undefined;
   /** Revokes a token and ends its sessions. False when it does not exist or is already revoked. */
   revoke(id: string, at: string): boolean;
+  /** Adds or replaces a token of a cluster; of its apps, those that exist. If it is revoked, its sessions end. */
+  put(token: TokenRecord): void;
+  /** Removes a token that a cluster no longer has, and its sessions. False when there is no such token. */
+  remove(id: string): boolean;
 }
 
 /** Someone who is signed in from a browser. Times are milliseconds since 1970. */

@@ -1,6 +1,6 @@
 /** A connection to an app: takes one request after the other, and reads their responses. */
 import type { Socket } from "node:net";
-import type { Field } from "../contract.ts";
+import type { Field, Lease } from "../contract.ts";
 import type { AppRequest, ResponseHandler } from "./app-request.ts";
 import { bodyReader } from "./body.ts";
 import type { BodyReader, BodySink } from "./body-reader.ts";
@@ -10,6 +10,7 @@ import { HeadReader } from "./head-reader.ts";
 import { type Origin, requestHead } from "./heads.ts";
 import { type Limits, MOST_INTERIM } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
+import { peerRequestHead } from "./peer-heads.ts";
 import type { RequestMessage } from "./request.ts";
 import { parseResponse, type ResponseMessage } from "./response.ts";
 
@@ -73,7 +74,13 @@ export class UpstreamConnection implements AppRequest, BodySink {
     return this.#outbox.full;
   }
 
-  begin(handler: ResponseHandler, message: RequestMessage, origin: Origin, source: string | undefined): void {
+  begin(
+    handler: ResponseHandler,
+    message: RequestMessage,
+    origin: Origin,
+    source: string | undefined,
+    lease: Lease,
+  ): void {
     this.#handler = handler;
     this.#method = message.method;
     this.#mayUpgrade = message.upgrade !== undefined;
@@ -84,7 +91,8 @@ export class UpstreamConnection implements AppRequest, BodySink {
     this.#untilClose = false;
     this.answering = false;
     this.#outbox.written = 0;
-    this.#outbox.push(requestHead(message, origin, source));
+    const toApp = lease.peer === undefined;
+    this.#outbox.push(toApp ? requestHead(message, origin, source) : peerRequestHead(message, origin, lease, source));
   }
 
   sendBody(piece: Buffer): boolean {

@@ -1,0 +1,75 @@
+/** What the proxies of a cluster's hosts need of each other: one host's machines are told to all, and reached through it. */
+import type { TLSSocket } from "node:tls";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { findMachineMs } from "../../domain/patience.ts";
+import type { Settings } from "../../settings.ts";
+import { connectInProcess, type InProcessProxy } from "../connect-in-process.ts";
+import { DEFAULT_LIMITS } from "../http/limits.ts";
+import type { ProxyCoordinator } from "../proxy-coordinator.ts";
+import { PeerFront } from "./peer-front.ts";
+import type { ReachHost } from "./peer-lease.ts";
+import { PeerLeases } from "./peer-leases.ts";
+import { Publisher } from "./publisher.ts";
+import { RemoteMachines } from "./remote-machines.ts";
+
+export interface HostProxiesOptions {
+  cluster: Pick<Cluster, "host" | "view" | "directory" | "peers">;
+  settings: Pick<Settings, "proxyMaxHeld" | "proxyHoldTimeoutMs" | "proxyConnectTimeoutMs" | "proxyStallTimeoutMs">;
+  log: { warn(fields: object, message: string): void };
+}
+
+/** Requests of other hosts may take this long to end when the platform closes, in milliseconds: as at the proxy itself. */
+const CLOSE_GRACE_MS = 8_000;
+
+export class HostProxies {
+  /** The machines of other hosts. */
+  readonly remote: RemoteMachines;
+  readonly #options: HostProxiesOptions;
+  readonly #publisher: Publisher;
+  #served: { front: PeerFront; proxy: InProcessProxy } | undefined;
+
+  constructor(options: HostProxiesOptions) {
+    this.#options = options;
+    const { cluster } = options;
+    this.remote = new RemoteMachines({ cluster, wake: () => {} });
+    this.#publisher = new Publisher(options);
+  }
+
+  /** How this host's proxies connect to those of other hosts. */
+  readonly reach: ReachHost = ({ host }) => this.#options.cluster.peers.target(host, "proxy");
+
+  /** Begins to tell the other hosts about this host's machines, and to take requests for them. */
+  start(coordinator: ProxyCoordinator): void {
+    const { settings, log } = this.#options;
+    const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
+    const proxy = connectInProcess(coordinator, {
+      ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false },
+      onLeft: (machineId, ended) => front.forget(machineId, ended),
+      onTable: () => leases.tableChanged(),
+    });
+    const leases: PeerLeases = new PeerLeases({ broker: proxy.broker, isOwn: (id) => this.remote.isOwn(id) });
+    const front: PeerFront = new PeerFront({
+      leases,
+      limits: {
+        ...DEFAULT_LIMITS,
+        ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
+      },
+      onFault: (error) => log.warn({ err: error }, "a fault in the proxy, in a request of another host"),
+    });
+    this.#served = { front, proxy };
+    this.#publisher.connect((send) => coordinator.connect(send, { everywhere: false }));
+  }
+
+  /** Serves a connection of another host's proxy. It is closed if this host does not take requests yet. */
+  accept(socket: TLSSocket): void {
+    if (this.#served === undefined) socket.destroy();
+    else this.#served.front.accept(socket);
+  }
+
+  async close(): Promise<void> {
+    await this.#served?.front.close(CLOSE_GRACE_MS);
+    this.#served?.proxy.close();
+    await this.#publisher.close();
+    this.remote.close();
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * Hosts of a cluster in one process: real coordinators, proxies and TLS between them, on one local directory. Machines are
+ * fakes, and their apps are servers on the machines' addresses.
+ */
+import { once } from "node:events";
+import { createServer as createAppServer, request as httpRequest, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { onTestFinished } from "vitest";
+import type { Cluster } from "../../../src/cluster/cluster.ts";
+import { KEYS, type OwnerRecord } from "../../../src/cluster/keys.ts";
+import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
+import { DirectoryView } from "../../../src/cluster/view.ts";
+import type { MachineConfig, ServiceConfig } from "../../../src/domain/config.ts";
+import { connectInProcess, type InProcessProxy } from "../../../src/proxy/connect-in-process.ts";
+import { ConnectedProxies } from "../../../src/proxy/connected-proxies.ts";
+import type { AccessEntry } from "../../../src/proxy/contract.ts";
+import { HostProxies } from "../../../src/proxy/hosts/open.ts";
+import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/server.ts";
+import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
+import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
+import { tempFolder } from "../../helpers/temp.ts";
+import { until } from "../http/helpers.ts";
+import { certificate, type Pair } from "../http/secured.ts";
+
+export const APP = "shop";
+const SETTINGS = {
+  proxyMaxHeld: 100,
+  proxyHoldTimeoutMs: 5_000,
+  proxyConnectTimeoutMs: 2_000,
+  proxyStallTimeoutMs: 60_000,
+};
+
+/** One certificate for all hosts: who may join is tested elsewhere. */
+let pair: Pair | undefined;
+
+export class TestHost {
+  readonly name: string;
+  readonly world: World;
+  readonly platform: FakePlatform;
+  readonly directory: LocalDirectory;
+  readonly view: DirectoryView;
+  readonly proxies: ConnectedProxies = new ConnectedProxies();
+  readonly log: AccessEntry[] = [];
+  readonly faults: unknown[] = [];
+  readonly forwarded: string[] = [];
+  coordinator!: ProxyCoordinator;
+  hosts!: HostProxies;
+  proxy!: InProcessProxy;
+  server!: ProxyServer;
+  port = 0;
+  peerPort = 0;
+  readonly #peerSockets = new Set<TLSSocket>();
+  #closePeer: () => Promise<void> = async () => {};
+
+  private constructor(name: string, world: World, platform: FakePlatform, file: string) {
+    this.name = name;
+    this.world = world;
+    this.platform = platform;
+    this.directory = new LocalDirectory(file);
+    this.view = new DirectoryView({ directory: this.directory });
+  }
+
+  static async start(name: string, file: string): Promise<TestHost> {
+    const world = await newWorld();
+    const host = new TestHost(name, world, await startPlatform(world), file);
+    host.platform.apps.create(APP);
+    await host.#open();
+    return host;
+  }
+
+  async #open(): Promise<void> {
+    const { platform, proxies, view, directory, name } = this;
+    pair ??= certificate("host", ["-addext", "subjectAltName=IP:127.0.0.1"]);
+    const { key, cert } = pair;
+    const tls = { key, cert, ca: [cert], ALPNProtocols: ["hib-proxy"] };
+    const server = createTlsServer({ ...tls, requestCert: true, rejectUnauthorized: true }, (socket) => {
+      this.#peerSockets.add(socket);
+      socket.once("close", () => this.#peerSockets.delete(socket));
+      this.hosts.accept(socket);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    this.peerPort = (server.address() as AddressInfo).port;
+    this.#closePeer = async () => {
+      const closed = once(server, "close");
+      server.close();
+      for (const socket of this.#peerSockets) socket.destroy();
+      await closed;
+    };
+    view.start();
+    await this.up();
+    const peers: Cluster["peers"] = {
+      target: (other) => {
+        const [address = "", port = ""] = (view.host(other)?.up?.peer ?? "").split(":");
+        return { host: address, port: Number(port), tls };
+      },
+    };
+    const warn = (fields: object) => void this.faults.push(fields);
+    this.hosts = new HostProxies({
+      cluster: { host: name, view, directory, peers },
+      settings: SETTINGS,
+      log: { warn },
+    });
+    this.coordinator = new ProxyCoordinator({
+      ...platform,
+      ...{ proxies, suffixes: ["localhost"], idleCheckIntervalMs: 3_600_000, connectionsSurvive: false },
+      remote: this.hosts.remote,
+      log: { warn },
+    });
+    this.hosts.start(this.coordinator);
+    this.proxy = connectInProcess(this.coordinator, {
+      ...{ maxHeld: 100, holdTimeoutMs: SETTINGS.proxyHoldTimeoutMs, connectTimeoutMs: SETTINGS.proxyConnectTimeoutMs },
+      onLeft: (id, ended) => this.server.forget(id, ended),
+      onHostLeft: (host) => this.server.forgetHost(host),
+      onForwarded: (host) => void this.forwarded.push(host),
+      reach: this.hosts.reach,
+    });
+    this.server = createProxyServer({
+      leases: this.proxy.broker,
+      limits: { sweepMs: 20 },
+      onAccess: (entry) => void this.log.push(entry),
+      onFault: (fault) => void this.faults.push(fault),
+    });
+    ({ port: this.port } = await this.server.listen({ host: "127.0.0.1", port: 0 }));
+  }
+
+  /** Says that the host is up, where its proxy is. */
+  async up(): Promise<void> {
+    await this.write(`${KEYS.members}${this.name}`, { fingerprint: "f", joinedAt: "2026-01-01T00:00:00Z" });
+    await this.write(`${KEYS.hosts}${this.name}`, { name: this.name, peer: `127.0.0.1:${this.peerPort}` });
+  }
+
+  async write(key: string, value: unknown): Promise<void> {
+    const revision = await this.directory.transact([], [{ key, value: value === null ? null : JSON.stringify(value) }]);
+    await this.view.reached(revision as number, AbortSignal.timeout(5_000));
+  }
+
+  /** Creates a machine whose app answers with `listener`, and claims it. Its state is then published. */
+  async machine(
+    listener: RequestListener,
+    { service = {}, config = {} }: { service?: Partial<ServiceConfig>; config?: Partial<MachineConfig> } = {},
+  ): Promise<{ id: string; address: string; port: number }> {
+    const app = createAppServer({ keepAliveTimeout: 0 }, listener);
+    const { machines } = this.platform;
+    const port = 8080;
+    const services: ServiceConfig[] = [{ protocol: "http", internal_port: port, autostop: "suspend", ...service }];
+    const { record } = await machines.create(APP, { config: { ...SMALL, services, ...config } });
+    app.listen(port, record.address);
+    await once(app, "listening");
+    onTestFinished(() => app.close().closeAllConnections());
+    await machines.wait(APP, record.id, ["running"], { timeoutMs: 5_000 });
+    await this.claim(record.id);
+    await until(() => this.view.state(record.id)?.state === "running", "the machine to be published");
+    return { id: record.id, address: record.address, port };
+  }
+
+  async claim(id: string, epoch = 1): Promise<void> {
+    const { name, address } = this.platform.machines.get(APP, id).record;
+    const owner: OwnerRecord = { app: APP, name, host: this.name, epoch, address };
+    await this.write(`${KEYS.machines}${id}`, owner);
+  }
+
+  async suspend(id: string): Promise<void> {
+    this.platform.machines.suspend(APP, id);
+    await this.platform.machines.wait(APP, id, ["suspended"], { timeoutMs: 5_000 });
+    await until(() => this.view.state(id)?.state === "suspended", "the sleep to be published");
+  }
+
+  state(id: string): string {
+    return this.platform.machines.get(APP, id).record.state;
+  }
+
+  /** Sends a request to this host's proxy. */
+  ask(path: string, { method = "GET", headers = {}, body = "" }: Ask = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(
+        {
+          host: "127.0.0.1",
+          port: this.port,
+          path,
+          method,
+          headers: { host: `${APP}.localhost`, ...headers },
+          agent: false,
+        },
+        (response) => {
+          const pieces: Buffer[] = [];
+          response.on("data", (piece: Buffer) => pieces.push(piece));
+          response.on("error", reject);
+          response.on("end", () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              trailers: response.trailers,
+              body: Buffer.concat(pieces).toString("latin1"),
+            }),
+          );
+        },
+      );
+      request.on("error", reject).end(body);
+    });
+  }
+
+  /** As if the host lost its power: its proxy is gone, and the others hear of that when its lease has ended. */
+  async cutPeers(): Promise<void> {
+    await this.#closePeer();
+    this.#closePeer = async () => {};
+  }
+
+  async close(): Promise<void> {
+    await this.server.close(0);
+    this.proxy.close();
+    await this.cutPeers();
+    await this.hosts.close();
+    await this.coordinator.close();
+    await this.platform.close();
+    await this.view.close();
+    await this.directory.close();
+    await this.world.dispose();
+  }
+}
+
+export interface Ask {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+}
+
+export interface Answer {
+  status: number;
+  headers: NodeJS.Dict<string | string[]>;
+  trailers: NodeJS.Dict<string>;
+  body: string;
+}
+
+/** Starts hosts with these names, which end when the test has finished. */
+export async function startHosts<const N extends readonly string[]>(
+  ...names: N
+): Promise<{ [K in keyof N]: TestHost }> {
+  const file = join(await tempFolder("hosts"), "directory.db");
+  const hosts: TestHost[] = [];
+  onTestFinished(async () => {
+    for (const host of hosts) await host.close();
+  });
+  for (const name of names) hosts.push(await TestHost.start(name, file));
+  return hosts as { [K in keyof N]: TestHost };
+}
