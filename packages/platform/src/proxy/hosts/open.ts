@@ -66,6 +66,11 @@ export class HostProxies {
     else this.#served.front.accept(socket);
   }
 
+  /** How many requests of other hosts wait for a machine. */
+  held(): number {
+    return [...(this.#served?.proxy.broker.held().values() ?? [])].reduce((sum, held) => sum + held, 0);
+  }
+
   async close(): Promise<void> {
     await this.#served?.front.close(CLOSE_GRACE_MS);
     this.#served?.proxy.close();
