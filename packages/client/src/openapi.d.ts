@@ -4933,6 +4933,7 @@ export interface components {
         | "deadline_exceeded"
         | "already_exists"
         | "aborted"
+        | "moved"
         | "failed_precondition"
         | "payload_too_large"
         | "unsupported_media_type"
@@ -4940,6 +4941,7 @@ export interface components {
         | "internal"
         | "draining"
         | "host_full"
+        | "host_unreachable"
         | "unavailable";
       /** @description For people: what happened, why, and what to do next. */
       message: string;

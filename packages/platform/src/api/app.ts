@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
+import type { Write } from "../agreed/shared.ts";
 import { usageMetrics } from "../metering/metrics.ts";
 import { auditChanges } from "./audit.ts";
 import { requireScopes } from "./require-scopes.ts";
@@ -135,6 +136,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   healthRoute(app, deps);
   documentRoute(app);
   statusRoute(app, deps);
+  const write: Write = deps.cluster?.shared.write ?? (async (work) => work(deps));
   await app.register(async (secured: Api) => {
     requireScopes(secured);
     const local = deps.local ?? new WeakMap();
@@ -143,7 +145,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
-    appRoutes(secured, deps);
+    const writes = { ...deps, write };
+    appRoutes(secured, writes);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
     activityRoute(secured, deps);
@@ -156,17 +159,17 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     archiveRoutes(secured, deps);
     forwardRoute(secured, deps);
     insideRoutes(secured, deps);
-    hostnameRoutes(secured, deps);
+    hostnameRoutes(secured, writes);
     certificateRoutes(secured, deps);
     auditRoute(secured, deps);
-    quotaRoutes(secured, deps);
-    secretRoutes(secured, deps);
-    releaseRoutes(secured, deps);
+    quotaRoutes(secured, writes);
+    secretRoutes(secured, writes);
+    releaseRoutes(secured, writes);
     volumeRoutes(secured, deps);
     imageRoutes(secured, deps);
     uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
-    tokenRoutes(secured, { ...deps, tokenUse });
+    tokenRoutes(secured, { ...writes, tokenUse });
     webhookRoutes(secured, deps);
     sessionRoutes(secured, { ...deps, sessions, onToken });
     usageRoutes(secured, deps);

@@ -9,6 +9,7 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { Registry } from "prom-client";
+import type { SharedRecords, Write } from "../agreed/shared.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
 import type { BackupService } from "../backup/contract.ts";
@@ -55,6 +56,11 @@ export interface ApiTls {
   clientCa?: string | undefined;
 }
 
+/** What makes this platform one host of several. */
+export interface ApiCluster {
+  shared: SharedRecords;
+}
+
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
   extends Omit<
@@ -96,10 +102,17 @@ export interface ApiDeps
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;
+  /** The cluster that this host belongs to. Absent on a host alone. */
+  cluster?: ApiCluster | undefined;
   /** Connections from inside machines; none when absent. */
   local?: LocalConnections;
   /** The registry that other parts of the platform keep their metrics in; a new one when absent. */
   registry?: Registry;
+}
+
+/** How a route changes what all hosts of a cluster share. */
+export interface Writes {
+  write: Write;
 }
 
 /** The Fastify instance of the API: its handlers are typed by their schemas. */

@@ -2,13 +2,16 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import { within } from "../access.ts";
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { AppList, AppParams, AppReply, CreateAppBody, UpdateAppBody } from "./apps.schemas.ts";
 import { appWire } from "../views.ts";
 
 /** Registers the routes of apps. */
-export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "apps" | "machines" | "proxy">): void {
+export function appRoutes(
+  app: Api,
+  { apps, machines, proxy, write }: Pick<ApiDeps, "apps" | "machines" | "proxy"> & Writes,
+): void {
   const tags = ["apps"];
   const wire = (record: AppRecord) =>
     appWire(record, { machineCount: machines.list(record.name).length, urls: proxy?.urlsOf(record.name) ?? [] });
@@ -44,7 +47,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
       }
       const wanted = app_name ?? name;
       if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
-      return reply.code(201).send(wire(apps.create(wanted)));
+      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted))));
     },
   );
 
@@ -77,7 +80,11 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
       },
     },
     async ({ params: { app_name: name }, body: { status_page: statusPage } }) =>
-      wire(statusPage === undefined ? apps.get(name) : apps.setStatusPage(name, statusPage)),
+      wire(
+        statusPage === undefined
+          ? apps.get(name)
+          : await write((shared) => shared.apps.setStatusPage(name, statusPage)),
+      ),
   );
 
   app.delete(
