@@ -9,7 +9,7 @@ import {
   request as httpRequest,
   type RequestListener,
 } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
@@ -25,8 +25,11 @@ import { connectInProcess, type InProcessProxy } from "../../../src/proxy/connec
 import { ConnectedProxies } from "../../../src/proxy/connected-proxies.ts";
 import type { AccessEntry } from "../../../src/proxy/contract.ts";
 import { HostProxies } from "../../../src/proxy/hosts/open.ts";
+import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
 import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/server.ts";
+import { Trust } from "../../../src/proxy/http/trust.ts";
 import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
+import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { until } from "../http/helpers.ts";
@@ -58,6 +61,7 @@ export class TestHost {
   hosts!: HostProxies;
   proxy!: InProcessProxy;
   server!: ProxyServer;
+  tcp!: TcpFronts;
   port = 0;
   peerPort = 0;
   /** How many connections other hosts have made to this one. */
@@ -93,12 +97,13 @@ export class TestHost {
     const { platform, proxies, view, directory, name } = this;
     pair ??= certificate("host", ["-addext", "subjectAltName=IP:127.0.0.1"]);
     const { key, cert } = pair;
-    const tls = { key, cert, ca: [cert], ALPNProtocols: ["hib-proxy"] };
+    const tls = { key, cert, ca: [cert], ALPNProtocols: ["hib-proxy", "hib-tcp"] };
     const server = createTlsServer({ ...tls, requestCert: true, rejectUnauthorized: true }, (socket) => {
       this.peerConnections += 1;
       this.#peerSockets.add(socket);
       socket.once("close", () => this.#peerSockets.delete(socket));
-      this.hosts.accept(socket);
+      if (socket.alpnProtocol === "hib-tcp") this.hosts.acceptTcp(socket);
+      else this.hosts.accept(socket);
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -112,9 +117,9 @@ export class TestHost {
     view.start();
     await this.up();
     const peers: Cluster["peers"] = {
-      target: (other) => {
+      target: (other, service) => {
         const [address = "", port = ""] = (view.host(other)?.up?.peer ?? "").split(":");
-        return { host: address, port: Number(port), tls };
+        return { host: address, port: Number(port), tls: { ...tls, ALPNProtocols: [`hib-${service}`] } };
       },
     };
     const warn = (fields: object) => void this.faults.push(fields);
@@ -135,7 +140,10 @@ export class TestHost {
     this.proxy = connectInProcess(this.coordinator, {
       ...{ maxHeld: 100, holdTimeoutMs: SETTINGS.proxyHoldTimeoutMs, connectTimeoutMs: SETTINGS.proxyConnectTimeoutMs },
       onLeft: (id, ended) => this.server.forget(id, ended),
-      onHostLeft: (host) => this.server.forgetHost(host),
+      onHostLeft: (host) => {
+        this.server.forgetHost(host);
+        this.tcp.forgetHost(host);
+      },
       onForwarded: (host) => void this.forwarded.push(host),
       reach: this.hosts.reach,
     });
@@ -146,6 +154,12 @@ export class TestHost {
       onFault: (fault) => void this.faults.push(fault),
     });
     ({ port: this.port } = await this.server.listen({ host: "127.0.0.1", port: 0 }));
+    this.tcp = new TcpFronts({
+      ...{ reusePort: false, leases: this.proxy.broker, limits: { ...DEFAULT_LIMITS, sweepMs: 20 } },
+      ...{ isStranger: () => false, onAccess: (entry) => void this.log.push(entry), balancers: new Trust([]) },
+      ...{ appFor: (name) => this.proxy.broker.appFor(name), log: { warn } },
+      certificates: () => Promise.reject(new Error("No certificate was expected to be needed.")),
+    });
   }
 
   /** Says that the host is up, where its proxy is. */
@@ -162,10 +176,15 @@ export class TestHost {
   /** Creates a machine whose app answers with `listener`, and claims it. Its state is then published. */
   async machine(
     listener: RequestListener,
-    { service = {}, config = {}, onUpgrade }: MachineOptions = {},
+    { service = {}, config = {}, onUpgrade, onConnection }: MachineOptions = {},
   ): Promise<{ id: string; address: string; port: number }> {
     const app = createAppServer({ keepAliveTimeout: 0 }, listener);
     if (onUpgrade !== undefined) app.on("upgrade", onUpgrade);
+    if (onConnection !== undefined)
+      app.removeAllListeners("connection").on("connection", (socket) => {
+        socket.on("error", () => {});
+        onConnection(socket);
+      });
     const { machines } = this.platform;
     const port = 8080;
     const services: ServiceConfig[] = [{ protocol: "http", internal_port: port, autostop: "suspend", ...service }];
@@ -206,6 +225,15 @@ export class TestHost {
   /** Waits until what this host has heard has reached its proxy. */
   async settled(): Promise<void> {
     await this.proxy.settled();
+  }
+
+  /** Opens a port for TCP connections to the machines that this host knows. Resolves with the number of the port. */
+  async openTcp(asked: number): Promise<number> {
+    const owners = this.proxy.broker.tcpPorts().get(asked);
+    if (owners === undefined) throw new Error(`No machine has the port ${asked}.`);
+    this.tcp.update(new Map([[asked, owners]]), ["127.0.0.1"]);
+    await until(() => this.tcp.ports.length === 1, "the port to open");
+    return asked;
   }
 
   /** How many requests wait at this host, its own and those of others. */
@@ -291,6 +319,7 @@ export class TestHost {
   }
 
   async #stop(): Promise<void> {
+    await this.tcp.close(0);
     await this.server.close(0);
     this.proxy.close();
     await this.cutPeers();
@@ -333,6 +362,8 @@ interface Moved {
 interface MachineOptions {
   service?: Partial<ServiceConfig>;
   config?: Partial<MachineConfig>;
+  /** In place of HTTP. */
+  onConnection?(socket: Socket): void;
   onUpgrade?(request: IncomingMessage, socket: Duplex): void;
 }
 

@@ -71,7 +71,7 @@ test("a host that starts again writes only what has changed", async () => {
   await b.restart();
   const { status } = await a.ask("/");
   expect(status).toBe(200);
-  expect(seen[0]?.state).toBe("starting");
+  expect(seen.map(({ state }) => state)).not.toContain("suspended");
 });
 
 test("while the directory is away, nothing is lost: the latest state is written once it is back", async () => {
