@@ -52,18 +52,18 @@ export class TcpFront {
     const { app, machine, port, serverName, origin } = await readLink(socket, limits.headMs);
     link.machineId = machine;
     const client = new LinkStream(socket);
-    let stands = false;
+    let open = false;
     await carry({
       client: client as unknown as Socket,
       ...{ app, port, serverName, origin, leases, limits },
       to: { from: app, app, machineId: machine },
       onMachine: () => () => {},
       onConnected: (wake) => {
-        stands = true;
+        open = true;
         acceptLink(socket, wake);
       },
       cut: (error) => {
-        if (stands) client.destroy();
+        if (open) client.destroy();
         else refuseLink(socket, toProxyRefusal(error));
       },
       onAccess: () => {}, // the first host logs the connection

@@ -23,7 +23,7 @@ export interface LinkRequest {
   origin: Origin;
 }
 
-/** The answer: the connection stands, or why it does not. */
+/** The answer: the connection is open, or why it is not. */
 type LinkAnswer = { wake: Wake } | { refused: { status: number; code: string; message: string } };
 
 /**
@@ -68,7 +68,7 @@ export async function readLink(socket: TLSSocket, patienceMs: number): Promise<L
   return request;
 }
 
-/** Tells the other host that the connection stands. */
+/** Tells the other host that the connection is open. */
 export function acceptLink(socket: TLSSocket, wake: Wake): void {
   socket.write(`${JSON.stringify({ wake } satisfies LinkAnswer)}\n`);
 }
