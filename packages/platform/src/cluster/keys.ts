@@ -2,9 +2,13 @@
  * The keys of a cluster's directory and what their values hold, as JSON. Everything in it is small: a host's own truth
  * (histories, logs, snapshots, disks) stays on that host.
  */
+import type { MachineConfig } from "../domain/config.ts";
 import type { MachineState } from "../domain/machine.ts";
 
 export const ROOT = "/hib/";
+
+/** In the data directory: what a host keeps of its cluster. A host alone has none, and loads nothing of clusters. */
+export const CLUSTER_FOLDER = "cluster";
 
 export const KEYS = {
   /** One {@link ClusterRecord}. Claimed once, by `hibernaut cluster init`. */
@@ -29,6 +33,10 @@ export const KEYS = {
   machines: `${ROOT}machines/`,
   /** A machine's id, by `<app>/<machine name>`. Changed together with the machine. */
   names: `${ROOT}names/`,
+  /** The id of the machine that has an address, by address. Changed together with the machine. */
+  addresses: `${ROOT}addresses/`,
+  /** {@link ConfigRecord}s by machine: what another host needs to start it without its owner. */
+  configs: `${ROOT}configs/`,
   /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write again at any time. */
   states: `${ROOT}states/`,
   /** {@link MoveRecord}s by machine. */
@@ -94,7 +102,27 @@ export interface OwnerRecord {
   /** The machine's address, which no other machine of the cluster has. */
   address: string;
   /** The owner was given up for lost: why. The new owner starts the machine cold, and says so. Absent in the usual case. */
-  evacuated?: { from: string; at: string };
+  evacuated?: Evacuated;
+}
+
+/** How a machine came to an owner that has none of its files. */
+export interface Evacuated {
+  /** The host that was given up. */
+  from: string;
+  /** RFC 3339. */
+  at: string;
+  /** Whether it ran, as far as its owner had published: the new owner starts it then. */
+  ran: boolean;
+}
+
+/** What a host needs to start a machine whose files are out of reach. */
+export interface ConfigRecord {
+  /** The machine's version, a ULID. */
+  version: string;
+  config: MachineConfig;
+  imageDigest: string;
+  /** RFC 3339. */
+  createdAt: string;
 }
 
 /** A machine that is being moved. */
@@ -103,6 +131,9 @@ export interface MoveRecord {
   to: string;
   /** Of the owner that sends it. */
   epoch: number;
+  /** A ULID. What an earlier attempt sent can never be taken for this one. */
+  attempt: string;
+  /** RFC 3339. */
   startedAt: string;
 }
 

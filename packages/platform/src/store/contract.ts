@@ -61,14 +61,20 @@ export interface AppStore {
 export interface MachineStore {
   /**
    * Adds a machine with its first event. False when the id is taken, or the name by another machine of the app that is
-   * not destroyed. Throws `not_found` when the app does not exist.
+   * not destroyed. Throws `not_found` when the app does not exist. `history` is what happened to it elsewhere, oldest first;
+   * nobody is told of that.
    */
-  insert(machine: MachineRecord, event: MachineEvent): boolean;
+  insert(machine: MachineRecord, event: MachineEvent, history?: readonly MachineEvent[]): boolean;
   /**
    * Replaces a record and adds the event that explains the change, in one transaction. Durable when it returns; with
    * `unsynced`, a power cut may lose it until the next transaction that is durable.
    */
   update(machine: MachineRecord, event?: MachineEvent, options?: { unsynced: boolean }): void;
+  /**
+   * Forgets a machine that is no longer this host's, with its history. The event, which says why, is for the stream of
+   * events alone.
+   */
+  remove(machine: MachineRecord, event: MachineEvent): void;
   get(id: string): MachineRecord | undefined;
   /** Lists the machines that are not destroyed, of one app or of all, oldest first. */
   list(app?: string): MachineRecord[];

@@ -1,0 +1,223 @@
+/** Moves machines of this host to other hosts. */
+import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { refuseUnfit } from "../../machines/resources/arrivals.ts";
+import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import { newUlid } from "../../machines/identity.ts";
+import type { TakenAway } from "../../machines/ownership.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Cluster } from "../cluster.ts";
+import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
+import type { StartGate } from "../ownership/gate.ts";
+import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import type { PeerCall } from "../peer-call.ts";
+import { announce, callOff } from "./intent.ts";
+import { frame, FRAMES } from "./frames.ts";
+import { filesOf, pack } from "./pack.ts";
+import type { Rate } from "./rate.ts";
+
+/** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
+export interface MoveProgress {
+  step: "check" | "suspend" | "copy" | "commit" | "done";
+  bytes: number;
+  totalBytes: number;
+}
+
+export interface MoveOptions extends DepartOptions {
+  onProgress?(progress: MoveProgress): void;
+}
+
+type Tell = (step: MoveProgress["step"], bytes?: number, totalBytes?: number) => void;
+
+/** The papers of a machine that travels. */
+export interface TravelPapers extends Papers {
+  from: string;
+  epoch: number;
+  /** Of the {@link MoveRecord}. */
+  attempt: string;
+  history: MachineEvent[];
+}
+
+/** The part of the machines' code that lets machines go. */
+interface Emigration {
+  papers(id: string, options: Pick<DepartOptions, "cold">): Promise<Papers>;
+  depart(
+    id: string,
+    options: DepartOptions,
+    work: (record: MachineRecord) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<Departed>;
+}
+
+interface SourceOptions {
+  cluster: Cluster;
+  call: PeerCall;
+  departures: Emigration;
+  custody: { takeAway(taken: TakenAway): Promise<void>; history(id: string): MachineEvent[] };
+  gate: StartGate;
+  /** Machines that are being moved away. */
+  departing: Set<string>;
+  /** Returns the directory of a machine's files. */
+  folderOf(id: string): string;
+  rate: Rate;
+  log: WarnLog;
+  /** The platform ends. */
+  closing: AbortSignal;
+}
+
+export class MoveSource {
+  readonly #options: SourceOptions;
+
+  constructor(options: SourceOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Moves a machine. Rejects with `failed_precondition` before anything is copied when it would not fit there, and with what
+   * went wrong otherwise; the machine is on this host then, as it was.
+   */
+  async move(id: string, options: MoveOptions, signal: AbortSignal): Promise<void> {
+    const { to, cold } = options;
+    const { cluster, call, departures, custody, departing } = this.#options;
+    requireTarget(to, cluster);
+    const tell: Tell = (step, bytes = 0, totalBytes = 0) => options.onProgress?.({ step, bytes, totalBytes });
+    tell("check");
+    const papers = await departures.papers(id, { cold });
+    requireNoVolumes(papers.record);
+    const fit = (await call(to, `/moves/${id}/fit`, { json: papers }, signal)) as { unfit?: string };
+    if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
+    tell("suspend");
+    departing.add(id);
+    let gone: Departed;
+    try {
+      const carry = (record: MachineRecord) => this.#carry(record, { to, tell }, signal);
+      gone = await departures.depart(id, { to, cold }, carry, signal);
+      if (gone.moved) await custody.takeAway(takenBy(id, to, papers.record.epoch ?? 0));
+    } finally {
+      departing.delete(id);
+    }
+    if (!gone.moved) throw calledOff(id, to);
+    // Any proxy wakes it there; this is for what asked for it here.
+    if (gone.start)
+      await call(to, `/moves/${id}/start`, { json: {} }, signal).catch((error: unknown) => {
+        this.#options.log.warn({ machine: id, host: to, reason: messageOf(error) }, "a moved machine was not started");
+      });
+    tell("done");
+  }
+
+  /** Calls off what a platform before this one was sending. Rejects while the directory does not answer. */
+  async recover(): Promise<void> {
+    const { cluster, departing } = this.#options;
+    const { entries } = await cluster.directory.list(KEYS.moves);
+    for (const entry of entries) {
+      const { from, epoch } = JSON.parse(entry.value) as MoveRecord;
+      const id = nameOf(entry.key);
+      if (from === cluster.host && !departing.has(id))
+        await callOff(id, { host: cluster.host, epoch }, cluster.directory);
+    }
+  }
+
+  /** Resolves with whether the machine is the other host's. */
+  async #carry(record: MachineRecord, { to, tell }: { to: string; tell: Tell }, signal: AbortSignal): Promise<boolean> {
+    const { cluster, call, gate, closing, log } = this.#options;
+    const { host, directory } = cluster;
+    const { id } = record;
+    const attempt = newUlid();
+    const intent = { from: host, to, attempt, startedAt: new Date().toISOString() };
+    const epoch = await announce(id, intent, directory);
+    let failure: Error | undefined;
+    try {
+      const bytes = this.#stream({ ...record, epoch }, { attempt, tell }, signal);
+      await call(to, `/moves/${id}`, { bytes }, signal);
+    } catch (error) {
+      failure = error as Error;
+    }
+    // What the other host said, or did not say, proves nothing: the directory knows.
+    let owner: Awaited<ReturnType<typeof callOff>>;
+    const resolve = async () => void (owner = await callOff(id, { host, epoch }, directory));
+    await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
+    closing.throwIfAborted();
+    if (owner?.host !== host) {
+      gate.remove(id);
+      return true;
+    }
+    if (failure !== undefined) throw failure;
+    return false;
+  }
+
+  async *#stream(
+    record: MachineRecord,
+    { attempt, tell }: { attempt: string; tell: Tell },
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer, void> {
+    const { custody, cluster, folderOf, rate } = this.#options;
+    const papers: TravelPapers = {
+      ...{ record, taken: null, from: cluster.host },
+      epoch: record.epoch ?? 0,
+      attempt,
+      history: custody.history(record.id),
+    };
+    yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
+    const folder = folderOf(record.id);
+    let files = 0;
+    let totalBytes = 0;
+    let read = 0;
+    const onBytes = (bytes: number) => {
+      read += bytes;
+      tell("copy", Math.min(read, totalBytes), totalBytes);
+    };
+    try {
+      const { paths, bytes } = await filesOf(folder, record);
+      files = paths.length;
+      totalBytes = bytes;
+      for await (const piece of pack(folder, paths, { signal, onBytes })) {
+        await rate.take(piece.length, signal);
+        yield frame(FRAMES.data, piece);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = `The files of machine ${record.id} cannot be sent: ${messageOf(error)}. See the platform's log.`;
+      throw new HibernautError("unavailable", why, { machine_id: record.id }, { cause: error });
+    }
+    tell("commit", totalBytes, totalBytes);
+    yield frame(FRAMES.end, Buffer.from(JSON.stringify({ files })));
+  }
+}
+
+function requireTarget(to: string, { host, view }: Pick<Cluster, "host" | "view">): void {
+  const problem = (text: string) => new HibernautError("invalid_argument", text, { field: "host", value: to });
+  if (to === host) throw problem(`The machine is on host ${to} already.`);
+  const found = view.host(to);
+  if (found === undefined) throw problem(`The cluster has no host ${to}. See \`hibernaut cluster status\`.`);
+  if (found.up === undefined)
+    throw new HibernautError("host_unreachable", `Host ${to} is away. Start its platform, or choose another host.`, {
+      host: to,
+    });
+  if (found.up.draining)
+    throw new HibernautError(
+      "failed_precondition",
+      `Host ${to} is draining and takes no machines. Choose another host.`,
+      {
+        host: to,
+      },
+    );
+}
+
+function requireNoVolumes({ id, config }: MachineRecord): void {
+  if ((config.mounts ?? []).length === 0) return;
+  throw new HibernautError(
+    "failed_precondition",
+    `Machine ${id} has a volume, which stays on its host. Copy what is in it to a machine on the other host instead.`,
+    { machine_id: id },
+  );
+}
+
+function takenBy(id: string, host: string, epoch: number): TakenAway {
+  return { id, host, epoch: epoch + 1, reason: `it moved to host ${host}`, keep: false };
+}
+
+function calledOff(id: string, to: string): HibernautError {
+  return new HibernautError("aborted", `Machine ${id} was not moved to host ${to}, and is here as it was. Try again.`, {
+    machine_id: id,
+  });
+}
