@@ -5262,6 +5262,8 @@ export interface components {
         /** @description Seconds until SIGKILL. Default: 5. */
         timeout?: number;
       };
+      /** @description In a cluster, what happens when the machine's host is lost. `wait`: nothing, until somebody evacuates the host. `recreate`: another host starts the machine from scratch. A machine with a volume always waits. Default: wait. */
+      on_host_loss?: "wait" | "recreate";
       /** @description Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false. */
       keep_layer?: boolean;
       suspend_config?: {

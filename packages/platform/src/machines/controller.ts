@@ -322,6 +322,11 @@ export class MachineController {
     await this.machineLog.close();
   }
 
+  /** Ends the VMM as if it had vanished: the restart policy decides what follows. */
+  async cutPower(): Promise<void> {
+    await (this.#guest.live ?? this.#guest.kept)?.vmm.kill();
+  }
+
   /** The machine is not this host's any more: ends its guest at once, whatever is in progress, and does nothing more. */
   async abandon(reason: string): Promise<void> {
     this.#closed = true;

@@ -6,13 +6,14 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { Cluster, HostLease, LeaseState } from "../../src/cluster/cluster.ts";
-import type { Directory } from "../../src/cluster/contract.ts";
+import type { Change, Directory } from "../../src/cluster/contract.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../src/cluster/local/directory.ts";
 import { openOwnership, type OpenOwnership } from "../../src/cluster/ownership/open.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
 import { HibernautError } from "../../src/domain/errors.ts";
-import { openMoves, type Moves } from "../../src/cluster/moves/open.ts";
+import { type ClusterMachines, openClusterMachines } from "../../src/cluster/machines.ts";
+import type { Moves } from "../../src/cluster/moves/open.ts";
 import { serveMoves } from "../../src/cluster/moves/routes.ts";
 import { exchange, type PeerCall } from "../../src/cluster/peer-call.ts";
 import { FakeHost } from "../../src/hypervisor/fake/index.ts";
@@ -98,6 +99,12 @@ class ClusterFakeHost extends FakeHost {
   }
 }
 
+/** A host comes up, or its lease ends. */
+export function hostChange(name: string, up: boolean): Change {
+  const record = { name, draining: false, memoryMb: { total: 1024, free: 1024 } };
+  return { key: `${KEYS.hosts}${name}`, value: up ? JSON.stringify(record) : null };
+}
+
 /** What a host's platform is started with. */
 export interface HostParts extends PlatformParts {
   /** Kills it at a step. */
@@ -112,6 +119,7 @@ export interface TestHost {
   cluster: Cluster;
   ownership: OpenOwnership;
   moves: Moves;
+  machines: ClusterMachines;
   platform: FakePlatform;
   /** Cuts the host off from the directory, or connects it again. Its lease is another matter. */
   cut(off: boolean): void;
@@ -145,10 +153,7 @@ export async function newClusterWorld(
     [],
     [
       { key: `${KEYS.apps}shop`, value: JSON.stringify({ name: "shop", createdAt: new Date().toISOString() }) },
-      ...names.flatMap((name) => [
-        { key: `${KEYS.members}${name}`, value: "{}" },
-        { key: `${KEYS.hosts}${name}`, value: JSON.stringify({ name, draining: false }) },
-      ]),
+      ...names.flatMap((name) => [{ key: `${KEYS.members}${name}`, value: "{}" }, hostChange(name, true)]),
     ],
   );
   const hosts = new Map<string, TestHost>();
@@ -203,7 +208,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
   const cable = new Cable();
   const lease = new TestLease();
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
-  const log = { warn: note };
+  const log = { warn: note, info: note };
   let closing: (() => Promise<void>) | undefined;
   const start = async ({ mortality = new Mortality(), ...own }: HostParts) => {
     const direct = new LocalDirectory(file);
@@ -239,18 +244,20 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
     const custody = mortality.guard(platform.custody, "custody", { async: ["takeAway"], sync: ["takeIn"] });
     const resources = { departures, custody, arrivals: mortality.guard(arrivals, "arrivals", { async: ["place"] }) };
     const folderOf = (id: string) => join(world.folder, "machines", id);
-    const moves = openMoves({ cluster, ownership, resources, call, dataDir: world.folder, folderOf, rateMb: 0, log });
+    const settings = { moveRateMb: 0, clusterGraceMs: 60_000 };
+    const machines = openClusterMachines({
+      ...{ cluster, ownership, resources, call, dataDir: world.folder, folderOf, settings, log },
+    });
+    const { moves } = machines;
     const server = createServer((request, response) => void serveMoves(moves.target, request, response));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     listens((server.address() as { port: number }).port);
-    Object.assign(host, { cluster, ownership, moves, platform });
-    ownership.follow(custody, (id) => moves.target.takeIn(id));
-    moves.recover();
+    Object.assign(host, { cluster, ownership, moves, machines, platform });
+    machines.start();
     const leave = async () => {
       closing = undefined;
       listens(undefined);
-      ownership.close();
-      moves.close();
+      machines.close();
       server.close();
       server.closeAllConnections();
       await view.close();

@@ -2,7 +2,7 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { Directory } from "../contract.ts";
 import { KEYS, type MoveRecord, type OwnerRecord } from "../keys.ts";
-import { parsed, put } from "../ownership/claims.ts";
+import { ownerOf, put } from "../ownership/claims.ts";
 
 /** Tries to change what someone else changes at the same time. */
 const MOST_RACES = 10;
@@ -19,8 +19,8 @@ export async function standingOf(id: string, directory: Directory): Promise<Stan
   const move = await directory.get(`${KEYS.moves}${id}`);
   const owner = await directory.get(`${KEYS.machines}${id}`);
   return {
-    owner: owner && { ...parsed<OwnerRecord>(owner), revision: owner.revision },
-    move: move && { ...parsed<MoveRecord>(move), revision: move.revision },
+    owner: owner && { ...ownerOf(owner), revision: owner.revision },
+    move: move && { ...(JSON.parse(move.value) as MoveRecord), revision: move.revision },
   };
 }
 

@@ -8,7 +8,6 @@ import type { TakenAway } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
-import { parsed } from "../ownership/claims.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
@@ -111,7 +110,7 @@ export class MoveSource {
     const { cluster, departing } = this.#options;
     const { entries } = await cluster.directory.list(KEYS.moves);
     for (const entry of entries) {
-      const { from, epoch } = parsed<MoveRecord>(entry);
+      const { from, epoch } = JSON.parse(entry.value) as MoveRecord;
       const id = nameOf(entry.key);
       if (from === cluster.host && !departing.has(id))
         await callOff(id, { host: cluster.host, epoch }, cluster.directory);
@@ -126,12 +125,12 @@ export class MoveSource {
     const attempt = newUlid();
     const intent = { from: host, to, attempt, startedAt: new Date().toISOString() };
     const epoch = await announce(id, intent, directory);
-    let failure: unknown;
+    let failure: Error | undefined;
     try {
       const bytes = this.#stream({ ...record, epoch }, { attempt, tell }, signal);
       await call(to, `/moves/${id}`, { bytes }, signal);
     } catch (error) {
-      failure = error;
+      failure = error as Error;
     }
     // What the other host said, or did not say, proves nothing: the directory knows.
     let owner: Awaited<ReturnType<typeof callOff>>;

@@ -18,9 +18,14 @@ export function nameKey({ app, name }: Pick<OwnerRecord, "app" | "name">): strin
   return `${KEYS.names}${app}/${name}`;
 }
 
-/** Returns the value of a key as what `keys.ts` says it is. */
-export function parsed<T>({ value }: Pick<Entry, "value">): T {
-  return JSON.parse(value) as T;
+/** Returns the value of a key under `KEYS.machines`. */
+export function ownerOf({ value }: Pick<Entry, "value">): OwnerRecord {
+  return JSON.parse(value) as OwnerRecord;
+}
+
+/** Returns the value of a key that holds a machine's id. */
+export function idOf({ value }: Pick<Entry, "value">): string {
+  return JSON.parse(value) as string;
 }
 
 /** Returns what another host needs to start the machine. */
@@ -54,7 +59,7 @@ export async function claim(
     if (done !== undefined) return { ...record, address, epoch: owner.epoch };
     const found = await directory.get(`${KEYS.machines}${id}`);
     if (found !== undefined) {
-      const mine = parsed<OwnerRecord>(found);
+      const mine = ownerOf(found);
       if (mine.host === host) return { ...record, address: mine.address, epoch: mine.epoch };
     }
     await requireFreeName(record, directory);
@@ -74,12 +79,12 @@ export async function release(
   for (let race = 0; race < MOST_RACES; race += 1) {
     const entry = await directory.get(`${KEYS.machines}${id}`);
     if (entry === undefined) return "released";
-    const owner = parsed<OwnerRecord>(entry);
+    const owner = ownerOf(entry);
     if (owner.host !== host) return "not ours";
     const own = await Promise.all(
       [nameKey(owner), `${KEYS.addresses}${owner.address}`].map(async (key) => {
         const found = await directory.get(key);
-        return found !== undefined && parsed<string>(found) === id ? [key] : [];
+        return found !== undefined && idOf(found) === id ? [key] : [];
       }),
     );
     const keys = [entry.key, ...own.flat(), ...[KEYS.configs, KEYS.states, KEYS.moves].map((prefix) => prefix + id)];
@@ -101,7 +106,7 @@ export async function readdress(
   const taken = new Set<string>();
   for (let race = 0; race < MOST_RACES; race += 1) {
     const entry = await directory.get(`${KEYS.machines}${record.id}`);
-    const owner = entry && parsed<OwnerRecord>(entry);
+    const owner = entry && ownerOf(entry);
     if (entry === undefined || owner?.host !== host) throw busy(record.id);
     const address = another(taken);
     const conditions: Condition[] = [
@@ -126,7 +131,7 @@ export function put(key: string, value: unknown): Change {
 
 async function requireFreeName({ id, app, name }: MachineRecord, directory: Directory): Promise<void> {
   const entry = await directory.get(nameKey({ app, name }));
-  const holder = entry && parsed<string>(entry);
+  const holder = entry && idOf(entry);
   if (holder === undefined || holder === id) return;
   const message = `App ${app} already has a machine named ${name} (${holder}). Choose another name.`;
   throw new HibernautError("already_exists", message, { machine_id: holder });

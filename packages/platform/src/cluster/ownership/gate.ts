@@ -7,7 +7,7 @@ import { abortable, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
-import { parsed } from "./claims.ts";
+import { ownerOf } from "./claims.ts";
 
 /** How long a start waits for the directory, in milliseconds. A request waits for the start. */
 const ANSWER_MS = 5_000;
@@ -78,7 +78,7 @@ export class StartGate {
     const { term } = lease;
     this.#meanwhile.clear();
     const { entries } = await directory.list(KEYS.machines);
-    const owners = new Map(entries.map((entry) => [nameOf(entry.key), parsed<OwnerRecord>(entry)]));
+    const owners = new Map(entries.map((entry) => [nameOf(entry.key), ownerOf(entry)]));
     const epochs = new Map([...owners].flatMap(([id, owner]) => (owner.host === host ? [[id, owner.epoch]] : [])));
     // The answer may be older than these.
     for (const [id, epoch] of this.#meanwhile)

@@ -6,8 +6,15 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { flush } from "../../lib/durable.ts";
 import { dirname } from "node:path";
 import type { MachineDependencies } from "../dependencies.ts";
+import { newRecord } from "../new-record.ts";
 import { originOf } from "../effects/ports.ts";
 import type { Papers } from "./departures.ts";
+
+/** A machine that is made anew on another host. */
+export type Anew = Pick<
+  MachineRecord,
+  "id" | "app" | "name" | "address" | "version" | "config" | "imageDigest" | "createdAt" | "coldReason"
+> & { epoch: number };
 
 export class Arrivals {
   readonly #deps: MachineDependencies;
@@ -36,6 +43,20 @@ export class Arrivals {
     const { bundles, settings } = this.#deps;
     const missing = bundles.get(record.bundleVersion) === undefined;
     return { ...record, region: settings.region, drained: false, ...(missing && { bundleMove: { version } }) };
+  }
+
+  /** Returns the record of a machine that has no files, once its image is here: it starts from scratch. */
+  async anew({ id, app, name, address, epoch, version, config, imageDigest, createdAt, coldReason }: Anew) {
+    const { images, bundles, settings, clock } = this.#deps;
+    const here = (await images.get(imageDigest)) ?? (await images.ensure(config.image));
+    const made = newRecord({
+      ...{ app, name, config, address, imageDigest: here.digest },
+      region: settings.region,
+      bundleVersion: bundles.current.version,
+      createdAt: clock?.() ?? new Date(),
+    });
+    const record: MachineRecord = { ...made, id, version, epoch, createdAt, coldReason, state: "stopped" };
+    return record;
   }
 
   /** Puts the files of a machine in their place. They replace what an earlier stay may have left. */

@@ -63,6 +63,11 @@ export class Custody {
     return this.#deps.store.machines.events(id, KEPT_HISTORY).reverse();
   }
 
+  /** Ends the machine's VMM, as a power cut would, because another host may start it soon. Nothing without one. */
+  async fence(id: string): Promise<void> {
+    await this.#controllers.get(id)?.cutPower();
+  }
+
   /** Starts a machine that came to this host. Does nothing if it is not here any more. */
   start(id: string): void {
     this.#controllers.get(id)?.command({ type: "start", details: { by: "move" } });

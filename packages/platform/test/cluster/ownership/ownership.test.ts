@@ -124,7 +124,8 @@ describe("a platform that is killed while it creates a machine", () => {
         key.slice(KEYS.machines.length),
         (JSON.parse(value) as OwnerRecord).epoch,
       ]);
-      expect(owners.sort()).toEqual(here.sort());
+      const byId = (one: [string, unknown], other: [string, unknown]) => (one[0] < other[0] ? -1 : 1);
+      expect(owners.toSorted(byId)).toEqual(here.toSorted(byId));
     });
     // The name is either this machine's or free, on all hosts.
     const made = here.length === 1;

@@ -1,0 +1,74 @@
+/** All that a host does with its machines because it is in a cluster, put together. */
+import type { Resources } from "../machines/open.ts";
+import type { Cluster } from "./cluster.ts";
+import { type Evacuation, evacuate } from "./evacuation/evacuate.ts";
+import { LostHosts } from "./evacuation/lost-hosts.ts";
+import { Recreation } from "./evacuation/recreate.ts";
+import { type Moves, openMoves } from "./moves/open.ts";
+import type { OpenOwnership } from "./ownership/open.ts";
+import type { PeerCall } from "./peer-call.ts";
+
+interface ClusterMachinesOptions {
+  cluster: Cluster;
+  ownership: OpenOwnership;
+  resources: Pick<Resources, "departures" | "arrivals" | "custody">;
+  /** Calls other hosts. */
+  call: PeerCall;
+  dataDir: string;
+  /** Returns the directory of a machine's files. */
+  folderOf(id: string): string;
+  settings: {
+    /** How fast machines leave this host, in MB per second, all together. 0: as fast as possible. */
+    moveRateMb: number;
+    /** For how long a host may start machines after its lease has ended, in milliseconds. */
+    clusterGraceMs: number;
+  };
+  log: {
+    info(fields: Record<string, unknown>, message: string): void;
+    warn(fields: Record<string, unknown>, message: string): void;
+  };
+}
+
+/** What {@link openClusterMachines} makes. */
+export interface ClusterMachines {
+  readonly moves: Moves;
+  /** Gives the machines of a lost host to others. Rejects as {@link evacuate} does. */
+  evacuate(host: string): Promise<Evacuation[]>;
+  /** Begins to follow what other hosts do. Call it once machines are recovered. */
+  start(): void;
+  close(): void;
+}
+
+/** Opens what a host of a cluster does with machines. */
+export function openClusterMachines(options: ClusterMachinesOptions): ClusterMachines {
+  const { cluster, ownership, resources, settings, log } = options;
+  const { custody, arrivals } = resources;
+  const closing = new AbortController();
+  const moves = openMoves({ ...options, rateMb: settings.moveRateMb });
+  const recreation = new Recreation({
+    cluster,
+    custody,
+    anew: ({ owner, ...origin }) => {
+      const { app, name, address, epoch } = owner;
+      return arrivals.anew({ ...origin, app, name, address, epoch });
+    },
+    log,
+    closing: closing.signal,
+  });
+  const lost = new LostHosts({ cluster, custody, graceMs: settings.clusterGraceMs, log });
+  return {
+    moves,
+    evacuate: (host) => evacuate(host, cluster),
+    start() {
+      ownership.follow(custody, async (id) => (await moves.target.takeIn(id)) || recreation.takeIn(id));
+      moves.recover();
+      lost.start();
+    },
+    close() {
+      closing.abort(new Error("the platform is shutting down"));
+      lost.close();
+      moves.close();
+      ownership.close();
+    },
+  };
+}
