@@ -146,8 +146,8 @@ export class PeerClient {
       if (value === null) for (const open of this.#open.get(nameOf(key)) ?? []) open.abort();
   }
 
-  #refusal(host: string, { signal }: PeerRequest, error: Error): unknown {
-    if (signal?.aborted === true) return signal.reason;
+  #refusal(host: string, { signal }: PeerRequest, error: Error): Error {
+    if (signal?.aborted === true) return signal.reason as Error;
     if (isHibernautError(error)) return error;
     return unreachable(host, messageOf(error), error);
   }

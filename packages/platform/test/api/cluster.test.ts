@@ -24,6 +24,7 @@ afterAll(() => cluster.close());
 interface Reply {
   status: number;
   headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
   body: any;
 }
 

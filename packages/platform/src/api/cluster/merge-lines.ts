@@ -16,7 +16,7 @@ interface Line {
   arrived: number;
 }
 
-/** Yields the lines of streams that end, sorted, or the last so many of them. */
+/** Yields the lines of streams that end, sorted, or only the last of them, up to a limit. */
 export async function* lastLines(sources: readonly Readable[], limit?: number): AsyncGenerator<string, void> {
   const lines = (await Promise.all(sources.map(readAll))).flat().toSorted(byTime);
   const last = limit === undefined ? lines : lines.slice(Math.max(0, lines.length - limit));
@@ -26,7 +26,7 @@ export async function* lastLines(sources: readonly Readable[], limit?: number): 
 /** Yields the lines of streams as they come, each a moment later, so that those of one moment are sorted. */
 export async function* mergeLines(sources: readonly Readable[], signal: AbortSignal): AsyncGenerator<string, void> {
   const kept: Line[] = [];
-  let open = sources.length;
+  const open = new Set(sources);
   const follow = async (source: Readable): Promise<void> => {
     try {
       for await (const text of createInterface({ input: source, crlfDelay: Infinity })) {
@@ -37,13 +37,13 @@ export async function* mergeLines(sources: readonly Readable[], signal: AbortSig
     } catch {
       // A host went away: the others keep sending.
     } finally {
-      open -= 1;
+      open.delete(source);
     }
   };
   for (const source of sources) void follow(source);
-  while (!signal.aborted && (open > 0 || kept.length > 0)) {
+  while (!signal.aborted && (open.size > 0 || kept.length > 0)) {
     const now = performance.now();
-    const isDue = ({ arrived }: Line) => open === 0 || now - arrived >= WINDOW_MS;
+    const isDue = ({ arrived }: Line) => open.size === 0 || now - arrived >= WINDOW_MS;
     const due = kept.filter(isDue).toSorted(byTime);
     if (due.length > 0) {
       const rest = kept.filter((line) => !isDue(line));

@@ -21,7 +21,7 @@ interface MergedStreamDeps {
   view: Pick<View, "hosts">;
 }
 
-/** Returns the payload with what the other hosts send. What is no stream of lines stays as it is. */
+/** Returns the payload with what the other hosts send. Anything else than a stream of lines stays as it is. */
 export async function mergedStream(
   { request, reply, payload }: { request: FastifyRequest; reply: FastifyReply; payload: unknown },
   { client, host, view }: MergedStreamDeps,

@@ -13,7 +13,7 @@ export function appRoutes(
   { apps, machines, proxy, write, cluster }: Pick<ApiDeps, "apps" | "machines" | "proxy" | "cluster"> & Writes,
 ): void {
   const tags = ["apps"];
-  const count = (app: string) => (cluster === undefined ? machines.list(app) : cluster.view.machines(app)).length;
+  const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
   const wire = (record: AppRecord) =>
     appWire(record, { machineCount: count(record.name), urls: proxy?.urlsOf(record.name) ?? [] });
 
