@@ -117,6 +117,9 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   "DELETE /v1/platform/drain": "here",
   "GET /v1/platform/backup": "here",
   "POST /v1/platform/backup": "here",
+  "GET /v1/cluster": "here",
+  "POST /v1/cluster/tokens": "here",
+  "DELETE /v1/cluster/hosts/:host": "here",
   "GET /metrics": "here",
 
   "PUT /v1/keepalive": "here",
