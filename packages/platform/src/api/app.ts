@@ -21,6 +21,7 @@ import { archiveRoutes } from "./routes/archive.ts";
 import { auditRoute } from "./routes/audit.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { certificateRoutes } from "./routes/certificates.ts";
+import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
@@ -176,6 +177,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     regionRoute(secured, deps);
     hostRoutes(secured, deps);
     drainRoutes(secured, deps);
+    clusterRoutes(secured, deps);
     backupRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });

@@ -14,6 +14,7 @@ import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
+import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
@@ -104,6 +105,8 @@ export interface ApiDeps
   logger: FastifyBaseLogger;
   /** The cluster that this host belongs to. Absent on a host alone. */
   cluster?: ApiCluster | undefined;
+  /** What administrators do with that cluster. Absent on a host alone. */
+  clusterAdmin?: ClusterAdmin | undefined;
   /** Connections from inside machines; none when absent. */
   local?: LocalConnections;
   /** The registry that other parts of the platform keep their metrics in; a new one when absent. */
