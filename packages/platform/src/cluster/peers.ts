@@ -8,6 +8,7 @@ import type { Pair } from "./identity.ts";
 export const ALPN: Record<PeerService | "join", string> = {
   api: "hib-api",
   proxy: "hib-proxy",
+  tcp: "hib-tcp",
   peer: "hib-peer",
   join: "hib-join",
 };
