@@ -389,6 +389,7 @@ async function runLocked(
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
   const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, cluster, log });
   cluster?.handle("proxy", (socket) => coordinator.acceptHost(socket));
+  cluster?.handle("tcp", (socket) => coordinator.acceptTcp(socket));
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());
   // An authority asks for proofs at once, so the proxies come first.
