@@ -8,6 +8,7 @@ import type { Pair } from "./identity.ts";
 export const ALPN: Record<PeerService | "join", string> = {
   api: "hib-api",
   proxy: "hib-proxy",
+  tcp: "hib-tcp",
   peer: "hib-peer",
   join: "hib-join",
 };
@@ -31,16 +32,28 @@ export class ClusterPeers implements Peers {
     const { view, authority, identity } = this.#options;
     const peer = view.host(name)?.up?.peer;
     if (peer === undefined) throw unreachable(name, view.host(name) !== undefined);
-    const { certificate, key } = identity();
-    const tls: ConnectionOptions = {
-      ...{ ca: authority, cert: certificate, key },
-      // Node checks that the certificate has this name: it belongs to that host and no other one.
-      servername: name,
-      ALPNProtocols: [ALPN[service]],
-      minVersion: "TLSv1.3",
-    };
-    return { ...splitAddress(peer), tls };
+    return { ...splitAddress(peer), tls: tlsTo(name, service, { authority, identity: identity() }) };
   }
+}
+
+/**
+ * Returns how to speak TLS with a service of a host.
+ *
+ * @param own the cluster's authority, PEM, and this host's certificate
+ */
+export function tlsTo(
+  host: string,
+  service: PeerService,
+  own: { authority: string; identity: Pair },
+): ConnectionOptions {
+  const { certificate, key } = own.identity;
+  return {
+    ...{ ca: own.authority, cert: certificate, key },
+    // Node checks that the certificate has this name: it belongs to that host and no other one.
+    servername: host,
+    ALPNProtocols: [ALPN[service]],
+    minVersion: "TLSv1.3",
+  };
 }
 
 /** Returns host and port of `host:port` or `[::1]:port`. Throws a TypeError when it is neither. */

@@ -10,6 +10,7 @@ import { PeerFront } from "./peer-front.ts";
 import type { ReachHost } from "./peer-lease.ts";
 import { PeerLeases } from "./peer-leases.ts";
 import { Publisher } from "./publisher.ts";
+import { SERVICES } from "./services.ts";
 import { TcpFront } from "./tcp-front.ts";
 import { RemoteMachines } from "./remote-machines.ts";
 
@@ -19,8 +20,6 @@ export interface HostProxiesOptions {
   log: { warn(fields: object, message: string): void };
 }
 
-/** What a host asks of another one, by what its client asks for. */
-const SERVICES = { http: "proxy", tcp: "tcp" } as const;
 /** Requests of other hosts may take this long to end when the platform closes, in milliseconds: as at the proxy itself. */
 const CLOSE_GRACE_MS = 8_000;
 
