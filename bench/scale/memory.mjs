@@ -29,7 +29,13 @@ try {
     const changes = Array.from({ length: BATCH }, (_, index) => {
       const id = (first + index).toString(16).padStart(14, "0");
       const app = `app-${(first + index) % 500}`;
-      const owner = { app, name: `m${first + index}`, host: `host-${(first + index) % 100}`, epoch: 1, address: "10.1.2.3" };
+      const owner = {
+        app,
+        name: `m${first + index}`,
+        host: `host-${(first + index) % 100}`,
+        epoch: 1,
+        address: "10.1.2.3",
+      };
       return [
         { key: `${KEYS.machines}${id}`, value: JSON.stringify(owner) },
         { key: `${KEYS.names}${app}/m${first + index}`, value: JSON.stringify(id) },

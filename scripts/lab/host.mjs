@@ -12,6 +12,7 @@ const CLI = join(ROOT, "packages/cli/bin/hibernaut.js");
 const API_PORT = 4280;
 const PEER_PORT = 4281;
 const PROXY_PORT = 8080;
+const LOG_LINES = 15;
 /** Three platforms prove their accelerator at the same time. */
 const START_MS = slowed(180_000);
 
@@ -78,13 +79,15 @@ export class LabHost {
     });
     this.#platform = child;
     const signal = AbortSignal.timeout(START_MS);
+    let said = "";
     for await (const line of createInterface({ input: child.stdout, signal })) {
       if (line.startsWith("{")) {
         child.stdout.resume();
         if (line.includes('"api_url"')) return;
       }
+      said += `${line}\n`;
     }
-    throw new SetupError(`The platform of host ${this.name} ended before it was ready. Its log is ${this.log}.`);
+    throw new SetupError(`The platform of host ${this.name} ended before it was ready.\n${said || this.lastLines()}`);
   }
 
   /** Ends the platform with a signal, and waits for its end. Its machines keep running. @param {NodeJS.Signals} [signal] */
@@ -99,6 +102,11 @@ export class LabHost {
   /** Stops the platform in the middle of what it does (`SIGSTOP`), or lets it go on (`SIGCONT`). @param {"SIGSTOP" | "SIGCONT"} signal */
   signal(signal) {
     this.#platform?.kill(signal);
+  }
+
+  /** The end of the platform's log. */
+  lastLines() {
+    return readFileSync(this.log, "utf8").split("\n").slice(-LOG_LINES).join("\n");
   }
 
   /** The token of an administrator. It is the same on all hosts of a cluster. */

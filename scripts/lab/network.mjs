@@ -9,6 +9,8 @@ import { run } from "../lib/run.mjs";
 
 /** Hosts have the addresses 1 and up of a subnet `10.213.N.0/24`; this machine has this one. */
 const OWN = 254;
+/** `/sys` shows the network of whoever mounted it. */
+const WITH_OWN_SYS = 'mount -t sysfs sys /sys && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"';
 /** How long a process may take to be gone after SIGKILL, in milliseconds. */
 const DYING_MS = 10_000;
 
@@ -36,13 +38,15 @@ export class LabNetwork {
   }
 
   /**
-   * Returns a program and its arguments with which another program runs on a host. Only the network is the host's.
+   * Returns a program and its arguments with which another program runs on a host. Only the network is the host's, and
+   * what `/sys` says about it.
    *
    * @param {number} host
    * @returns {[string, string[]]}
    */
   on(host) {
-    return ["nsenter", [`--net=/run/netns/${this.#space(host)}`, "--"]];
+    const enter = [`--net=/run/netns/${this.#space(host)}`, "--", "unshare", "--mount", "--propagation", "private"];
+    return ["nsenter", [...enter, "sh", "-c", WITH_OWN_SYS, "sh"]];
   }
 
   /**
