@@ -115,7 +115,7 @@ export class LabEtcd {
     try {
       const signal = AbortSignal.timeout(1000);
       const response = await fetch(`${this.url(host)}/v3/maintenance/status`, { method: "POST", body: "{}", signal });
-      const status = await response.json();
+      const status = /** @type {any} */ (await response.json());
       // Without a leader, etcd leaves it out.
       return status.leader === undefined || status.leader === "0" ? undefined : status;
     } catch {

@@ -78,11 +78,13 @@ export class LabHost {
       stdio: ["ignore", "pipe", log],
     });
     this.#platform = child;
+    const { stdout } = child;
+    if (stdout === null) throw new Error("the platform has a pipe");
     const signal = AbortSignal.timeout(START_MS);
     let said = "";
-    for await (const line of createInterface({ input: child.stdout, signal })) {
+    for await (const line of createInterface({ input: stdout, signal })) {
       if (line.startsWith("{")) {
-        child.stdout.resume();
+        stdout.resume();
         if (line.includes('"api_url"')) return;
       }
       said += `${line}\n`;

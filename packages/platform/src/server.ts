@@ -18,6 +18,7 @@ import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
 import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
+import type { SharedImages, SharedImagesOptions } from "./cluster/images/share.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
@@ -138,7 +139,6 @@ async function runLocked(
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
-  const { images, logins, uploads } = await openImages(settings);
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
   const hostMemory = new HostMemory();
   /** False until this host can take machines of the cluster. */
@@ -155,6 +155,11 @@ async function runLocked(
     secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
   });
   open.defer(() => cluster?.close());
+  const sharedImages = cluster && (await openSharedImages({ cluster, log }));
+  open.defer(() => sharedImages?.close());
+  const { images, logins, uploads } = await openImages({ ...settings, elsewhere: sharedImages });
+  sharedImages?.offer((digest) => images.get(digest));
+  cluster?.handle("images", (socket) => sharedImages?.accept(socket));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
@@ -422,6 +427,12 @@ async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | u
   if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
   const { openCluster } = await import("./cluster/open.ts");
   return openCluster(options);
+}
+
+/** The images of the other hosts. */
+async function openSharedImages(options: SharedImagesOptions): Promise<SharedImages> {
+  const { SharedImages: Sharing } = await import("./cluster/images/share.ts");
+  return new Sharing(options);
 }
 
 /** What the API of a host in a cluster shares with the others, and asks of them. */

@@ -1,6 +1,6 @@
 /** Images: turns OCI references and archives into root file systems. */
 import { join } from "node:path";
-import type { ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
+import type { ImagesElsewhere, ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
 import { foreignFiles, foreignLogin, LoginStore } from "./credentials.ts";
 import type { ImageTools } from "./import.ts";
 import { LayerCache } from "./layers.ts";
@@ -33,6 +33,8 @@ interface ImageStoreOptions {
   patience?: Partial<Patience>;
   /** The variables that locate docker's and skopeo's logins. Default: those of this process. */
   environment?: NodeJS.ProcessEnv;
+  /** Where images may be that are not here. Default: nowhere. */
+  elsewhere?: ImagesElsewhere | undefined;
 }
 
 const LAYER_CACHE_MB = 2048;
@@ -63,6 +65,7 @@ export async function openImages({
   uploadStallMs,
   patience = {},
   environment = process.env,
+  elsewhere,
 }: ImageStoreOptions): Promise<{
   images: ImageStore;
   logins: RegistryLogins;
@@ -92,6 +95,6 @@ export async function openImages({
     isReady: async (digest) => (await images.get(digest)) !== undefined,
   });
   await uploads.recover();
-  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers, uploads });
+  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers, uploads, elsewhere });
   return { images, uploads, logins: new CheckedLogins(stored, client, limits.loginMs) };
 }

@@ -1,18 +1,20 @@
 /** The cache of imported images: finds images, imports missing ones once for all callers, and deletes unused ones. */
 import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type {
   CollectOptions,
   EnsureOptions,
   HeldImage,
   Image,
   ImageProgress,
+  ImagesElsewhere,
   ImageStore,
   StoredImage,
 } from "./contract.ts";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { explain } from "./failures.ts";
 import { UseCounter } from "./use-counter.ts";
-import { buildImage, type ImageTools, type Import, type Registries, resolveImage } from "./import.ts";
+import { buildImage, type ImageTools, type Import, type Registries, resolveImage, ROOTFS_FILE } from "./import.ts";
 import type { LayerCache } from "./layers.ts";
 import { formatReference, parseReference, type Reference } from "./reference.ts";
 import { type Job, SharedJobs } from "./shared.ts";
@@ -26,6 +28,8 @@ interface StoreParts {
   registries: Registries;
   layers: LayerCache;
   uploads: Pick<Uploads, "finish" | "fail" | "expire">;
+  /** Where images may be that are not here. Absent on a host alone. */
+  elsewhere?: ImagesElsewhere | undefined;
 }
 
 /** The image of a reference when it was resolved. */
@@ -43,6 +47,7 @@ class DiskImageStore implements ImageStore {
   readonly #parts: StoreParts;
   readonly #resolving = new SharedJobs<Found, ImageProgress>();
   readonly #building = new SharedJobs<Image, ImageProgress>();
+  readonly #fetching = new SharedJobs<Image | undefined, ImageProgress>();
   /** Images that callers are about to use. They are not deleted. */
   readonly #uses = new UseCounter();
 
@@ -61,7 +66,8 @@ class DiskImageStore implements ImageStore {
     const parsed = parseReference(ref);
     try {
       // A digest identifies the image, so there is no need for its source, which may be unreachable or changed.
-      const pinned = parsed.digest ? await this.#held(parsed.digest) : undefined;
+      const { digest } = parsed;
+      const pinned = digest && (await this.#held(digest, () => this.#fetch(digest, options)));
       if (pinned) {
         await this.#parts.uploads.finish(pinned.digest);
         return { ...pinned, ref };
@@ -86,6 +92,10 @@ class DiskImageStore implements ImageStore {
 
   get(digest: string): Promise<Image | undefined> {
     return this.#directory.get(digest);
+  }
+
+  async find(digest: string, options: EnsureOptions = {}): Promise<Image | undefined> {
+    return (await this.#directory.get(digest)) ?? this.#fetch(digest, options);
   }
 
   async list(): Promise<StoredImage[]> {
@@ -133,11 +143,11 @@ class DiskImageStore implements ImageStore {
     return ref.startsWith("upload:") && Date.now() - Date.parse(importedAt) < UPLOAD_GRACE_MS;
   }
 
-  /** Returns an image, held, from the disk or from `make`. Undefined when it is not on the disk and there is no `make`. */
-  async #held(digest: string, make?: () => Promise<Image>): Promise<HeldImage | undefined> {
+  /** Returns an image, held, from the disk or from `make`. Undefined when neither has it. */
+  async #held(digest: string, make: () => Promise<Image | undefined>): Promise<HeldImage | undefined> {
     const release = await this.#uses.use(digest);
     try {
-      const image = (await this.#directory.get(digest)) ?? (await make?.());
+      const image = (await this.#directory.get(digest)) ?? (await make());
       if (image === undefined) release();
       else await this.#directory.touch(digest);
       return image && { ...image, [Symbol.dispose]: release };
@@ -145,6 +155,18 @@ class DiskImageStore implements ImageStore {
       release();
       throw error;
     }
+  }
+
+  /** Gets an image from another host. Undefined when none has it. */
+  async #fetch(digest: string, options: EnsureOptions): Promise<Image | undefined> {
+    const { elsewhere } = this.#parts;
+    if (elsewhere === undefined) return undefined;
+    const fetch = (job: Job<ImageProgress>) =>
+      this.#directory.inTemporary(async (folder) => {
+        const about = await elsewhere.fetch(digest, join(folder, ROOTFS_FILE), job.signal);
+        return about && this.#directory.publish(folder, { digest, ...about, importedAt: new Date().toISOString() });
+      });
+    return this.#fetching.join(digest, fetch, options);
   }
 
   async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<Found> {
@@ -159,7 +181,7 @@ class DiskImageStore implements ImageStore {
       const { tools, registries, layers, uploads } = this.#parts;
       const work: Import = { ref, reference, folder, tools, registries, layers, job };
       // Another build may have finished between the last check and the start of this one.
-      const cached = await this.#directory.get(digest);
+      const cached = await this.find(digest, { signal: job.signal });
       if (cached) return cached;
       const config = await buildImage(work, digest, stamp);
       const image = await this.#directory.publish(folder, {
