@@ -16,7 +16,9 @@ const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volum
 /** Everything below machines. */
 const BELOW = [...CONTRACTS, "snapshots", "guest", "domain", "lib"];
 /** CLI files that load the platform into their own process. */
-const IN_PROCESS = ["", "commands/"].map((folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`);
+const IN_PROCESS = ["", "commands/"].map(
+  (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
+);
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
 const contracts = CONTRACTS.map((part) => ({

@@ -5039,6 +5039,8 @@ export interface components {
       name?: string;
       /** @description The platform's only region. */
       region?: string;
+      /** @description In a cluster, the host to create the machine on. Default: one with room, where the app has the fewest machines. */
+      host?: string;
       config: components["schemas"]["MachineConfig"];
       /** @description Leave the machine in `created` instead of starting it. Default: false. */
       skip_launch?: boolean;
@@ -5057,6 +5059,8 @@ export interface components {
       size_gb?: number;
       /** @description The platform's only region. */
       region?: string;
+      /** @description In a cluster, the host to create the volume on. Default: one that is chosen. */
+      host?: string;
       /** @description Start with the content of this snapshot. Default: empty. */
       snapshot_id?: string;
       /** @description Days that the volume's snapshots are kept. Default: 5. */
@@ -5338,6 +5342,8 @@ export interface components {
       /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
       cordoned: boolean;
       region: string;
+      /** @description The host that owns the machine. Absent outside of a cluster. */
+      host?: string;
       /** @description A ULID that changes with every update. */
       version: string;
       config: components["schemas"]["MachineConfig"];

@@ -16,6 +16,7 @@ import { Backups } from "./backup/backups.ts";
 import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
+import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
@@ -221,6 +222,7 @@ async function runLocked(
       agentFault: (fault) => counts.agentFault(fault),
     },
     hostMemory,
+    hostName: cluster?.host,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
@@ -264,7 +266,10 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
-  const secretsKey = { store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") };
+  const keyFile = join(settings.dataDir, "secrets.key");
+  const secretsKey = { store: store.secrets, keyFile };
+  const shared = cluster && (await openShared({ cluster, store, resources, quotas, keyFile, log }));
+  open.defer(() => shared?.close());
   const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
   open.defer(() => webhooks.close());
 
@@ -333,6 +338,7 @@ async function runLocked(
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
     check: () => store.check(),
+    cluster: shared?.api,
     clusterAdmin: cluster?.admin,
     logger: log,
     registry,
@@ -350,15 +356,18 @@ async function runLocked(
   await volumes.recover();
   await resources.recover();
   resources.dropSnapshots(unfit);
+  shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store.machines));
   const apiUrl = await listenForApi(api, settings.apiListen);
+  cluster?.handle("api", (socket, from) => shared?.accept(api, socket, from));
   if (settings.apiListen.port === 0) await network.protectApi(Number(new URL(apiUrl).port));
   const configFile = join(configFolder(environment), "config.json");
   const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
+  shared?.publishToken(admin.token);
   if (admin.note !== undefined) log.warn({}, admin.note);
   log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
   log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
@@ -413,6 +422,15 @@ async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | u
   if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
   const { openCluster } = await import("./cluster/open.ts");
   return openCluster(options);
+}
+
+/** What the API of a host in a cluster shares with the others, and asks of them. */
+async function openShared(
+  options: Omit<OpenSharedOptions, "openSecrets"> & { keyFile: string },
+): Promise<OpenedShared> {
+  const { keyFile } = options;
+  const { openApiCluster } = await import("./api/cluster/open.ts");
+  return openApiCluster({ ...options, openSecrets: (store) => openSecrets({ store, keyFile }) });
 }
 
 /** What is told to all hosts at each change is told in steps of this size, in MB. */

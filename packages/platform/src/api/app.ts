@@ -121,6 +121,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
 
   secureEdges(app, deps.corsOrigins);
   app.decorateRequest("insideMachine", null);
+  app.decorateRequest("peer", null);
+  app.decorateRequest("sentOnTo", null);
   app.decorateRequest("token", null);
   app.decorateRequest("session", null);
   const tokenUse = new TokenUse({
@@ -142,8 +144,17 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     requireScopes(secured);
     const local = deps.local ?? new WeakMap();
     const onToken = ({ id }: TokenRecord) => tokenUse.note(id);
+    const { cluster } = deps;
+    if (cluster !== undefined)
+      secured.addHook("onRequest", async (request) => {
+        request.peer = cluster.connections.get(request.raw.socket) ?? null;
+      });
     secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
+    if (cluster !== undefined) {
+      const { sendRequests } = await import("./cluster/send-requests.ts");
+      sendRequests(secured, cluster, deps);
+    }
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
     const writes = { ...deps, write };

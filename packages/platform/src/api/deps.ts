@@ -12,6 +12,8 @@ import type { Registry } from "prom-client";
 import type { SharedRecords, Write } from "../agreed/shared.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
+import type { View } from "../cluster/cluster.ts";
+import type { PeerClient } from "../cluster/peer-client.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
@@ -25,6 +27,7 @@ import type { SessionStore, TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { LocalConnections } from "./auth.ts";
+import type { PeerConnections } from "./cluster/peer.ts";
 import type { Finding } from "./findings.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
@@ -60,6 +63,11 @@ export interface ApiTls {
 /** What makes this platform one host of several. */
 export interface ApiCluster {
   shared: SharedRecords;
+  view: View;
+  /** Asks other hosts. */
+  client: PeerClient;
+  /** Connections from other hosts, which the peer port hands to the API. */
+  connections: PeerConnections;
 }
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
