@@ -14,6 +14,8 @@ import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
+import type { ClusterMachines } from "../cluster/machines.ts";
+import type { MoveSource } from "../cluster/moves/source.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
@@ -61,6 +63,13 @@ export interface ApiCluster {
   shared: SharedRecords;
 }
 
+/** What is done with machines and hosts of a cluster. */
+export interface HostActions extends Pick<ClusterMachines, "evacuate" | "drain" | "anotherHost"> {
+  /** This host. */
+  host: string;
+  move: MoveSource["move"];
+}
+
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
   extends Omit<
@@ -102,6 +111,8 @@ export interface ApiDeps
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;
+  /** What can be done with other hosts. Absent on a host alone. */
+  hosts?: HostActions | undefined;
   /** The cluster that this host belongs to. Absent on a host alone. */
   cluster?: ApiCluster | undefined;
   /** Connections from inside machines; none when absent. */

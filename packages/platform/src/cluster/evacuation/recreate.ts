@@ -1,4 +1,4 @@
-/** Makes machines anew that this host got because theirs was lost. */
+/** Recreates machines that this host got because theirs was lost. */
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
@@ -34,7 +34,7 @@ export class Recreation {
   }
 
   /**
-   * Makes the machine anew if it was given to this host without its files, however often that has to be tried. Resolves with
+   * Recreates the machine if it was given to this host without its files, however often that has to be tried. Resolves with
    * false if it was not; otherwise at once.
    */
   async takeIn(id: string): Promise<boolean> {

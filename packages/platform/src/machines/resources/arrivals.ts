@@ -10,7 +10,7 @@ import { newRecord } from "../new-record.ts";
 import { originOf } from "../effects/ports.ts";
 import type { Papers } from "./departures.ts";
 
-/** A machine that is made anew on another host. */
+/** A machine that is recreated on another host. */
 export type Anew = Pick<
   MachineRecord,
   "id" | "app" | "name" | "address" | "version" | "config" | "imageDigest" | "createdAt" | "coldReason"
@@ -91,7 +91,7 @@ export function refuseUnfit(id: string, host: string, reason: string, { cold }: 
     : "Choose another host, or add --cold to move it without its memory: it keeps its files, and starts from scratch there.";
   throw new HibernautError(
     "failed_precondition",
-    `Machine ${id} cannot go on with its memory on host ${host}: ${reason}. Nothing was copied. ${advice}`,
+    `Machine ${id} cannot resume on host ${host}: ${reason}. Nothing was copied. ${advice}`,
     { machine_id: id, host, reason },
   );
 }
