@@ -11,8 +11,8 @@ import type { TakenIn } from "../../machines/resources/custody.ts";
 export interface Origin extends ConfigRecord {
   id: string;
   owner: OwnerRecord;
-  /** Why it starts from scratch. */
-  coldReason: string;
+  /** The host that was lost. */
+  lostHost: string;
 }
 
 interface RecreateOptions {
@@ -67,7 +67,7 @@ export class Recreation {
         ...(JSON.parse(config.value) as ConfigRecord),
         id,
         owner,
-        coldReason: `host_lost: host ${from}`,
+        lostHost: from,
       };
       const record = await anew(origin);
       custody.takeIn({ record, event: "evacuated", details: { from, evacuated_at: at }, start: ran });

@@ -63,7 +63,7 @@ test("the machines of a lost host start again on the others, with the reason, an
   await vi.waitFor(() => to(awake).platform.machines.get("shop", awake), 5000);
   await to(awake).platform.machines.wait("shop", awake, ["running"], TIMEOUT);
   const { record } = to(awake).platform.machines.get("shop", awake);
-  expect(record.lastBoot).toMatchObject({ kind: "cold", reason: "host_lost: host b" });
+  expect(record.lastBoot).toMatchObject({ kind: "cold", reason: "host_lost: b" });
   expect(record).toMatchObject({ epoch: 2, name: "awake" });
   await vi.waitFor(() => expect(to(sleeps).platform.machines.get("shop", sleeps).record.state).toBe("stopped"), 5000);
   await vi.waitFor(async () => expect(await ownerOf(awake)).not.toHaveProperty("evacuated"), 5000);
