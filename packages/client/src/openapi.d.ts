@@ -4706,6 +4706,150 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/cluster": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show the hosts of the cluster */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description The cluster that this host belongs to. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Cluster"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/tokens": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a token with which a host joins the cluster */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["JoinTokenRequest"];
+        };
+      };
+      responses: {
+        /** @description A token with which one host can join the cluster. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["JoinToken"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/hosts/{host}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Remove a host that is gone for good from the cluster */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/platform/backup": {
     parameters: {
       query?: never;
@@ -5019,6 +5163,45 @@ export interface components {
       /** Format: date-time */
       updated_at: string;
     };
+    /** @description The cluster that this host belongs to. */
+    Cluster: {
+      id: string;
+      region: string;
+      /** @description The host that answers. */
+      host: string;
+      /** @enum {string} */
+      lease: "live" | "grace" | "lost";
+      /** @description Where the hosts agree. */
+      directory: string;
+      /** @description Seconds since this host last heard of the directory; 0 while it is connected. */
+      directory_age_s: number;
+      /** Format: date-time */
+      certificate_expires_at: string;
+      hosts: components["schemas"]["ClusterHost"][];
+    };
+    /** @description A host of the cluster. */
+    ClusterHost: {
+      name: string;
+      /** @enum {string} */
+      state: "up" | "away";
+      /** @description Where other hosts reach it. Null while it is away. */
+      peer: string | null;
+      /** @description Its version of Hibernaut. Null while it is away. */
+      version: string | null;
+      /** @description How many machines it owns. */
+      machines: number;
+      /** @description Its memory in MB, and how much of it programs can still get. Null while it is away. */
+      memory_mb: {
+        total: number;
+        free: number;
+      } | null;
+      /** @description Whether it takes no new machines. */
+      draining: boolean;
+      /** Format: date-time */
+      joined_at: string;
+      /** @description When its platform was started. Null while it is away. */
+      started_at: string | null;
+    };
     /** @description Cost in the currency of the report, not rounded. */
     Cost: {
       /** @description CPU of running machines. */
@@ -5062,6 +5245,8 @@ export interface components {
       name?: string;
       /** @description The platform's only region. */
       region?: string;
+      /** @description In a cluster, the host to create the machine on. Default: one with room, where the app has the fewest machines. */
+      host?: string;
       config: components["schemas"]["MachineConfig"];
       /** @description Leave the machine in `created` instead of starting it. Default: false. */
       skip_launch?: boolean;
@@ -5080,6 +5265,8 @@ export interface components {
       size_gb?: number;
       /** @description The platform's only region. */
       region?: string;
+      /** @description In a cluster, the host to create the volume on. Default: one that is chosen. */
+      host?: string;
       /** @description Start with the content of this snapshot. Default: empty. */
       snapshot_id?: string;
       /** @description Days that the volume's snapshots are kept. Default: 5. */
@@ -5363,6 +5550,19 @@ export interface components {
       /** @description Each blob once, the configuration first. Send it first. */
       blobs: components["schemas"]["UploadBlob"][];
     };
+    /** @description A token with which one host can join the cluster. */
+    JoinToken: {
+      token: string;
+      /** Format: date-time */
+      expires_at: string;
+    };
+    JoinTokenRequest: {
+      /**
+       * @description For how many seconds a host can join with it. Default: 3600.
+       * @default 3600
+       */
+      expires_in?: number;
+    };
     /** @description One line of a machine's log. */
     LogEntry: {
       /** Format: date-time */
@@ -5390,6 +5590,8 @@ export interface components {
       /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
       cordoned: boolean;
       region: string;
+      /** @description The host that owns the machine. Absent outside of a cluster. */
+      host?: string;
       /** @description A ULID that changes with every update. */
       version: string;
       config: components["schemas"]["MachineConfig"];

@@ -14,12 +14,14 @@ import { type CallOptions } from "./transport.ts";
 import type {
   AuditEntry,
   Backup,
+  Cluster,
   Drain,
   DrainRequest,
   DrainedHost,
   Evacuation,
   Health,
   Image,
+  JoinToken,
   NewToken,
   OpenUpload,
   PrunedImages,
@@ -77,6 +79,21 @@ export abstract class PlatformClient extends WebhookClient {
   /** Lets a drained host take machines again. */
   async undrainHost(host: string, options?: CallOptions): Promise<void> {
     await this.call("delete", "/v1/cluster/hosts/{host}/drain", { params: { host }, ...options });
+  }
+
+  /** Returns the cluster that the platform belongs to, with its hosts. Rejects with `not_found` when there is none. */
+  getCluster(options?: CallOptions): Promise<Cluster> {
+    return this.call("get", "/v1/cluster", { ...options });
+  }
+
+  /** Creates a token with which one host can join the cluster, by default within an hour. */
+  createJoinToken(body: { expires_in?: number } = {}, options?: CallOptions): Promise<JoinToken> {
+    return this.call("post", "/v1/cluster/tokens", { body, ...options });
+  }
+
+  /** Removes a host that is gone for good from the cluster. */
+  async removeHost(host: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/cluster/hosts/{host}", { params: { host }, ...options });
   }
 
   /** Returns how far the latest backup came. */

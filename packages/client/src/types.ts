@@ -241,3 +241,12 @@ export type Cost = Schemas["Cost"];
 
 /** What the platform is, and that it works. */
 export type Health = Schemas["Health"];
+
+/** The cluster that a host belongs to, as that host sees it. */
+export type Cluster = Schemas["Cluster"];
+
+/** A host of a cluster. */
+export type ClusterHost = Schemas["ClusterHost"];
+
+/** A token with which one host can join a cluster. */
+export type JoinToken = Schemas["JoinToken"];

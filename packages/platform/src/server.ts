@@ -1,6 +1,7 @@
 /** The composition root: the only place that knows every part. It constructs and connects them, and starts them in order. */
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
@@ -15,6 +16,9 @@ import { Backups } from "./backup/backups.ts";
 import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
+import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
+import { CLUSTER_FOLDER } from "./cluster/keys.ts";
+import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -50,6 +54,7 @@ import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordinator.ts";
 import { quotaOf } from "./quota-settings.ts";
+import { makeKey, readKey } from "./secrets/key.ts";
 import { openSecrets, openVault } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { BUILT_DASHBOARD } from "./settings/places.ts";
@@ -135,6 +140,21 @@ async function runLocked(
   open.defer(() => store.close());
   const { images, logins, uploads } = await openImages(settings);
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
+  const hostMemory = new HostMemory();
+  /** False until this host can take machines of the cluster. */
+  const ready = { drain: (): boolean => true };
+  const cluster = await openPlace({
+    ...{ dataDir: settings.dataDir, settings, version: VERSION, log },
+    facts: () => ({
+      hypervisor: textOf(hypervisor.identity()),
+      guestBundle: bundles.current.version,
+      memoryMb: memoryOf(hostMemory),
+      machines: store.machines.list().length,
+      draining: ready.drain(),
+    }),
+    secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
+  });
+  open.defer(() => cluster?.close());
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
@@ -158,7 +178,6 @@ async function runLocked(
   });
   open.defer(() => snapshots.close());
   const quotas = new Quotas({ store, defaults: quotaOf(settings) });
-  const hostMemory = new HostMemory();
   const volumeFiles = new VolumeFiles(settings.dataDir);
   const diskQuota = new DiskQuota({
     quotaMb: settings.diskQuotaMb,
@@ -203,6 +222,7 @@ async function runLocked(
       agentFault: (fault) => counts.agentFault(fault),
     },
     hostMemory,
+    hostName: cluster?.host,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
@@ -246,7 +266,10 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
-  const secretsKey = { store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") };
+  const keyFile = join(settings.dataDir, "secrets.key");
+  const secretsKey = { store: store.secrets, keyFile };
+  const shared = cluster && (await openShared({ cluster, store, resources, quotas, keyFile, log }));
+  open.defer(() => shared?.close());
   const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
   open.defer(() => webhooks.close());
 
@@ -315,6 +338,8 @@ async function runLocked(
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
     check: () => store.check(),
+    cluster: shared?.api,
+    clusterAdmin: cluster?.admin,
     logger: log,
     registry,
   });
@@ -331,15 +356,18 @@ async function runLocked(
   await volumes.recover();
   await resources.recover();
   resources.dropSnapshots(unfit);
+  shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store.machines));
   const apiUrl = await listenForApi(api, settings.apiListen);
+  cluster?.handle("api", (socket, from) => shared?.accept(api, socket, from));
   if (settings.apiListen.port === 0) await network.protectApi(Number(new URL(apiUrl).port));
   const configFile = join(configFolder(environment), "config.json");
   const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
+  shared?.publishToken(admin.token);
   if (admin.note !== undefined) log.warn({}, admin.note);
   log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
   log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
@@ -359,7 +387,9 @@ async function runLocked(
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const inside = { connectionsSurvive, gateway: network.gateway };
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
-  const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, log });
+  const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, cluster, log });
+  cluster?.handle("proxy", (socket) => coordinator.acceptHost(socket));
+  cluster?.handle("tcp", (socket) => coordinator.acceptTcp(socket));
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());
   // An authority asks for proofs at once, so the proxies come first.
@@ -372,6 +402,11 @@ async function runLocked(
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);
+  ready.drain = () => resources.drain.active;
+  // The others may place machines here from now on, and hear of a drain at once.
+  const publish = () => void cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
+  publish();
+  open.defer(resources.drain.subscribe(publish));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
 }
@@ -380,4 +415,33 @@ async function runLocked(
 function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }: Settings): ReadonlySet<number> {
   const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen];
   return new Set([DNS_PORT, ...listens.flatMap((listen) => listen?.port ?? [])].filter((port) => port > 0));
+}
+
+/** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */
+async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
+  if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
+  const { openCluster } = await import("./cluster/open.ts");
+  return openCluster(options);
+}
+
+/** What the API of a host in a cluster shares with the others, and asks of them. */
+async function openShared(
+  options: Omit<OpenSharedOptions, "openSecrets"> & { keyFile: string },
+): Promise<OpenedShared> {
+  const { keyFile } = options;
+  const { openApiCluster } = await import("./api/cluster/open.ts");
+  return openApiCluster({ ...options, openSecrets: (store) => openSecrets({ store, keyFile }) });
+}
+
+/** What is told to all hosts at each change is told in steps of this size, in MB. */
+const MEMORY_STEP_MB = 256;
+
+function memoryOf(host: HostMemory): HostFacts["memoryMb"] {
+  const inSteps = (bytes: number) => Math.floor(bytes / 1024 / 1024 / MEMORY_STEP_MB) * MEMORY_STEP_MB;
+  return { total: Math.floor(totalmem() / 1024 / 1024), free: inSteps(host.available() ?? 0) };
+}
+
+/** An identity as the hosts of a cluster tell it to each other. */
+function textOf(identity: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(identity).map(([name, value]) => [name, String(value)]));
 }

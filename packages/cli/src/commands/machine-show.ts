@@ -118,6 +118,7 @@ function statusText(machine: Machine): string {
     ]),
     ["address", machine.private_address],
     ["region", machine.region],
+    ...(machine.host === undefined ? [] : [["host", machine.host] as [string, string]]),
     ["version", machine.version],
     ["created", localTime(machine.created_at)],
     ["updated", localTime(machine.updated_at)],

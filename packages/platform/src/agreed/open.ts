@@ -7,7 +7,7 @@ import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { SecretsEffect } from "../machines/secrets.ts";
 import type { Secrets } from "../secrets/contract.ts";
-import type { SecretStore, Store, TokenRecord } from "../store/contract.ts";
+import type { SecretStore, Store } from "../store/contract.ts";
 import { Agreed } from "./agreed.ts";
 import { AgreedCopy } from "./copy.ts";
 import { deleteApp } from "./delete-app.ts";
@@ -29,7 +29,7 @@ interface OpenAgreedOptions {
   log: Logger;
 }
 
-/** Begins to follow the records, once the machines are known. */
+/** Opens the records. Call `start` once the machines are known. */
 export function openAgreed({ cluster, store, resources, quotas, openSecrets, log }: OpenAgreedOptions): SharedRecords {
   const { view, host } = cluster;
   const { apps, hostnames, secrets, releases } = resources;
@@ -43,8 +43,18 @@ export function openAgreed({ cluster, store, resources, quotas, openSecrets, log
   });
   const copy = new AgreedCopy({ view, apply: projection.apply });
   const agreed = new Agreed({ cluster, copy });
-  const end = copy.start();
-  const timer = setInterval(() => projection.retry(), RETRY_MS).unref();
+  const running = new DisposableStack();
+  const publish = (id: string) =>
+    agreed.change((draft) => {
+      const token = store.tokens.get(id);
+      if (token !== undefined && draft.get(KEYS.tokens + id) === undefined)
+        draft.put(KEYS.tokens + id, agreedToken(token));
+    });
+  const retry = () => {
+    projection.retry();
+    for (const id of projection.unpublished)
+      publish(id).catch((err: unknown) => log.warn({ err, token: id }, "the other hosts do not know a token yet"));
+  };
 
   /** A host that is away reports nothing: any other may then say that its releases are abandoned. */
   const isReportedHere = (app: string, version: number) => {
@@ -73,16 +83,17 @@ export function openAgreed({ cluster, store, resources, quotas, openSecrets, log
         return work(parts);
       }),
     deleteApp: (app, empty) => deleteApp(app, { agreed, view, empty }),
-    async publishToken(token: TokenRecord) {
-      projection.keepToken(token.id);
-      await agreed.change((draft) => {
-        if (draft.get(KEYS.tokens + token.id) === undefined) draft.put(KEYS.tokens + token.id, agreedToken(token));
-      });
+    start() {
+      running.defer(copy.start());
+      const timer = setInterval(retry, RETRY_MS).unref();
+      running.defer(() => clearInterval(timer));
     },
-    close() {
-      clearInterval(timer);
-      end();
+    publishToken(id) {
+      if (copy.get(KEYS.tokens + id) !== undefined) return;
+      projection.keepToken(id);
+      retry();
     },
+    close: () => running.dispose(),
   };
 }
 

@@ -48,6 +48,11 @@ export class Projection {
     this.#options = options;
   }
 
+  /** The tokens that the directory does not have yet. */
+  get unpublished(): string[] {
+    return [...this.#unpublished];
+  }
+
   /** Keeps a token that the directory does not have yet. */
   keepToken(id: string): void {
     this.#unpublished.add(id);

@@ -1,7 +1,7 @@
 /** How the API changes what all hosts of a cluster share. On a host alone, the same work is done at once on its own store. */
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
-import type { TokenRecord, TokenStore } from "../store/contract.ts";
+import type { TokenStore } from "../store/contract.ts";
 
 /** What a change is made with. */
 export interface SharedParts {
@@ -30,7 +30,9 @@ export interface SharedRecords {
   reporterOf(app: string, version: number): string | undefined;
   /** Deletes an app. `empty` destroys its machines and volumes on all hosts, or rejects because there are any. */
   deleteApp(app: string, empty: () => Promise<void>): Promise<void>;
-  /** Tells the other hosts of a token that this host has made by itself. */
-  publishToken(token: TokenRecord): Promise<void>;
+  /** Begins to follow the records. Until then, and until the directory has answered, nothing can be changed. */
+  start(): void;
+  /** Tells the other hosts soon of a token that this host has made by itself. */
+  publishToken(id: string): void;
   close(): void;
 }

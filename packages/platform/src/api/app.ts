@@ -21,6 +21,7 @@ import { archiveRoutes } from "./routes/archive.ts";
 import { auditRoute } from "./routes/audit.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { certificateRoutes } from "./routes/certificates.ts";
+import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
@@ -121,6 +122,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
 
   secureEdges(app, deps.corsOrigins);
   app.decorateRequest("insideMachine", null);
+  app.decorateRequest("peer", null);
+  app.decorateRequest("sentOnTo", null);
   app.decorateRequest("token", null);
   app.decorateRequest("session", null);
   const tokenUse = new TokenUse({
@@ -142,8 +145,17 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     requireScopes(secured);
     const local = deps.local ?? new WeakMap();
     const onToken = ({ id }: TokenRecord) => tokenUse.note(id);
+    const { cluster } = deps;
+    if (cluster !== undefined)
+      secured.addHook("onRequest", async (request) => {
+        request.peer = cluster.connections.get(request.raw.socket) ?? null;
+      });
     secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
+    if (cluster !== undefined) {
+      const { sendRequests } = await import("./cluster/send-requests.ts");
+      sendRequests(secured, cluster, deps);
+    }
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
     const writes = { ...deps, write };
@@ -178,6 +190,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     hostRoutes(secured, deps);
     drainRoutes(secured, deps);
     hostsRoutes(secured, deps);
+    clusterRoutes(secured, deps);
     backupRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });

@@ -12,10 +12,13 @@ import type { Registry } from "prom-client";
 import type { SharedRecords, Write } from "../agreed/shared.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
+import type { View } from "../cluster/cluster.ts";
+import type { PeerClient } from "../cluster/peer-client.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
 import type { ClusterMachines } from "../cluster/machines.ts";
 import type { MoveSource } from "../cluster/moves/source.ts";
+import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
@@ -26,6 +29,7 @@ import type { SessionStore, TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { LocalConnections } from "./auth.ts";
+import type { PeerConnections } from "./cluster/peer.ts";
 import type { Finding } from "./findings.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
@@ -61,6 +65,11 @@ export interface ApiTls {
 /** What makes this platform one host of several. */
 export interface ApiCluster {
   shared: SharedRecords;
+  view: View;
+  /** Asks other hosts. */
+  client: PeerClient;
+  /** Connections from other hosts, which the peer port hands to the API. */
+  connections: PeerConnections;
 }
 
 /** What is done with machines and hosts of a cluster. */
@@ -115,6 +124,8 @@ export interface ApiDeps
   hosts?: HostActions | undefined;
   /** The cluster that this host belongs to. Absent on a host alone. */
   cluster?: ApiCluster | undefined;
+  /** What administrators do with that cluster. Absent on a host alone. */
+  clusterAdmin?: ClusterAdmin | undefined;
   /** Connections from inside machines; none when absent. */
   local?: LocalConnections;
   /** The registry that other parts of the platform keep their metrics in; a new one when absent. */

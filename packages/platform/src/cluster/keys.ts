@@ -7,6 +7,9 @@ import type { MachineState } from "../domain/machine.ts";
 
 export const ROOT = "/hib/";
 
+/** In the data directory: what a host keeps of its cluster. A host alone has none, and loads nothing of clusters. */
+export const CLUSTER_FOLDER = "cluster";
+
 export const KEYS = {
   /** One {@link ClusterRecord}. Claimed once, by `hibernaut cluster init`. */
   cluster: `${ROOT}cluster`,

@@ -97,6 +97,8 @@ export interface MachineDependencies {
    * sleep. Resolves with whether no request needed it. By default, none does.
    */
   letGo?(machineId: string, sleep: () => boolean): Promise<boolean>;
+  /** This host's name in its cluster. Absent on a host alone. */
+  hostName?: string | undefined;
   /** What apps may have. By default, everything. */
   quotas?: Quotas;
   /** The ports on which the platform itself listens. By default, none. */

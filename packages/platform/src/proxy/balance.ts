@@ -72,7 +72,7 @@ function waitsElsewhere<T extends Candidate>(machines: readonly T[], wake: T | u
   if (wake !== undefined) return wake.distance > 0 ? wake : undefined;
   let best: T | undefined;
   for (const machine of machines) {
-    const up = machine.state === "running" && machine.reachable && machine.healthy;
+    const up = machine.state === "running" && machine.reachable;
     if (!up && !isComing(machine)) continue;
     if (machine.distance === 0) return undefined;
     if (best === undefined || machine.load < best.load) best = machine;
@@ -94,9 +94,14 @@ function leastLoaded<T extends Candidate>(
     if (machine.state !== "running" || !machine.healthy || !machine.reachable || machine.load >= machine[limit])
       continue;
     if (machine.resting && !resting) continue;
-    if (best === undefined || machine.load + machine.distance < best.load + best.distance) best = machine;
+    if (best === undefined || isBetter(machine, best)) best = machine;
   }
   return best;
+}
+
+function isBetter(machine: Candidate, best: Candidate): boolean {
+  const less = machine.load + machine.distance - best.load - best.distance;
+  return less < 0 || (less === 0 && machine.distance < best.distance);
 }
 
 /** Of machines that are as cheap to wake, those of this host come first. */

@@ -160,8 +160,8 @@ export interface LeasePeer {
   readonly host: string;
   /** The port of another service of the machine than the one that takes HTTP requests. */
   readonly port: number | undefined;
-  /** How to connect to that host's proxy. Throws a {@link ProxyRefusal} if the host is away. */
-  target(): PeerTarget;
+  /** How to connect to that host's proxy, for HTTP or for a TCP connection. Throws if the host is away. */
+  target(kind: "http" | "tcp"): PeerTarget;
   /** The other host says how its machine came to answer. */
   answered(wake: Wake): void;
 }

@@ -24,7 +24,8 @@ export interface ChosenMachine {
 /** Returns the machine that a request asks for. Undefined if any will do. Refuses if there is no such machine. */
 export function chosenMachine(table: MachineTable, app: string, request: RequestHead): ChosenMachine | undefined {
   const { to, host, fields, tcpPort } = request;
-  if (tcpPort !== undefined) return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
+  if (tcpPort !== undefined && to === undefined)
+    return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
   if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, to.machineId, to.port);
   if (!table.isAddressable(app)) return undefined;
   const address = addressOf(table.labelOf(host), fields, (word) => table.find(app, word));

@@ -41,8 +41,9 @@ interface StartCoordinatorOptions {
 
 /** The platform's side of the proxies, as the rest of the platform sees it. */
 export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
-  /** Serves a connection of another host's proxy, which has shown its certificate. */
+  /** Serve connections of another host's proxy, which has shown its certificate: for HTTP, and for one TCP connection. */
   acceptHost(socket: TLSSocket): void;
+  acceptTcp(socket: TLSSocket): void;
   close(): Promise<void>;
 }
 
@@ -99,6 +100,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
       close,
       activity: (id) => coordinator.activity(id),
       acceptHost: (peer) => (hosts === undefined ? peer.destroy() : hosts.accept(peer)),
+      acceptTcp: (peer) => (hosts === undefined ? peer.destroy() : hosts.acceptTcp(peer)),
     };
   } catch (error) {
     await close();

@@ -87,6 +87,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     },
     onHostLeft: (host) => {
       for (const server of servers) server.forgetHost(host);
+      tcp?.forgetHost(host);
     },
     onForwarded: (host) => metrics.onForwarded(host),
     onPorts: () => openTcpPorts(),

@@ -189,7 +189,7 @@ describe("a host that misses changes", () => {
 
   test("publishes a token of its own, and keeps it", async () => {
     const { record } = createToken(b.world.store.tokens, "admin");
-    await b.shared.publishToken(record);
+    b.shared.publishToken(record.id);
     await everywhere(({ world }) => expect(world.store.tokens.get(record.id)?.name).toBe("admin"));
   });
 });

@@ -157,6 +157,7 @@ async function openHost({
           await platform.close();
         },
       };
+      shared.start();
       await shared.catchUp();
     },
   };

@@ -10,11 +10,12 @@ import { appWire } from "../views.ts";
 /** Registers the routes of apps. */
 export function appRoutes(
   app: Api,
-  { apps, machines, proxy, write }: Pick<ApiDeps, "apps" | "machines" | "proxy"> & Writes,
+  { apps, machines, proxy, write, cluster }: Pick<ApiDeps, "apps" | "machines" | "proxy" | "cluster"> & Writes,
 ): void {
   const tags = ["apps"];
+  const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
   const wire = (record: AppRecord) =>
-    appWire(record, { machineCount: machines.list(record.name).length, urls: proxy?.urlsOf(record.name) ?? [] });
+    appWire(record, { machineCount: count(record.name), urls: proxy?.urlsOf(record.name) ?? [] });
 
   app.get(
     "/v1/apps",
@@ -100,7 +101,16 @@ export function appRoutes(
       },
     },
     async (request) => {
-      await apps.delete(request.params.app_name, { force: request.query.force ?? false });
+      const { app_name: name } = request.params;
+      const { force = false } = request.query;
+      if (cluster === undefined) await apps.delete(name, { force });
+      // The host that the client talks to removes the app when all hosts have emptied it.
+      else if (request.peer !== null) await apps.empty(name, { force });
+      else {
+        const { emptyEverywhere } = await import("../cluster/empty-everywhere.ts");
+        const empty = () => emptyEverywhere(request, cluster, () => apps.empty(name, { force }));
+        await cluster.shared.deleteApp(name, empty);
+      }
       return { ok: true as const };
     },
   );

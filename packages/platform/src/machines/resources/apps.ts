@@ -46,6 +46,10 @@ export class Apps {
     return this.#deps.store.apps.list();
   }
 
+  has(name: string): boolean {
+    return this.#deps.store.apps.get(name) !== undefined;
+  }
+
   /** Throws `not_found` when there is no such app. */
   get(name: string): AppRecord {
     return requireApp(this.#deps.store.apps, name);

@@ -10,6 +10,8 @@ import { PeerFront } from "./peer-front.ts";
 import type { ReachHost } from "./peer-lease.ts";
 import { PeerLeases } from "./peer-leases.ts";
 import { Publisher } from "./publisher.ts";
+import { SERVICES } from "./services.ts";
+import { TcpFront } from "./tcp-front.ts";
 import { RemoteMachines } from "./remote-machines.ts";
 
 export interface HostProxiesOptions {
@@ -26,7 +28,7 @@ export class HostProxies {
   readonly remote: RemoteMachines;
   readonly #options: HostProxiesOptions;
   readonly #publisher: Publisher;
-  #served: { front: PeerFront; proxy: InProcessProxy } | undefined;
+  #served: { front: PeerFront; tcp: TcpFront; proxy: InProcessProxy } | undefined;
 
   constructor(options: HostProxiesOptions) {
     this.#options = options;
@@ -36,7 +38,7 @@ export class HostProxies {
   }
 
   /** How this host's proxies connect to those of other hosts. */
-  readonly reach: ReachHost = ({ host }) => this.#options.cluster.peers.target(host, "proxy");
+  readonly reach: ReachHost = ({ host }, kind) => this.#options.cluster.peers.target(host, SERVICES[kind]);
 
   /** Begins to tell the other hosts about this host's machines, and to take requests for them. */
   start(coordinator: ProxyCoordinator): void {
@@ -44,19 +46,23 @@ export class HostProxies {
     const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
     const proxy = connectInProcess(coordinator, {
       ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false },
-      onLeft: (machineId, ended) => front.forget(machineId, ended),
+      onLeft: (machineId, ended) => {
+        front.forget(machineId, ended);
+        tcp.forget(machineId, ended);
+      },
       onTable: () => leases.tableChanged(),
     });
     const leases: PeerLeases = new PeerLeases({ broker: proxy.broker, isOwn: (id) => this.remote.isOwn(id) });
+    const limits = {
+      ...DEFAULT_LIMITS,
+      ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
+    };
+    const tcp: TcpFront = new TcpFront({ leases, limits });
     const front: PeerFront = new PeerFront({
-      leases,
-      limits: {
-        ...DEFAULT_LIMITS,
-        ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
-      },
+      ...{ leases, limits },
       onFault: (error) => log.warn({ err: error }, "a fault in the proxy, in a request of another host"),
     });
-    this.#served = { front, proxy };
+    this.#served = { front, tcp, proxy };
     this.#publisher.connect((send) => coordinator.connect(send, { everywhere: false }));
   }
 
@@ -66,7 +72,19 @@ export class HostProxies {
     else this.#served.front.accept(socket);
   }
 
+  /** The same for a TCP connection. */
+  acceptTcp(socket: TLSSocket): void {
+    if (this.#served === undefined) socket.destroy();
+    else this.#served.tcp.accept(socket);
+  }
+
+  /** How many requests of other hosts wait for a machine. */
+  held(): number {
+    return [...(this.#served?.proxy.broker.held().values() ?? [])].reduce((sum, held) => sum + held, 0);
+  }
+
   async close(): Promise<void> {
+    this.#served?.tcp.close();
     await this.#served?.front.close(CLOSE_GRACE_MS);
     this.#served?.proxy.close();
     await this.#publisher.close();

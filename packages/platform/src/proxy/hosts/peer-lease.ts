@@ -8,7 +8,7 @@ import type { RoutedMachine } from "../routed-machine.ts";
  * Returns how to connect to the proxy of another host, which says by `peer` where that is. Throws if this host has no
  * certificate to show there.
  */
-export type ReachHost = (remote: { host: string; peer: string }) => PeerTarget;
+export type ReachHost = (remote: { host: string; peer: string }, kind: "http" | "tcp") => PeerTarget;
 
 /** What a lease tells the broker. */
 export interface PeerLeaseKeeper {
@@ -57,7 +57,7 @@ export class PeerLease implements Lease {
     this.peer = {
       host: remote.host,
       port: port === policy.port ? undefined : port,
-      target: () => this.#target(),
+      target: (kind) => this.#target(kind),
       answered: (wake) => this.#answered(wake),
     };
     this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
@@ -69,10 +69,10 @@ export class PeerLease implements Lease {
     open.add(connection);
   }
 
-  #target(): PeerTarget {
+  #target(kind: "http" | "tcp"): PeerTarget {
     const { host, peer } = this.#remote;
     if (peer === null) throw hostUnreachable(this.appName, host);
-    return this.#keeper.reach({ host, peer });
+    return this.#keeper.reach({ host, peer }, kind);
   }
 
   #answered(wake: Wake): void {

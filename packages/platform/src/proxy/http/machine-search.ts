@@ -76,7 +76,7 @@ export class MachineSearch {
     try {
       const open = (left: AbortSignal) => {
         const either = AbortSignal.any([signal, left]);
-        if (lease.peer !== undefined) return connectPeer(lease.peer.target(), limits.peerConnectMs, either);
+        if (lease.peer !== undefined) return connectPeer(lease.peer.target("http"), limits.peerConnectMs, either);
         return connect({ address, port, deadline, signal: either, limits });
       };
       const connection = await pool.add(lease, open, signal);

@@ -3,22 +3,33 @@
  * fakes, and their apps are servers on the machines' addresses.
  */
 import { once } from "node:events";
-import { createServer as createAppServer, request as httpRequest, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import {
+  createServer as createAppServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type RequestListener,
+} from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
+import type { Directory } from "../../../src/cluster/contract.ts";
 import { KEYS, type OwnerRecord } from "../../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
 import { DirectoryView } from "../../../src/cluster/view.ts";
 import type { MachineConfig, ServiceConfig } from "../../../src/domain/config.ts";
+import type { AppRecord, MachineEvent, MachineRecord } from "../../../src/domain/machine.ts";
 import { connectInProcess, type InProcessProxy } from "../../../src/proxy/connect-in-process.ts";
 import { ConnectedProxies } from "../../../src/proxy/connected-proxies.ts";
 import type { AccessEntry } from "../../../src/proxy/contract.ts";
 import { HostProxies } from "../../../src/proxy/hosts/open.ts";
+import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
 import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/server.ts";
+import { Trust } from "../../../src/proxy/http/trust.ts";
 import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
+import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { until } from "../http/helpers.ts";
@@ -37,10 +48,11 @@ let pair: Pair | undefined;
 
 export class TestHost {
   readonly name: string;
+  readonly file: string;
   readonly world: World;
   readonly platform: FakePlatform;
   readonly directory: LocalDirectory;
-  readonly view: DirectoryView;
+  view: DirectoryView;
   readonly proxies: ConnectedProxies = new ConnectedProxies();
   readonly log: AccessEntry[] = [];
   readonly faults: unknown[] = [];
@@ -49,8 +61,12 @@ export class TestHost {
   hosts!: HostProxies;
   proxy!: InProcessProxy;
   server!: ProxyServer;
+  tcp!: TcpFronts;
   port = 0;
   peerPort = 0;
+  /** How many connections other hosts have made to this one. */
+  peerConnections = 0;
+  #silence: Promise<void> | undefined;
   readonly #peerSockets = new Set<TLSSocket>();
   #closePeer: () => Promise<void> = async () => {};
 
@@ -58,14 +74,21 @@ export class TestHost {
     this.name = name;
     this.world = world;
     this.platform = platform;
+    this.file = file;
     this.directory = new LocalDirectory(file);
-    this.view = new DirectoryView({ directory: this.directory });
+    this.view = new DirectoryView({ directory: heldBack(this.directory, () => this.#silence) });
   }
 
-  static async start(name: string, file: string): Promise<TestHost> {
+  /** @param moved a machine that was moved here from another host, which is stopped */
+  static async start(name: string, file: string, moved?: Moved): Promise<TestHost> {
     const world = await newWorld();
+    if (moved !== undefined) {
+      const { app, record, event } = moved;
+      world.store.apps.insert(app);
+      world.store.machines.insert({ ...record, state: "stopped", snapshot: null }, event);
+    }
     const host = new TestHost(name, world, await startPlatform(world), file);
-    host.platform.apps.create(APP);
+    if (moved === undefined) host.platform.apps.create(APP);
     await host.#open();
     return host;
   }
@@ -74,11 +97,13 @@ export class TestHost {
     const { platform, proxies, view, directory, name } = this;
     pair ??= certificate("host", ["-addext", "subjectAltName=IP:127.0.0.1"]);
     const { key, cert } = pair;
-    const tls = { key, cert, ca: [cert], ALPNProtocols: ["hib-proxy"] };
+    const tls = { key, cert, ca: [cert], ALPNProtocols: ["hib-proxy", "hib-tcp"] };
     const server = createTlsServer({ ...tls, requestCert: true, rejectUnauthorized: true }, (socket) => {
+      this.peerConnections += 1;
       this.#peerSockets.add(socket);
       socket.once("close", () => this.#peerSockets.delete(socket));
-      this.hosts.accept(socket);
+      if (socket.alpnProtocol === "hib-tcp") this.hosts.acceptTcp(socket);
+      else this.hosts.accept(socket);
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -92,9 +117,9 @@ export class TestHost {
     view.start();
     await this.up();
     const peers: Cluster["peers"] = {
-      target: (other) => {
+      target: (other, service) => {
         const [address = "", port = ""] = (view.host(other)?.up?.peer ?? "").split(":");
-        return { host: address, port: Number(port), tls };
+        return { host: address, port: Number(port), tls: { ...tls, ALPNProtocols: [`hib-${service}`] } };
       },
     };
     const warn = (fields: object) => void this.faults.push(fields);
@@ -107,13 +132,18 @@ export class TestHost {
       ...platform,
       ...{ proxies, suffixes: ["localhost"], idleCheckIntervalMs: 3_600_000, connectionsSurvive: false },
       remote: this.hosts.remote,
+      isDraining: () => platform.drain.active,
       log: { warn },
     });
+    platform.drain.subscribe((draining) => this.coordinator.drainChanged(draining));
     this.hosts.start(this.coordinator);
     this.proxy = connectInProcess(this.coordinator, {
       ...{ maxHeld: 100, holdTimeoutMs: SETTINGS.proxyHoldTimeoutMs, connectTimeoutMs: SETTINGS.proxyConnectTimeoutMs },
       onLeft: (id, ended) => this.server.forget(id, ended),
-      onHostLeft: (host) => this.server.forgetHost(host),
+      onHostLeft: (host) => {
+        this.server.forgetHost(host);
+        this.tcp.forgetHost(host);
+      },
       onForwarded: (host) => void this.forwarded.push(host),
       reach: this.hosts.reach,
     });
@@ -124,6 +154,12 @@ export class TestHost {
       onFault: (fault) => void this.faults.push(fault),
     });
     ({ port: this.port } = await this.server.listen({ host: "127.0.0.1", port: 0 }));
+    this.tcp = new TcpFronts({
+      ...{ reusePort: false, leases: this.proxy.broker, limits: { ...DEFAULT_LIMITS, sweepMs: 20 } },
+      ...{ isStranger: () => false, onAccess: (entry) => void this.log.push(entry), balancers: new Trust([]) },
+      ...{ appFor: (name) => this.proxy.broker.appFor(name), log: { warn } },
+      certificates: () => Promise.reject(new Error("No certificate was expected to be needed.")),
+    });
   }
 
   /** Says that the host is up, where its proxy is. */
@@ -140,9 +176,15 @@ export class TestHost {
   /** Creates a machine whose app answers with `listener`, and claims it. Its state is then published. */
   async machine(
     listener: RequestListener,
-    { service = {}, config = {} }: { service?: Partial<ServiceConfig>; config?: Partial<MachineConfig> } = {},
+    { service = {}, config = {}, onUpgrade, onConnection }: MachineOptions = {},
   ): Promise<{ id: string; address: string; port: number }> {
     const app = createAppServer({ keepAliveTimeout: 0 }, listener);
+    if (onUpgrade !== undefined) app.on("upgrade", onUpgrade);
+    if (onConnection !== undefined)
+      app.removeAllListeners("connection").on("connection", (socket) => {
+        socket.on("error", () => {});
+        onConnection(socket);
+      });
     const { machines } = this.platform;
     const port = 8080;
     const services: ServiceConfig[] = [{ protocol: "http", internal_port: port, autostop: "suspend", ...service }];
@@ -166,6 +208,45 @@ export class TestHost {
     this.platform.machines.suspend(APP, id);
     await this.platform.machines.wait(APP, id, ["suspended"], { timeoutMs: 5_000 });
     await until(() => this.view.state(id)?.state === "suspended", "the sleep to be published");
+  }
+
+  /** Waits until this host has heard that another host's machine is in a state. */
+  async hears(id: string, state: string): Promise<void> {
+    await until(() => this.view.state(id)?.state === state, `host ${this.name} to hear that ${id} is ${state}`);
+    await this.settled();
+  }
+
+  /** Waits until this host's proxy knows a machine that runs. */
+  async ready(): Promise<void> {
+    await until(() => this.view.machines().some(({ id }) => this.view.state(id)?.state === "running"), "a machine");
+    await this.settled();
+  }
+
+  /** Waits until what this host has heard has reached its proxy. */
+  async settled(): Promise<void> {
+    await this.proxy.settled();
+  }
+
+  /** Opens a port for TCP connections to the machines that this host knows. Resolves with the number of the port. */
+  async openTcp(asked: number): Promise<number> {
+    const owners = this.proxy.broker.tcpPorts().get(asked);
+    if (owners === undefined) throw new Error(`No machine has the port ${asked}.`);
+    this.tcp.update(new Map([[asked, owners]]), ["127.0.0.1"]);
+    await until(() => this.tcp.ports.length === 1, "the port to open");
+    return asked;
+  }
+
+  /** How many requests wait at this host, its own and those of others. */
+  held(): number {
+    return (this.proxy.broker.held().get(APP) ?? 0) + this.hosts.held();
+  }
+
+  /** What another host needs to have the machine. */
+  moving(id: string): Moved {
+    const { store } = this.world;
+    const [app, record, [event]] = [store.apps.get(APP), store.machines.get(id), store.machines.events(id, 1)];
+    if (app === undefined || record === undefined || event === undefined) throw new Error(`There is no machine ${id}.`);
+    return { app, record, event };
   }
 
   state(id: string): string {
@@ -202,23 +283,88 @@ export class TestHost {
     });
   }
 
-  /** As if the host lost its power: its proxy is gone, and the others hear of that when its lease has ended. */
+  /** The coordinator and the proxies of the platform end, and begin again. Machines stay as they are. */
+  async restart(): Promise<void> {
+    await this.#stop();
+    await this.view.close();
+    this.view = new DirectoryView({ directory: heldBack(this.directory, () => this.#silence) });
+    await this.#open();
+  }
+
+  /** From now on writes fail like this. Returns what ends that. */
+  cannotWrite(error: Error): () => void {
+    const transact = this.directory.transact.bind(this.directory);
+    this.directory.transact = () => Promise.reject(error);
+    return () => {
+      this.directory.transact = transact;
+    };
+  }
+
+  /** From now on the host does not hear what the others write. Returns what ends that. */
+  hearsNothing(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#silence = promise;
+    return resolve;
+  }
+
+  /** Its lease has ended. */
+  async away(): Promise<void> {
+    await this.write(`${KEYS.hosts}${this.name}`, null);
+  }
+
+  /** No other host reaches it any more, and what was open breaks. */
   async cutPeers(): Promise<void> {
     await this.#closePeer();
     this.#closePeer = async () => {};
   }
 
-  async close(): Promise<void> {
+  async #stop(): Promise<void> {
+    await this.tcp.close(0);
     await this.server.close(0);
     this.proxy.close();
     await this.cutPeers();
     await this.hosts.close();
     await this.coordinator.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
     await this.platform.close();
     await this.view.close();
     await this.directory.close();
     await this.world.dispose();
   }
+}
+
+/** The same directory, whose changes arrive late. */
+function heldBack(directory: LocalDirectory, silence: () => Promise<void> | undefined): Directory {
+  return {
+    get: (...asked) => directory.get(...asked),
+    list: (...asked) => directory.list(...asked),
+    transact: (...asked) => directory.transact(...asked),
+    lease: (...asked) => directory.lease(...asked),
+    close: () => directory.close(),
+    async *watch(...asked) {
+      for await (const changes of directory.watch(...asked)) {
+        await silence();
+        yield changes;
+      }
+    },
+  };
+}
+
+interface Moved {
+  app: AppRecord;
+  record: MachineRecord;
+  event: MachineEvent;
+}
+
+interface MachineOptions {
+  service?: Partial<ServiceConfig>;
+  config?: Partial<MachineConfig>;
+  /** In place of HTTP. */
+  onConnection?(socket: Socket): void;
+  onUpgrade?(request: IncomingMessage, socket: Duplex): void;
 }
 
 export interface Ask {
@@ -240,9 +386,13 @@ export async function startHosts<const N extends readonly string[]>(
 ): Promise<{ [K in keyof N]: TestHost }> {
   const file = join(await tempFolder("hosts"), "directory.db");
   const hosts: TestHost[] = [];
-  onTestFinished(async () => {
-    for (const host of hosts) await host.close();
-  });
-  for (const name of names) hosts.push(await TestHost.start(name, file));
+  for (const name of names) hosts.push(await startHost(name, file));
   return hosts as { [K in keyof N]: TestHost };
+}
+
+/** Starts one more host, on the same directory. */
+export async function startHost(name: string, file: string, moved?: Moved): Promise<TestHost> {
+  const host = await TestHost.start(name, file, moved);
+  onTestFinished(() => host.close());
+  return host;
 }

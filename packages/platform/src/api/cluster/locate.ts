@@ -1,0 +1,60 @@
+/** Which host answers a request. */
+import type { FastifyRequest } from "fastify";
+import type { View } from "../../cluster/cluster.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { findNamed } from "../../domain/naming.ts";
+import type { ApiCluster } from "../deps.ts";
+import type { AskHosts } from "./ask-hosts.ts";
+import type { Where } from "./routes-table.ts";
+
+interface LocateDeps {
+  cluster: ApiCluster;
+  ask: AskHosts;
+  /** Whether this host has a machine or volume that the directory does not know, such as a destroyed machine. */
+  hasVolume(app: string, word: string): boolean;
+}
+
+/** Returns the host; undefined when it is this one. */
+export async function locate(request: FastifyRequest, where: Where, deps: LocateDeps): Promise<string | undefined> {
+  const params = request.params as Record<string, string>;
+  const { app_name: app = "" } = params;
+  if (where === "machine") return ownerOf(app, params.machine_id ?? "", deps.cluster);
+  if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
+  if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
+  return undefined;
+}
+
+async function ownerOf(app: string, word: string, { shared, view }: ApiCluster): Promise<string | undefined> {
+  let machine = find(view, app, word);
+  if (machine === undefined) {
+    // It may have been created through another host a moment ago.
+    await shared.catchUp();
+    machine = find(view, app, word);
+  }
+  return machine?.host === shared.host ? undefined : machine?.host;
+}
+
+function find(view: View, app: string, word: string) {
+  return findNamed(word, view.machines(app), { noun: "machine" });
+}
+
+/** Volumes are in no directory: a host that has it says so. */
+async function volumeHost(
+  request: FastifyRequest,
+  app: string,
+  word: string,
+  { ask, hasVolume }: LocateDeps,
+): Promise<string | undefined> {
+  if (request.peer !== null || hasVolume(app, word)) return undefined;
+  const path = `/v1/apps/${encodeURIComponent(app)}/volumes/${encodeURIComponent(word)}`;
+  const { answers, missing } = await ask(request, { path, onlyOk: true });
+  const [found] = answers;
+  if (found !== undefined) return found.host;
+  if (missing.length === 0) return undefined;
+  const message = `This host has no volume ${word.slice(0, 80)} of app ${app}, and ${missing.join(", ")} did not answer. See \`hibernaut cluster status\`, and try again.`;
+  throw new HibernautError("host_unreachable", message, { hosts: missing });
+}
+
+function other(host: string | undefined, { shared }: ApiCluster): string | undefined {
+  return host === shared.host ? undefined : host;
+}

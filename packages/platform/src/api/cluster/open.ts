@@ -1,0 +1,47 @@
+/** Opens what the API of a host in a cluster needs. Loaded only on such a host. */
+import type { Duplex } from "node:stream";
+import { openAgreed } from "../../agreed/open.ts";
+import { PeerClient } from "../../cluster/peer-client.ts";
+import type { Api, ApiCluster } from "../deps.ts";
+import { acceptPlain } from "../tls.ts";
+import { verifyToken } from "../tokens.ts";
+
+/** What it is opened with. */
+export type OpenSharedOptions = Parameters<typeof openAgreed>[0];
+
+export interface OpenedShared {
+  /** For the API. */
+  api: ApiCluster;
+  /** Begins to follow what the hosts share. Call it once the machines are known. */
+  start(): void;
+  /** Answers a connection of another host. */
+  accept(api: Api, connection: Duplex, from: string): void;
+  /** Tells the other hosts of a token that this host has made by itself. */
+  publishToken(token: string): void;
+  close(): void;
+}
+
+/** Opens it. */
+export function openApiCluster(options: OpenSharedOptions): OpenedShared {
+  const { cluster, store } = options;
+  const { view, peers } = cluster;
+  const shared = openAgreed(options);
+  const client = new PeerClient({ peers, view, service: "api" });
+  const connections = new WeakMap<object, string>();
+  return {
+    api: { shared, view, client, connections },
+    start: () => shared.start(),
+    accept(api, connection, from) {
+      connections.set(connection, from);
+      acceptPlain(api, connection);
+    },
+    publishToken(token) {
+      const record = verifyToken(store.tokens, token);
+      if (record !== undefined) shared.publishToken(record.id);
+    },
+    close() {
+      client.close();
+      shared.close();
+    },
+  };
+}
