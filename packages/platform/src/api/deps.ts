@@ -16,8 +16,7 @@ import type { View } from "../cluster/cluster.ts";
 import type { PeerClient } from "../cluster/peer-client.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
-import type { ClusterMachines } from "../cluster/machines.ts";
-import type { MoveSource } from "../cluster/moves/source.ts";
+import type { ClusterHosts } from "../cluster/owning.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
@@ -72,13 +71,6 @@ export interface ApiCluster {
   connections: PeerConnections;
 }
 
-/** What is done with machines and hosts of a cluster. */
-export interface HostActions extends Pick<ClusterMachines, "evacuate" | "drain" | "anotherHost"> {
-  /** This host. */
-  host: string;
-  move: MoveSource["move"];
-}
-
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
   extends Omit<
@@ -121,7 +113,7 @@ export interface ApiDeps
   check(): void;
   logger: FastifyBaseLogger;
   /** What can be done with other hosts. Absent on a host alone. */
-  hosts?: HostActions | undefined;
+  hosts?: ClusterHosts | undefined;
   /** The cluster that this host belongs to. Absent on a host alone. */
   cluster?: ApiCluster | undefined;
   /** What administrators do with that cluster. Absent on a host alone. */

@@ -10,9 +10,11 @@ import { Recreation } from "./evacuation/recreate.ts";
 import { HostDrain } from "./moves/drain.ts";
 import { type Moves, openMoves } from "./moves/open.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
+import { serveMoves } from "./moves/routes.ts";
+import type { PeerRoute } from "./peer-server.ts";
 import type { PeerCall } from "./peer-call.ts";
 
-interface ClusterMachinesOptions {
+export interface ClusterMachinesOptions {
   cluster: Cluster;
   ownership: OpenOwnership;
   resources: Pick<Resources, "departures" | "arrivals" | "custody">;
@@ -44,6 +46,8 @@ export interface ClusterMachines {
   readonly drain: HostDrain;
   /** The host with the most room for a machine of this host. Throws when no other host takes machines. */
   anotherHost(id: string): string;
+  /** Answers requests of other hosts about moves. */
+  readonly route: PeerRoute;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
   start(): void;
   close(): void;
@@ -85,6 +89,7 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     moves,
     drain,
     anotherHost,
+    route: (request, response) => serveMoves(moves.target, request, response),
     evacuate: (host) => evacuate(host, cluster),
     start() {
       ownership.follow(custody, async (id) => (await moves.target.takeIn(id)) || recreation.takeIn(id));

@@ -1,6 +1,7 @@
 /** Moves of machines between the hosts of a cluster, and what is done with a host as a whole. */
 import { HibernautError } from "../../domain/errors.ts";
-import type { Api, ApiDeps, HostActions } from "../deps.ts";
+import type { ClusterHosts } from "../../cluster/owning.ts";
+import type { Api, ApiDeps } from "../deps.ts";
 import { sendProgress } from "../progress-lines.ts";
 import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
 import { NDJSON, StreamReplies } from "../stream-replies.ts";
@@ -18,7 +19,7 @@ export function hostsRoutes(app: Api, deps: Pick<ApiDeps, "hosts" | "machines">)
 }
 
 interface Parts {
-  hosts(): HostActions;
+  hosts(): ClusterHosts;
   streams: StreamReplies;
 }
 
@@ -153,7 +154,7 @@ function machineWire({ id, app, name }: { id: string; app: string; name: string 
 }
 
 /** A request about another host was sent on to it before; what is left is a name that nobody has. */
-function requireHere(name: string, { host }: HostActions): void {
+function requireHere(name: string, { host }: ClusterHosts): void {
   if (name === host) return;
   const message = `Host ${name} cannot be reached through host ${host}. See \`hibernaut cluster status\`.`;
   throw new HibernautError("invalid_argument", message, { field: "host", value: name });
