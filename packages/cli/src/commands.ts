@@ -11,6 +11,7 @@ import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
 import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
+import { hosts } from "./commands/hosts.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
@@ -85,4 +86,5 @@ export const NOUNS: readonly Noun[] = [
   webhooks,
   backup,
   cluster,
+  hosts,
 ];
