@@ -63,7 +63,7 @@ async function clusterTour() {
     const [before, after] = [first, third].map(({ text }) => JSON.parse(text));
     const kept = before.nonce === after.nonce && after.count === before.count + 2;
     show(kept ? "Its memory was kept: the same process went on counting." : "Its memory was LOST.");
-    await alpha.cli("apps", "delete", APP, "--force", "--yes");
+    await alpha.cli("apps", "destroy", APP, "--force", "--yes");
     return kept && machine ? 0 : 1;
   } finally {
     await lab?.close();

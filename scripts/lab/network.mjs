@@ -7,7 +7,7 @@ import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { run } from "../lib/run.mjs";
 
-/** Hosts have the addresses 1 and up of a subnet `10.213.N.0/24`; this machine has this one. */
+/** Hosts have the addresses 1 and up of a subnet `10.231.N.0/24`; this machine has this one. */
 const OWN = 254;
 /** `/sys` shows the network of whoever mounted it. */
 const WITH_OWN_SYS = 'mount -t sysfs sys /sys && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"';
@@ -34,7 +34,7 @@ export class LabNetwork {
 
   /** @param {number} host Counted from 1. */
   address(host) {
-    return `10.213.${this.#tag}.${host}`;
+    return `10.231.${this.#tag}.${host}`;
   }
 
   /**
