@@ -75,10 +75,10 @@ function environmentOf(dataDir) {
   };
 }
 
-/** @param {string} folder */
-async function startEtcd(folder) {
+/** @param {string} directory */
+async function startEtcd(directory) {
   const [client, peer] = [`http://${HOST}:${await freePort()}`, `http://${HOST}:${await freePort()}`];
-  const args = ["--name=one", `--data-dir=${folder}`, `--initial-cluster=one=${peer}`, "--log-level=error"];
+  const args = ["--name=one", `--data-dir=${directory}`, `--initial-cluster=one=${peer}`, "--log-level=error"];
   args.push(`--listen-client-urls=${client}`, `--advertise-client-urls=${client}`);
   args.push(`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`);
   const child = spawn(findTool("etcd"), args, { stdio: "ignore", env: toolEnvironment() });
