@@ -66,9 +66,11 @@ test("a browser is shown the wake page while a machine of another host cold star
 test("early hints, HEAD and 304 pass as the app sends them", async () => {
   const [a, b] = await startHosts("a", "b");
   await b.machine((request, response) => {
-    if (request.url === "/304") return response.writeHead(304, { etag: '"x"' }).end();
-    response.writeEarlyHints({ link: "</style.css>; rel=preload; as=style" });
-    response.setHeader("content-length", 5).end("hello");
+    if (request.url === "/304") response.writeHead(304, { etag: '"x"' }).end();
+    else {
+      response.writeEarlyHints({ link: "</style.css>; rel=preload; as=style" });
+      response.setHeader("content-length", 5).end("hello");
+    }
   });
   await a.ready();
   expect(await a.ask("/", { method: "HEAD" })).toMatchObject({
