@@ -10,6 +10,7 @@ import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
 import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
+import { hosts } from "./commands/hosts.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
@@ -83,4 +84,5 @@ export const NOUNS: readonly Noun[] = [
   tokens,
   webhooks,
   backup,
+  hosts,
 ];

@@ -4500,6 +4500,212 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/machines/{machine_id}/move": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Move a machine to another host of the cluster, and stream the progress: one JSON object per line, the last one with the step `done`, or `error` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description The host to move to. Default: the one with the most room. */
+            host?: string;
+            /** @description Move the machine without its memory: it is stopped, keeps its files, and starts from scratch there. Default: false. */
+            cold?: boolean;
+          };
+        };
+      };
+      responses: {
+        /** @description one event per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["MoveProgress"] | components["schemas"]["Error"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/hosts/{host}/evacuate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Give the machines of a lost host to other hosts, which start them from scratch */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The name of a host of the cluster. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /**
+             * @description Required: you know that the host's machines do not run any more, and what they had there is given up.
+             * @enum {boolean}
+             */
+            dead: true;
+          };
+        };
+      };
+      responses: {
+        /** @description What became of the machines of a lost host. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Evacuation"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/hosts/{host}/drain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Move all machines off a host, which takes no new ones from then on, and stream the progress: one JSON object per line, the last one with `done` or `error` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The name of a host of the cluster. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description one event per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson":
+              | components["schemas"]["HostDrainProgress"]
+              | components["schemas"]["DrainedHost"]
+              | components["schemas"]["Error"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Let a drained host take machines again */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The name of a host of the cluster. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/cluster": {
     parameters: {
       query?: never;
@@ -5100,6 +5306,20 @@ export interface components {
       /** @description Seconds that this may take, with `suspend`. Default: 90. */
       timeout?: number;
     };
+    /** @description A host whose machines have moved. */
+    DrainedHost: {
+      /** @enum {boolean} */
+      done: true;
+      /** @description How many machines moved. */
+      moved: number;
+      stayed: {
+        machine_id: string;
+        app_name: string;
+        /** @description The machine's name. */
+        name: string;
+        reason: string;
+      }[];
+    };
     /** @description How far a drain has come with a machine. */
     DrainedMachine: {
       machine_id: string;
@@ -5138,6 +5358,19 @@ export interface components {
       };
       /** @description The platform's log mentions the request under this id. */
       request_id: string;
+    };
+    /** @description What became of the machines of a lost host. */
+    Evacuation: {
+      machines: {
+        machine_id: string;
+        app_name: string;
+        /** @description The machine's name. */
+        name: string;
+        /** @description Its new host. Absent for a machine that was left behind. */
+        host?: string;
+        /** @description Why it was left behind. */
+        reason?: string;
+      }[];
     };
     ExecRequest: {
       /** @description The program, looked up in PATH, and its arguments. */
@@ -5267,6 +5500,21 @@ export interface components {
       uptime_seconds: number;
       /** @description Since the host started. */
       host_uptime_seconds: number;
+    };
+    /** @description How far the move of one machine is. */
+    HostDrainProgress: {
+      machine_id: string;
+      app_name: string;
+      /** @description The machine's name. */
+      name: string;
+      /** @description The name of a host of the cluster. */
+      host: string;
+      /** @enum {string} */
+      step: "check" | "suspend" | "copy" | "commit" | "done";
+      /** @description Bytes. */
+      bytes: number;
+      /** @description Bytes, of the machine's files; an estimate. */
+      total_bytes: number;
     };
     HourOfWakes: {
       /** Format: date-time */
@@ -5458,7 +5706,7 @@ export interface components {
         /** @description Seconds until SIGKILL. Default: 5. */
         timeout?: number;
       };
-      /** @description In a cluster, what happens when the machine's host is lost. `wait`: nothing, until somebody evacuates the host. `recreate`: another host starts the machine from scratch. A machine with a volume always waits. Default: wait. */
+      /** @description In a cluster, what happens when the machine's host is lost. `wait`: nothing, until you evacuate the host. `recreate`: another host starts the machine from scratch. A machine with a volume always waits. Default: wait. */
       on_host_loss?: "wait" | "recreate";
       /** @description Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false. */
       keep_layer?: boolean;
@@ -5545,6 +5793,17 @@ export interface components {
       snapshot_retention?: number;
       /** @description Whether the platform takes snapshots by itself of a volume that has yet to be created. Default: as its settings say. */
       scheduled_snapshots?: boolean;
+    };
+    /** @description How far a move is. `done` comes last. */
+    MoveProgress: {
+      /** @enum {string} */
+      step: "check" | "suspend" | "copy" | "commit" | "done";
+      /** @description Bytes. */
+      bytes: number;
+      /** @description Bytes, of the machine's files; an estimate. */
+      total_bytes: number;
+      /** @description The name of a host of the cluster. */
+      host: string;
     };
     /** @description A token that was just created. */
     NewToken: {

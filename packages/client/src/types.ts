@@ -158,6 +158,18 @@ export type UploadProgress =
   | (Omit<Extract<PullProgress, { step: "download" }>, "step"> & { step: "upload" })
   | PullProgress;
 
+/** How far the move of a machine is. */
+export type MoveProgress = Schemas["MoveProgress"];
+
+/** How far the move of one machine off a host is. */
+export type HostDrainProgress = Schemas["HostDrainProgress"];
+
+/** A host whose machines have moved. */
+export type DrainedHost = Omit<Schemas["DrainedHost"], "done">;
+
+/** What became of the machines of a lost host. */
+export type Evacuation = Schemas["Evacuation"];
+
 /** An image that is being uploaded. */
 export type ImageUpload = Schemas["ImageUpload"];
 

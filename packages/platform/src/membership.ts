@@ -24,6 +24,7 @@ import { requireHostName, suggestedName } from "./cluster/host-name.ts";
 import { keyFingerprint, makeAuthority, makeKey, publicKeyOf, signHost } from "./cluster/identity.ts";
 import { readJoinToken } from "./cluster/join-token.ts";
 import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from "./cluster/keys.ts";
+import { configOf } from "./cluster/ownership/claims.ts";
 import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
 import { HibernautError } from "./domain/errors.ts";
@@ -272,10 +273,13 @@ async function claimMember(directory: Directory, home: Home, tokenId: string): P
 /** Everything that the first host has and all hosts must know. Its machines stay its own. */
 function firstRecords(store: Store, host: string): Map<string, object | string> {
   const records = new Map<string, object | string>(agreedRecords(store, host));
-  for (const { id, app, name, address } of store.machines.list()) {
+  for (const machine of store.machines.list()) {
+    const { id, app, name, address } = machine;
     const owner: OwnerRecord = { app, name, host, epoch: 1, address };
     records.set(`${KEYS.machines}${id}`, owner);
     records.set(`${KEYS.names}${app}/${name}`, id);
+    records.set(`${KEYS.addresses}${owner.address}`, id);
+    records.set(`${KEYS.configs}${id}`, configOf(machine));
   }
   return records;
 }

@@ -19,6 +19,7 @@ import { CheckRunner } from "./checks/runner.ts";
 import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
+import type { Owning } from "./cluster/owning.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -148,7 +149,7 @@ async function runLocked(
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
   const hostMemory = new HostMemory();
   /** False until this host can take machines of the cluster. */
-  const ready = { drain: (): boolean => true };
+  const ready = { drain: (): boolean => true, leaving: (): boolean => false };
   const cluster = await openPlace({
     ...{ dataDir: settings.dataDir, settings, version: VERSION, log },
     facts: () => ({
@@ -156,11 +157,13 @@ async function runLocked(
       guestBundle: bundles.current.version,
       memoryMb: memoryOf(hostMemory),
       machines: store.machines.list().length,
-      draining: ready.drain(),
+      draining: ready.drain() || ready.leaving(),
     }),
     secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
   });
   open.defer(() => cluster?.close());
+  const publish = () => void cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
+  const owning = cluster && (await openOwning(cluster, log));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
@@ -233,6 +236,7 @@ async function runLocked(
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     ownPorts: portsOf(settings),
+    ...(owning !== undefined && { ownership: owning.ownership }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
@@ -242,6 +246,12 @@ async function runLocked(
   });
   machines.fill(resources.machines);
   open.defer(() => resources.close());
+  const clustered = owning?.open({
+    ...{ resources, settings, dataDir: settings.dataDir, log },
+    folderOf: (id) => files.paths(id).folder,
+    factsChanged: () => publish(),
+  });
+  open.defer(() => clustered?.close());
   const backups = new Backups({
     dataDir: settings.dataDir,
     store,
@@ -347,6 +357,7 @@ async function runLocked(
     check: () => store.check(),
     cluster: shared?.api,
     clusterAdmin: cluster?.admin,
+    hosts: clustered?.hosts,
     logger: log,
     registry,
   });
@@ -363,6 +374,8 @@ async function runLocked(
   await volumes.recover();
   await resources.recover();
   resources.dropSnapshots(unfit);
+  clustered?.start();
+  if (clustered !== undefined) open.defer(expireQuarantine(files, settings.quarantineMs, log));
   shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
@@ -410,8 +423,8 @@ async function runLocked(
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);
   ready.drain = () => resources.drain.active;
+  ready.leaving = () => clustered?.hosts.drain.active ?? false;
   // The others may place machines here from now on, and hear of a drain at once.
-  const publish = () => void cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
   publish();
   open.defer(resources.drain.subscribe(publish));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
@@ -429,6 +442,24 @@ async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | u
   if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
   const { openCluster } = await import("./cluster/open.ts");
   return openCluster(options);
+}
+
+/** Which machines are this host's, and what it does with those of other hosts. */
+async function openOwning(cluster: OpenedCluster, log: Logger): Promise<Owning> {
+  const { openOwning: load } = await import("./cluster/owning.ts");
+  return load(cluster, log);
+}
+
+/** How often files in quarantine are looked at. They are kept for a day, unless a setting says otherwise. */
+const QUARANTINE_LOOK_MS = 10 * 60_000;
+
+/** Deletes what has been in quarantine for long enough, now and then. Returns a function that ends that. */
+function expireQuarantine(files: MachineFiles, keepMs: number, log: Logger): () => void {
+  const look = () =>
+    void files.expireQuarantine(keepMs).catch((err: unknown) => log.warn({ err }, "the quarantine was not cleaned up"));
+  look();
+  const timer = setInterval(look, QUARANTINE_LOOK_MS).unref();
+  return () => clearInterval(timer);
 }
 
 /** What the API of a host in a cluster shares with the others, and asks of them. */

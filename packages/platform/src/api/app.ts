@@ -26,6 +26,7 @@ import { drainRoutes } from "./routes/drain.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
+import { hostsRoutes } from "./routes/hosts.ts";
 import { imageRoutes } from "./routes/images.ts";
 import { hostRoutes } from "./routes/host.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
@@ -192,6 +193,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     regionRoute(secured, deps);
     hostRoutes(secured, deps);
     drainRoutes(secured, deps);
+    hostsRoutes(secured, deps);
     clusterRoutes(secured, deps);
     backupRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);

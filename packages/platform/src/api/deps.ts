@@ -16,6 +16,7 @@ import type { View } from "../cluster/cluster.ts";
 import type { PeerClient } from "../cluster/peer-client.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
+import type { ClusterHosts } from "../cluster/owning.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "../images/contract.ts";
@@ -113,6 +114,8 @@ export interface ApiDeps
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;
+  /** What can be done with other hosts. Absent on a host alone. */
+  hosts?: ClusterHosts | undefined;
   /** The cluster that this host belongs to. Absent on a host alone. */
   cluster?: ApiCluster | undefined;
   /** What administrators do with that cluster. Absent on a host alone. */

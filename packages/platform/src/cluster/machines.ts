@@ -1,17 +1,25 @@
 /** All that a host does with its machines because it is in a cluster, put together. */
+import { guestSize } from "../domain/config.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Evacuation, evacuate } from "./evacuation/evacuate.ts";
 import { LostHosts } from "./evacuation/lost-hosts.ts";
+import { roomiest } from "./evacuation/place.ts";
 import { Recreation } from "./evacuation/recreate.ts";
+import { HostDrain } from "./moves/drain.ts";
 import { type Moves, openMoves } from "./moves/open.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
+import { serveMoves } from "./moves/routes.ts";
+import type { PeerRoute } from "./peer-server.ts";
 import type { PeerCall } from "./peer-call.ts";
 
-interface ClusterMachinesOptions {
+export interface ClusterMachinesOptions {
   cluster: Cluster;
   ownership: OpenOwnership;
   resources: Pick<Resources, "departures" | "arrivals" | "custody">;
+  /** What this host says about itself has changed. */
+  factsChanged?(): void;
   /** Calls other hosts. */
   call: PeerCall;
   dataDir: string;
@@ -34,6 +42,12 @@ export interface ClusterMachines {
   readonly moves: Moves;
   /** Gives the machines of a lost host to others. Rejects as {@link evacuate} does. */
   evacuate(host: string): Promise<Evacuation[]>;
+  /** Moves everything off this host. */
+  readonly drain: HostDrain;
+  /** The host with the most room for a machine of this host. Throws when no other host takes machines. */
+  anotherHost(id: string): string;
+  /** Answers requests of other hosts about moves. */
+  readonly route: PeerRoute;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
   start(): void;
   close(): void;
@@ -55,9 +69,27 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     log,
     closing: closing.signal,
   });
+  const drain = new HostDrain({
+    cluster,
+    source: moves.source,
+    records: () => custody.records(),
+    changed: () => options.factsChanged?.(),
+  });
+  const anotherHost = (id: string) => {
+    const record = custody.records().find((each) => each.id === id);
+    const memoryMb = record === undefined ? 0 : guestSize(record.config).memoryMb;
+    const others = cluster.view.hosts().filter(({ name }) => name !== cluster.host);
+    const found = roomiest({ memoryMb }, others, new Map());
+    if (found !== undefined) return found;
+    const message = "No other host of the cluster is up that takes machines. See `hibernaut cluster status`.";
+    throw new HibernautError("failed_precondition", message);
+  };
   const lost = new LostHosts({ cluster, custody, graceMs: settings.clusterGraceMs, log });
   return {
     moves,
+    drain,
+    anotherHost,
+    route: (request, response) => serveMoves(moves.target, request, response),
     evacuate: (host) => evacuate(host, cluster),
     start() {
       ownership.follow(custody, async (id) => (await moves.target.takeIn(id)) || recreation.takeIn(id));

@@ -9,7 +9,7 @@ import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { settleOwnership } from "./resources/custody.ts";
+import { settleOwnership } from "./settle-ownership.ts";
 import { requireApp } from "./require-app.ts";
 import { WarmKeeper } from "./warm/keeper.ts";
 import { WarmHistory } from "./warm/history.ts";

@@ -13,7 +13,7 @@ export class Departure {
     this.#to = to;
   }
 
-  /** Whether something asked for a start. Whoever has the machine in the end starts it. */
+  /** Whether something asked for a start. The host that has the machine in the end starts it. */
   get wanted(): boolean {
     return this.#wanted;
   }

@@ -1,5 +1,5 @@
 /** Settings of a host in a cluster. A host alone uses none of them. */
-import { duration, listen } from "./forms.ts";
+import { duration, integer, listen } from "./forms.ts";
 
 export const CLUSTER_SETTINGS = {
   peerListen: listen("HIBERNAUT_PEER_LISTEN", {
@@ -20,5 +20,19 @@ export const CLUSTER_SETTINGS = {
     max: 3_600_000,
     description:
       "How long this host keeps starting its own sleeping machines while [etcd is out of reach](cluster.md#when-etcd-is-away). Another host takes machines over only after that, so a longer time also delays their recovery.",
+  }),
+  quarantineMs: duration("HIBERNAUT_QUARANTINE", {
+    default: 24 * 60 * 60_000,
+    min: 0,
+    max: 365 * 24 * 60 * 60_000,
+    description:
+      "How long this host keeps the files of machines that other hosts took over [while it was lost](cluster.md#when-a-host-is-lost).",
+  }),
+  moveRateMb: integer("HIBERNAUT_MOVE_RATE", {
+    default: 0,
+    min: 0,
+    max: 100_000,
+    description:
+      "How fast machines may [move](cluster.md#move-a-machine) off this host, all together, in MB per second. 0: as fast as possible.",
   }),
 };

@@ -249,7 +249,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       ...{ cluster, ownership, resources, call, dataDir: world.folder, folderOf, settings, log },
     });
     const { moves } = machines;
-    const server = createServer((request, response) => void serveMoves(moves.target, request, response));
+    const server = createServer((incoming, response) => void serveMoves(moves.target, incoming, response));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     listens((server.address() as { port: number }).port);
     Object.assign(host, { cluster, ownership, moves, machines, platform });

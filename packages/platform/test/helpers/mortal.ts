@@ -26,7 +26,7 @@ export class Mortality {
     this.#when = when;
   }
 
-  /** From now on: dies at a step of this name, once so many more of that name have passed. */
+  /** From now on: dies at a step of this name, after `passing` more of that name. */
   arm(name: string, when: "before" | "after", { passing = 0 } = {}): void {
     this.#armed = { name, times: passing };
     this.#when = when;

@@ -19,9 +19,15 @@ export async function locate(request: FastifyRequest, where: Where, deps: Locate
   const params = request.params as Record<string, string>;
   const { app_name: app = "" } = params;
   if (where === "machine") return ownerOf(app, params.machine_id ?? "", deps.cluster);
+  if (where === "host") return hostOf(params.host ?? "", deps.cluster);
   if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
   if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
   return undefined;
+}
+
+/** A name that no host has is answered here, by the route. */
+function hostOf(name: string, cluster: ApiCluster): string | undefined {
+  return cluster.view.host(name) === undefined ? undefined : other(name, cluster);
 }
 
 async function ownerOf(app: string, word: string, { shared, view }: ApiCluster): Promise<string | undefined> {

@@ -6,11 +6,12 @@
  * - `machine`: the host that owns the machine of the path.
  * - `volume`: the host that has the volume of the path.
  * - `release`: the host that the client of the release reports to.
+ * - `host`: the host of the path.
  * - `placed`: a host that is chosen for what is created.
  * - `all`: every host, and the answers are put together.
  * - `emptied`: the host that was asked, after every host has removed what it has.
  */
-export type Where = "here" | "shared" | "machine" | "volume" | "release" | "placed" | "all" | "emptied";
+export type Where = "here" | "host" | "shared" | "machine" | "volume" | "release" | "placed" | "all" | "emptied";
 
 const A = "/v1/apps/:app_name";
 const M = `${A}/machines/:machine_id`;
@@ -54,6 +55,7 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   [`POST ${M}/restart`]: "machine",
   [`POST ${M}/cordon`]: "machine",
   [`POST ${M}/uncordon`]: "machine",
+  [`POST ${M}/move`]: "machine",
   [`GET ${M}/activity`]: "machine",
   [`GET ${M}/wait`]: "machine",
   [`GET ${M}/logs`]: "machine",
@@ -120,6 +122,9 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   "GET /v1/cluster": "here",
   "POST /v1/cluster/tokens": "here",
   "DELETE /v1/cluster/hosts/:host": "here",
+  "POST /v1/cluster/hosts/:host/drain": "host",
+  "DELETE /v1/cluster/hosts/:host/drain": "host",
+  "POST /v1/cluster/hosts/:host/evacuate": "here",
   "GET /metrics": "here",
 
   "PUT /v1/keepalive": "here",

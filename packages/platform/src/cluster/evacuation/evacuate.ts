@@ -1,4 +1,4 @@
-/** Gives the machines of a lost host to other hosts, which start them anew. */
+/** Gives the machines of a lost host to other hosts, which start them from scratch. */
 import { guestSize } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineState } from "../../domain/machine.ts";

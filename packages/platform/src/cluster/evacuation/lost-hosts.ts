@@ -1,5 +1,5 @@
 /**
- * Machines that may be made anew without anyone being asked (`on_host_loss: recreate`). Two rules belong together: the lost
+ * Machines that other hosts may take without anyone being asked (`on_host_loss: recreate`). Two rules belong together: the lost
  * host ends them once it has been without its lease for the grace, and another host takes them only after that, with a
  * margin for clocks that run at different speeds.
  */
@@ -16,7 +16,7 @@ const LOOK_MS = 1_000;
 /** Clocks of two hosts, and a platform that is slow to end its machines, may differ by this much, in milliseconds. */
 const MARGIN_MS = 15_000;
 
-/** Whether another host may make a machine anew when its host is lost. A volume is only where it is. Pure. */
+/** Whether another host may recreate a machine when its host is lost. A volume is only where it is. Pure. */
 export function isRecreated({ on_host_loss: onHostLoss, mounts = [] }: MachineConfig): boolean {
   return onHostLoss === "recreate" && mounts.length === 0;
 }
@@ -63,7 +63,10 @@ export class LostHosts {
     const { cluster, graceMs, now } = this.#options;
     const { view, lease, host } = cluster;
     // What this host has not heard is not what has not happened.
-    if (lease.state !== "live" || view.staleSince !== undefined) return void this.#away.clear();
+    if (lease.state !== "live" || view.staleSince !== undefined) {
+      this.#away.clear();
+      return;
+    }
     const hosts = view.hosts();
     for (const { name, up } of hosts)
       if (up !== undefined) this.#away.delete(name);
@@ -96,10 +99,10 @@ export class LostHosts {
     try {
       const all = await evacuate(host, cluster, { wanted: ({ config }) => isRecreated(config) });
       for (const { machine, to, reason } of all satisfies Evacuation[])
-        if (to === undefined) log.warn({ machine, host, reason }, "a machine of a lost host could not be made anew");
-        else log.info({ machine, host, to }, "a machine of a lost host is made anew");
+        if (to === undefined) log.warn({ machine, host, reason }, "a machine of a lost host could not be recreated");
+        else log.info({ machine, host, to }, "a machine of a lost host is recreated");
     } catch (error) {
-      log.warn({ host, reason: messageOf(error) }, "the machines of a lost host could not be made anew");
+      log.warn({ host, reason: messageOf(error) }, "the machines of a lost host could not be recreated");
     }
   }
 

@@ -1,4 +1,4 @@
-/** Makes machines anew that this host got because theirs was lost. */
+/** Recreates machines that this host got because theirs was lost. */
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
@@ -11,8 +11,8 @@ import type { TakenIn } from "../../machines/resources/custody.ts";
 export interface Origin extends ConfigRecord {
   id: string;
   owner: OwnerRecord;
-  /** Why it starts from scratch. */
-  coldReason: string;
+  /** The host that was lost. */
+  lostHost: string;
 }
 
 interface RecreateOptions {
@@ -34,7 +34,7 @@ export class Recreation {
   }
 
   /**
-   * Makes the machine anew if it was given to this host without its files, however often that has to be tried. Resolves with
+   * Recreates the machine if it was given to this host without its files, however often that has to be tried. Resolves with
    * false if it was not; otherwise at once.
    */
   async takeIn(id: string): Promise<boolean> {
@@ -67,7 +67,7 @@ export class Recreation {
         ...(JSON.parse(config.value) as ConfigRecord),
         id,
         owner,
-        coldReason: `host_lost: host ${from}`,
+        lostHost: from,
       };
       const record = await anew(origin);
       custody.takeIn({ record, event: "evacuated", details: { from, evacuated_at: at }, start: ran });

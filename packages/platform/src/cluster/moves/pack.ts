@@ -65,7 +65,7 @@ export async function* pack(
     await tar.ended();
   };
   const fed = pipeline(tar.stdout as Readable, counted, compress, { signal });
-  fed.catch(() => {}); // whoever reads hears of it
+  fed.catch(() => {}); // the reader hears of it
   try {
     for await (const chunk of compress as AsyncIterable<Buffer>) yield chunk;
     await fed;

@@ -13,7 +13,7 @@ export class Rate {
     this.#bytesPerMs = (mbPerSecond * BYTES_PER_MB) / 1000;
   }
 
-  /** Resolves when so many bytes may be sent. Rejects with the signal's reason. */
+  /** Resolves when this many bytes may be sent. Rejects with the signal's reason. */
   async take(bytes: number, signal: AbortSignal): Promise<void> {
     if (this.#bytesPerMs === 0) return;
     const now = performance.now();

@@ -1,6 +1,6 @@
 /**
- * Claims of machines: the machine, its name and its address change hands together or not at all. Whoever holds the claim
- * may run the machine.
+ * Claims of machines: the machine, its name and its address change hands together or not at all. The host that holds the
+ * claim may run the machine.
  */
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";

@@ -4,7 +4,7 @@ import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
 import type { Owners, StartGate } from "./gate.ts";
-import type { Custodian, TakeIn } from "./open.ts";
+import type { Custodian, TakeIn } from "./custodian.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 
 interface FollowContext {

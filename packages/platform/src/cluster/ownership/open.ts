@@ -1,33 +1,19 @@
 /** This host's machines in a cluster: what it claims, gives back, may start, and has to end. */
 import type { MachineRecord } from "../../domain/machine.ts";
-import type { Ownership, Settled, TakenAway } from "../../machines/ownership.ts";
-import type { TakenIn } from "../../machines/resources/custody.ts";
+import type { Ownership, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";
+import type { Custodian, TakeIn } from "./custodian.ts";
 import { follow } from "./follow.ts";
 import { StartGate } from "./gate.ts";
 import { KEYS } from "../keys.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
 
-/** The part of the machines' code that takes machines in and gives them up. */
-export interface Custodian {
-  records(): MachineRecord[];
-  stores(id: string): boolean;
-  takeAway(taken: TakenAway): Promise<void>;
-  takeIn(taken: TakenIn): void;
-}
-
-/**
- * Makes a machine that is this host's, and is not stored here, this host's in fact. Resolves with false when there is
- * nothing to make it from.
- */
-export type TakeIn = (id: string) => Promise<boolean>;
-
 /** What {@link openOwnership} makes. */
 export interface OpenOwnership extends Ownership {
   readonly gate: StartGate;
-  /** Machines that are being moved away: whoever moves them also gives them up. */
+  /** Machines that are being moved away: the move also gives them up. */
   readonly departing: Set<string>;
   /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
   follow(custodian: Custodian, takeIn?: TakeIn): void;

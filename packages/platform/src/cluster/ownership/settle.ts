@@ -1,6 +1,7 @@
 /** Compares what a host has stored with the cluster, before anything of it is touched. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
@@ -54,7 +55,13 @@ async function completeClaim(record: MachineRecord, { cluster, gate, log }: Sett
     gate.add(claimed.id, claimed.epoch ?? 0);
     return { kind: "own", record: claimed };
   } catch (error) {
-    log.warn({ machine: record.id, reason: messageOf(error) }, "a machine that was being created is given up");
+    const reason = messageOf(error);
+    // One that was only being created is nobody's loss. Any other is kept, and does not start.
+    if (record.state !== "created" || !isHibernautError(error, "already_exists", "not_found")) {
+      log.warn({ machine: record.id, reason }, "a machine could not be claimed, and does not start until it is");
+      return { kind: "unknown", record };
+    }
+    log.warn({ machine: record.id, reason }, "a machine that was being created is given up");
     return { kind: "elsewhere", record, host: undefined, epoch: 0 };
   }
 }

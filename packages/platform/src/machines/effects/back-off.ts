@@ -24,7 +24,7 @@ export async function backOff(
     machineLog.platform(`The restart waits for room. ${reason}`);
   });
   // Nor one that the host may not make now.
-  while (ownership !== undefined && (await ownership.verify(record.id, signal)) !== undefined)
-    await delay(OWNED_LOOK_MS, undefined, { signal });
+  const refusal = async () => ownership?.verify(record.id, signal);
+  while ((await refusal()) !== undefined) await delay(OWNED_LOOK_MS, undefined, { signal });
   return { type: "retry" };
 }

@@ -10,11 +10,15 @@ import { newRecord } from "../new-record.ts";
 import { originOf } from "../effects/ports.ts";
 import type { Papers } from "./departures.ts";
 
-/** A machine that is made anew on another host. */
+/** A machine that is recreated on another host. */
 export type Anew = Pick<
   MachineRecord,
-  "id" | "app" | "name" | "address" | "version" | "config" | "imageDigest" | "createdAt" | "coldReason"
-> & { epoch: number };
+  "id" | "app" | "name" | "address" | "version" | "config" | "imageDigest" | "createdAt"
+> & {
+  epoch: number;
+  /** The host that was lost. */
+  lostHost: string;
+};
 
 export class Arrivals {
   readonly #deps: MachineDependencies;
@@ -29,7 +33,7 @@ export class Arrivals {
    */
   async unfit({ record, taken }: Papers): Promise<string | undefined> {
     const { network, bundles, snapshots, hypervisor, store } = this.#deps;
-    if (store.apps.get(record.app) === undefined) return `app_missing: there is no app ${record.app} here yet`;
+    if (store.apps.get(record.app) === undefined) return `there is no app ${record.app} yet`;
     if (!network.owns(record.address))
       return `network_changed: ${record.address} is not an address of this host's network`;
     if (taken !== null && bundles.get(record.bundleVersion) === undefined)
@@ -46,7 +50,7 @@ export class Arrivals {
   }
 
   /** Returns the record of a machine that has no files, once its image is here: it starts from scratch. */
-  async anew({ id, app, name, address, epoch, version, config, imageDigest, createdAt, coldReason }: Anew) {
+  async anew({ id, app, name, address, epoch, version, config, imageDigest, createdAt, lostHost }: Anew) {
     const { images, bundles, settings, clock } = this.#deps;
     const here = (await images.get(imageDigest)) ?? (await images.ensure(config.image));
     const made = newRecord({
@@ -55,6 +59,7 @@ export class Arrivals {
       bundleVersion: bundles.current.version,
       createdAt: clock?.() ?? new Date(),
     });
+    const coldReason = `host_lost: ${lostHost}`;
     const record: MachineRecord = { ...made, id, version, epoch, createdAt, coldReason, state: "stopped" };
     return record;
   }
@@ -91,7 +96,7 @@ export function refuseUnfit(id: string, host: string, reason: string, { cold }: 
     : "Choose another host, or add --cold to move it without its memory: it keeps its files, and starts from scratch there.";
   throw new HibernautError(
     "failed_precondition",
-    `Machine ${id} cannot go on with its memory on host ${host}: ${reason}. Nothing was copied. ${advice}`,
+    `Machine ${id} cannot resume on host ${host}: ${reason}. Nothing was copied. ${advice}`,
     { machine_id: id, host, reason },
   );
 }

@@ -101,7 +101,8 @@ export class Departures {
     if (state === "restarting" || (state === "running" && cold))
       command({ type: "stop", keepLayer: "it is moved to another host", details });
     else if (state === "running") command({ type: "suspend", details });
-    else if (cold && record.snapshot !== null) command({ type: "discard_snapshot", reason: "moved_cold" });
+    else if (cold && record.snapshot !== null)
+      command({ type: "discard_snapshot", reason: "moved_cold: it was moved without its memory" });
     else return;
     await this.#settled(controller, signal);
     const { state: now, stateReason } = controller.record;

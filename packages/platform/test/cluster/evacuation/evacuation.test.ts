@@ -1,4 +1,4 @@
-/** A host is lost: its machines start anew on others, and it gives them up when it comes back. */
+/** A host is lost: its machines start again on others, and it gives them up when it comes back. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
@@ -40,7 +40,7 @@ test("a host that is up is not evacuated, nor one that the cluster does not have
   await expect(machines.evacuate("c")).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("the machines of a lost host start anew on the others, with the reason, and the host gives them up", async () => {
+test("the machines of a lost host start again on the others, with the reason, and the host gives them up", async () => {
   world = await newClusterWorld(["a", "b", "c"]);
   const [a, b, c] = [world.host("a"), world.host("b"), world.host("c")];
   const awake = await create(b, "awake");
@@ -63,7 +63,7 @@ test("the machines of a lost host start anew on the others, with the reason, and
   await vi.waitFor(() => to(awake).platform.machines.get("shop", awake), 5000);
   await to(awake).platform.machines.wait("shop", awake, ["running"], TIMEOUT);
   const { record } = to(awake).platform.machines.get("shop", awake);
-  expect(record.lastBoot).toMatchObject({ kind: "cold", reason: "host_lost: host b" });
+  expect(record.lastBoot).toMatchObject({ kind: "cold", reason: "host_lost: b" });
   expect(record).toMatchObject({ epoch: 2, name: "awake" });
   await vi.waitFor(() => expect(to(sleeps).platform.machines.get("shop", sleeps).record.state).toBe("stopped"), 5000);
   await vi.waitFor(async () => expect(await ownerOf(awake)).not.toHaveProperty("evacuated"), 5000);

@@ -114,8 +114,8 @@ describe("a platform that is killed while it creates a machine", () => {
     const a = world.host("a");
     const fatal = new Mortality(rehearsal.steps.indexOf(step), when);
     await a.restart({ wrap: (deps) => fatal.wrap(deps) });
-    const create = a.platform.machines.create("shop", { name: "one", config: SMALL, skipLaunch: true });
-    await Promise.race([create.catch(() => {}), fatal.death.promise]);
+    const created = a.platform.machines.create("shop", { name: "one", config: SMALL, skipLaunch: true });
+    await Promise.race([created.catch(() => {}), fatal.death.promise]);
     expect(fatal.steps.at(-1)).toBe(step);
     await a.restart();
     const here = a.platform.machines.list("shop").map(({ record }) => [record.id, record.epoch]);
@@ -124,7 +124,7 @@ describe("a platform that is killed while it creates a machine", () => {
         key.slice(KEYS.machines.length),
         (JSON.parse(value) as OwnerRecord).epoch,
       ]);
-      const byId = (one: [string, unknown], other: [string, unknown]) => (one[0] < other[0] ? -1 : 1);
+      const byId = (one: unknown[], other: unknown[]) => (String(one[0]) < String(other[0]) ? -1 : 1);
       expect(owners.toSorted(byId)).toEqual(here.toSorted(byId));
     });
     // The name is either this machine's or free, on all hosts.

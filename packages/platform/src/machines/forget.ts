@@ -1,8 +1,8 @@
 /** The end of a machine on a host that is not its owner any more. */
-import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
-import type { RemarkName } from "../decide/index.ts";
-import type { MachineDependencies } from "../dependencies.ts";
-import type { TakenAway } from "../ownership.ts";
+import type { MachineEvent, MachineRecord } from "../domain/machine.ts";
+import type { RemarkName } from "./decide/index.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import type { TakenAway } from "./ownership.ts";
 
 /** Moves a machine's files to quarantine, or deletes them, and then forgets its record. Repeated after a crash in between. */
 export async function forget(
