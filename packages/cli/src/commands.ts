@@ -5,6 +5,7 @@ import { apps } from "./commands/apps.ts";
 import { audit } from "./commands/audit.ts";
 import { backup } from "./commands/backup.ts";
 import { certs } from "./commands/certs.ts";
+import { cluster } from "./commands/cluster.ts";
 import { completionCommands } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
@@ -84,5 +85,6 @@ export const NOUNS: readonly Noun[] = [
   tokens,
   webhooks,
   backup,
+  cluster,
   hosts,
 ];

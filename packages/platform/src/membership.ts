@@ -16,7 +16,6 @@ import {
   publishDraft,
   readDraft,
   readHome,
-  removeDraft,
   removeHome,
   writeDraft,
 } from "./cluster/home.ts";
@@ -24,7 +23,7 @@ import { requireHostName, suggestedName } from "./cluster/host-name.ts";
 import { keyFingerprint, makeAuthority, makeKey, publicKeyOf, signHost } from "./cluster/identity.ts";
 import { readJoinToken } from "./cluster/join-token.ts";
 import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from "./cluster/keys.ts";
-import { configOf } from "./cluster/ownership/claims.ts";
+import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
 import { HibernautError } from "./domain/errors.ts";
@@ -37,6 +36,8 @@ import { VERSION } from "./version.ts";
 
 /** etcd takes up to 128 changes in a transaction by default. */
 const MOST_CHANGES = 100;
+/** And requests of up to 1.5 MB, in which text is a third longer. */
+const MOST_BYTES = 512 * 1024;
 
 type HostSettings = Pick<Settings, "dataDir" | "region">;
 
@@ -91,7 +92,9 @@ export async function joinCluster(options: PlaceOptions & { token: string; etcd?
     await withStore(dataDir, requireEmpty);
     const name = options.name ?? suggestedName(hostname());
     requireHostName(name);
-    const key = (await keptKey(dataDir, name)) ?? makeKey().key;
+    const finished = await finishJoin(dataDir, name);
+    if (finished !== undefined) return finished;
+    const { key } = makeKey();
     const { region } = settings;
     const publicKey = publicKeyOf(key);
     const { reply, address } = await askToJoin(token, {
@@ -249,11 +252,7 @@ async function claimCluster(directory: Directory, home: Home): Promise<ClusterRe
 async function claimMember(directory: Directory, home: Home, tokenId: string): Promise<void> {
   const key = `${KEYS.members}${home.host}`;
   const join = await directory.get(`${KEYS.joins}${tokenId}`);
-  const member = await directory.get(key);
-  if (member !== undefined) {
-    if ((JSON.parse(member.value) as MemberRecord).fingerprint === keyFingerprint(home.identity.key)) return;
-    throw nameTaken(home.host);
-  }
+  if ((await directory.get(key)) !== undefined) throw nameTaken(home.host);
   const done =
     join !== undefined &&
     (await directory.transact(
@@ -277,25 +276,44 @@ function firstRecords(store: Store, host: string): Map<string, object | string> 
     const { id, app, name, address } = machine;
     const owner: OwnerRecord = { app, name, host, epoch: 1, address };
     records.set(`${KEYS.machines}${id}`, owner);
-    records.set(`${KEYS.names}${app}/${name}`, id);
-    records.set(`${KEYS.addresses}${owner.address}`, id);
+    records.set(nameKey(owner), id);
+    records.set(`${KEYS.addresses}${address}`, id);
     records.set(`${KEYS.configs}${id}`, configOf(machine));
   }
   return records;
 }
 
 async function share(directory: Directory, records: ReadonlyMap<string, object | string>): Promise<void> {
-  const changes: Change[] = [...records].map(([key, value]) => ({ key, value: JSON.stringify(value) }));
-  for (let from = 0; from < changes.length; from += MOST_CHANGES)
-    await directory.transact([], changes.slice(from, from + MOST_CHANGES));
+  let batch: Change[] = [];
+  let bytes = 0;
+  const write = async () => {
+    if (batch.length > 0) await directory.transact([], batch);
+    [batch, bytes] = [[], 0];
+  };
+  for (const [key, record] of records) {
+    const value = JSON.stringify(record);
+    if (batch.length === MOST_CHANGES || bytes + value.length > MOST_BYTES) await write();
+    batch.push({ key, value });
+    bytes += value.length;
+  }
+  await write();
 }
 
-/** The key of a join that was cut short: the cluster may know it already. */
-async function keptKey(dataDir: string, name: string): Promise<string | undefined> {
+/** Finishes a join that was cut short after this host had become a member. Undefined when there was none. */
+async function finishJoin(dataDir: string, name: string): Promise<Joined | undefined> {
   const draft = await readDraft(dataDir);
-  if (draft?.host === name) return draft.identity.key;
-  await removeDraft(dataDir);
-  return undefined;
+  if (draft?.host !== name) return undefined;
+  const directory = await openDirectory(draft.directory);
+  try {
+    const record = await requireCluster(directory, draft);
+    const entry = await directory.get(`${KEYS.members}${name}`);
+    const member = entry && (JSON.parse(entry.value) as MemberRecord);
+    if (member?.fingerprint !== keyFingerprint(draft.identity.key)) return undefined;
+    await publishDraft(dataDir);
+    return joined(draft, record);
+  } finally {
+    await directory.close();
+  }
 }
 
 /** A host without apps and webhooks has nothing that its own key encrypts. */

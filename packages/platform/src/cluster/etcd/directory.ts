@@ -84,7 +84,8 @@ export class EtcdDirectory implements Directory {
     const create = { ...rangeOf(prefix), start_revision: String(after + 1) };
     const stream = this.#gateway.stream<WatchReply>("/v3/watch", { create_request: create }, signal);
     for await (const reply of stream) {
-      if (Number(reply.compact_revision ?? 0) > 0 || (reply.created === true && revisionOf(reply) < after))
+      const isBehind = reply.created === true && revisionOf(reply) < after;
+      if (Number(reply.compact_revision ?? 0) > 0 || (isBehind && (await this.#isRestored(after, signal))))
         throw new HistoryGone(`changes after revision ${after} are forgotten`);
       if (reply.canceled === true) throw unavailable(new Error(reply.cancel_reason ?? "it ended"), this.#endpoints);
       if (reply.created === true || reply.events !== undefined) yield changesOf(reply);
@@ -111,6 +112,12 @@ export class EtcdDirectory implements Directory {
 
   async close(): Promise<void> {
     this.#gateway.close();
+  }
+
+  /** Whether etcd has never reached a revision: it was restored from an older snapshot. A single member may just be behind. */
+  async #isRestored(revision: number, signal: AbortSignal): Promise<boolean> {
+    const reply = await this.#call<RangeReply>("/v3/kv/range", { key: encode("/") }, true, signal);
+    return revisionOf(reply) < revision;
   }
 
   async #list(prefix: string, signal: AbortSignal | undefined): Promise<Listing> {
