@@ -32,7 +32,7 @@ beforeEach(async () => {
   await mkdir(join(folder, "a", "tmp-1"), { recursive: true });
   await writeFile(join(folder, "a", "tmp-1", "rootfs.squashfs"), ROOTFS);
   await images.publish(join(folder, "a", "tmp-1"), { digest: DIGEST, config: CONFIG, ref: REF });
-  server = fastify() as unknown as Api;
+  server = fastify();
   const hosts = new WeakMap<object, string>();
   server.addHook("onRequest", async ({ raw, headers }) => {
     if (headers["from-a-host"] === "1") hosts.set(raw.socket, "b");

@@ -29,8 +29,8 @@ beforeAll(async () => {
 afterAll(() => hosts.dispose());
 
 async function through(path: string, signal?: AbortSignal): Promise<Response> {
-  const config = await readFile(join(hosts.host("a").dataDir, "config.json"), "utf8");
-  const { api_token: token } = JSON.parse(config) as { api_token: string };
+  const connection = await readFile(join(hosts.host("a").dataDir, "config.json"), "utf8");
+  const { api_token: token } = JSON.parse(connection) as { api_token: string };
   return fetch(client.apiUrl + path, { headers: { authorization: `Bearer ${token}` }, ...(signal && { signal }) });
 }
 
