@@ -18,7 +18,6 @@ import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
 import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
-import type { SharedImages, SharedImagesOptions } from "./cluster/images/share.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import type { Owning } from "./cluster/owning.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
@@ -28,6 +27,7 @@ import { findJail } from "./hypervisor/qemu/jail/find.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { QMP_FAULTS } from "./hypervisor/qemu/qmp.ts";
+import type { FetchImage } from "./images/contract.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
 import { hostBootId } from "./lib/boot-id.ts";
@@ -140,6 +140,12 @@ async function runLocked(
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
+  /** Filled on a host in a cluster, once that is open. */
+  const others: { fetchImage?: FetchImage } = {};
+  const { images, logins, uploads } = await openImages({
+    ...settings,
+    fetch: async (...image) => others.fetchImage?.(...image),
+  });
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
   const hostMemory = new HostMemory();
   /** False until this host can take machines of the cluster. */
@@ -156,11 +162,6 @@ async function runLocked(
     secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
   });
   open.defer(() => cluster?.close());
-  const sharedImages = cluster && (await openSharedImages({ cluster, log }));
-  open.defer(() => sharedImages?.close());
-  const { images, logins, uploads } = await openImages({ ...settings, elsewhere: sharedImages });
-  sharedImages?.offer((digest) => images.get(digest));
-  cluster?.handle("images", (socket) => sharedImages?.accept(socket));
   const publish = () => void cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
   const owning = cluster && (await openOwning(cluster, log));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
@@ -283,7 +284,8 @@ async function runLocked(
 
   const keyFile = join(settings.dataDir, "secrets.key");
   const secretsKey = { store: store.secrets, keyFile };
-  const shared = cluster && (await openShared({ cluster, store, resources, quotas, keyFile, log }));
+  const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
+  if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
   const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
   open.defer(() => webhooks.close());
@@ -440,12 +442,6 @@ async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | u
   if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
   const { openCluster } = await import("./cluster/open.ts");
   return openCluster(options);
-}
-
-/** The images of the other hosts. */
-async function openSharedImages(options: SharedImagesOptions): Promise<SharedImages> {
-  const { SharedImages: Sharing } = await import("./cluster/images/share.ts");
-  return new Sharing(options);
 }
 
 /** Which machines are this host's, and what it does with those of other hosts. */

@@ -58,7 +58,7 @@ export interface HostLease {
 }
 
 /** What a host asks of another one. */
-export type PeerService = "api" | "proxy" | "tcp" | "peer" | "images";
+export type PeerService = "api" | "proxy" | "tcp" | "peer";
 
 /** How other hosts are reached: TLS with certificates of the cluster's authority on both sides. */
 export interface Peers {

@@ -10,7 +10,6 @@ export const ALPN: Record<PeerService | "join", string> = {
   proxy: "hib-proxy",
   tcp: "hib-tcp",
   peer: "hib-peer",
-  images: "hib-images",
   join: "hib-join",
 };
 

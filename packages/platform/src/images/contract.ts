@@ -73,17 +73,15 @@ export interface Login {
   password: string;
 }
 
-/** What another host says about an image that it has. */
-export type ElsewhereImage = Pick<Image, "ref" | "config">;
-
-/** The images of the other hosts of a cluster. */
-export interface ImagesElsewhere {
-  /**
-   * Writes the root file system of an image to a new file, as another host has it. Undefined when none has it, or none
-   * that has it could send it. Rejects with the signal's reason.
-   */
-  fetch(digest: string, rootfs: string, signal: AbortSignal): Promise<ElsewhereImage | undefined>;
-}
+/**
+ * Gets an image from another host of the cluster: writes its root file system to the file. Resolves with what else is
+ * known of it, and with undefined when no host has it.
+ */
+export type FetchImage = (
+  digest: string,
+  file: string,
+  signal: AbortSignal,
+) => Promise<{ config: ImageConfig; ref?: string } | undefined>;
 
 /** Imports, finds and deletes images. */
 export interface ImageStore {
@@ -100,8 +98,6 @@ export interface ImageStore {
   hold(ref: string, options?: EnsureOptions): Promise<HeldImage>;
   /** Returns the cached image. Undefined when it is not cached. */
   get(digest: string): Promise<Image | undefined>;
-  /** Returns the image of a digest, from another host if it is not here. Undefined when no host has it. */
-  find(digest: string, options?: EnsureOptions): Promise<Image | undefined>;
   /** Lists all images, newest first. */
   list(): Promise<StoredImage[]>;
   /**

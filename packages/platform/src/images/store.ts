@@ -4,14 +4,15 @@ import { join } from "node:path";
 import type {
   CollectOptions,
   EnsureOptions,
+  FetchImage,
   HeldImage,
   Image,
   ImageProgress,
-  ImagesElsewhere,
   ImageStore,
   StoredImage,
 } from "./contract.ts";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
+import { flush } from "../lib/durable.ts";
 import { explain } from "./failures.ts";
 import { UseCounter } from "./use-counter.ts";
 import { buildImage, type ImageTools, type Import, type Registries, resolveImage, ROOTFS_FILE } from "./import.ts";
@@ -28,8 +29,8 @@ interface StoreParts {
   registries: Registries;
   layers: LayerCache;
   uploads: Pick<Uploads, "finish" | "fail" | "expire">;
-  /** Where images may be that are not here. Absent on a host alone. */
-  elsewhere?: ImagesElsewhere | undefined;
+  /** Gets images from other hosts. By default, nobody has any. */
+  fetch?: FetchImage | undefined;
 }
 
 /** The image of a reference when it was resolved. */
@@ -47,7 +48,7 @@ class DiskImageStore implements ImageStore {
   readonly #parts: StoreParts;
   readonly #resolving = new SharedJobs<Found, ImageProgress>();
   readonly #building = new SharedJobs<Image, ImageProgress>();
-  readonly #fetching = new SharedJobs<Image | undefined, ImageProgress>();
+  readonly #fetching = new SharedJobs<boolean, ImageProgress>();
   /** Images that callers are about to use. They are not deleted. */
   readonly #uses = new UseCounter();
 
@@ -66,8 +67,7 @@ class DiskImageStore implements ImageStore {
     const parsed = parseReference(ref);
     try {
       // A digest identifies the image, so there is no need for its source, which may be unreachable or changed.
-      const { digest } = parsed;
-      const pinned = digest && (await this.#held(digest, () => this.#fetch(digest, options)));
+      const pinned = parsed.digest ? await this.#pinned(parsed.digest, options) : undefined;
       if (pinned) {
         await this.#parts.uploads.finish(pinned.digest);
         return { ...pinned, ref };
@@ -92,10 +92,6 @@ class DiskImageStore implements ImageStore {
 
   get(digest: string): Promise<Image | undefined> {
     return this.#directory.get(digest);
-  }
-
-  async find(digest: string, options: EnsureOptions = {}): Promise<Image | undefined> {
-    return (await this.#directory.get(digest)) ?? this.#fetch(digest, options);
   }
 
   async list(): Promise<StoredImage[]> {
@@ -143,11 +139,11 @@ class DiskImageStore implements ImageStore {
     return ref.startsWith("upload:") && Date.now() - Date.parse(importedAt) < UPLOAD_GRACE_MS;
   }
 
-  /** Returns an image, held, from the disk or from `make`. Undefined when neither has it. */
-  async #held(digest: string, make: () => Promise<Image | undefined>): Promise<HeldImage | undefined> {
+  /** Returns an image, held, from the disk or from `make`. Undefined when it is not on the disk and there is no `make`. */
+  async #held(digest: string, make?: () => Promise<Image>): Promise<HeldImage | undefined> {
     const release = await this.#uses.use(digest);
     try {
-      const image = (await this.#directory.get(digest)) ?? (await make());
+      const image = (await this.#directory.get(digest)) ?? (await make?.());
       if (image === undefined) release();
       else await this.#directory.touch(digest);
       return image && { ...image, [Symbol.dispose]: release };
@@ -157,18 +153,6 @@ class DiskImageStore implements ImageStore {
     }
   }
 
-  /** Gets an image from another host. Undefined when none has it. */
-  async #fetch(digest: string, options: EnsureOptions): Promise<Image | undefined> {
-    const { elsewhere } = this.#parts;
-    if (elsewhere === undefined) return undefined;
-    const fetch = (job: Job<ImageProgress>) =>
-      this.#directory.inTemporary(async (folder) => {
-        const about = await elsewhere.fetch(digest, join(folder, ROOTFS_FILE), job.signal);
-        return about && this.#directory.publish(folder, { digest, ...about, importedAt: new Date().toISOString() });
-      });
-    return this.#fetching.join(digest, fetch, options);
-  }
-
   async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<Found> {
     const stamp = await contentStamp(reference);
     const { tools, registries, layers } = this.#parts;
@@ -176,12 +160,33 @@ class DiskImageStore implements ImageStore {
     return { digest: await this.#directory.inTemporary(work), stamp };
   }
 
+  /** Returns the image of a digest, held, from the disk or from another host. */
+  async #pinned(digest: string, options: EnsureOptions): Promise<HeldImage | undefined> {
+    const { fetch } = this.#parts;
+    const present = await this.#held(digest);
+    if (present !== undefined || fetch === undefined) return present;
+    const fetching = this.#fetching.join(digest, (job) => this.#fetch(digest, fetch, job), options);
+    return (await fetching) ? this.#held(digest) : undefined;
+  }
+
+  /** Resolves with whether another host had the image. */
+  #fetch(digest: string, fetch: FetchImage, { signal }: Job<ImageProgress>): Promise<boolean> {
+    return this.#directory.inTemporary(async (folder) => {
+      const file = join(folder, ROOTFS_FILE);
+      const found = await fetch(digest, file, signal);
+      if (found === undefined) return false;
+      await flush(file);
+      await this.#directory.publish(folder, { digest, importedAt: new Date().toISOString(), ...found });
+      return true;
+    });
+  }
+
   #build(ref: string, reference: Reference, { digest, stamp }: Found, job: Job<ImageProgress>): Promise<Image> {
     return this.#directory.inTemporary(async (folder) => {
       const { tools, registries, layers, uploads } = this.#parts;
       const work: Import = { ref, reference, folder, tools, registries, layers, job };
       // Another build may have finished between the last check and the start of this one.
-      const cached = await this.find(digest, { signal: job.signal });
+      const cached = await this.#directory.get(digest);
       if (cached) return cached;
       const config = await buildImage(work, digest, stamp);
       const image = await this.#directory.publish(folder, {

@@ -60,10 +60,6 @@ export class FakeImages implements ImageStore {
   }
 
   /** Images that were imported in another life of the world are there too. */
-  find(digest: string): Promise<Image | undefined> {
-    return this.get(digest);
-  }
-
   async get(digest: string): Promise<Image | undefined> {
     return this.#images.get(digest) ?? imageOf("any", digest);
   }

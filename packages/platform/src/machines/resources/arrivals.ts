@@ -52,7 +52,7 @@ export class Arrivals {
   /** Returns the record of a machine that has no files, once its image is here: it starts from scratch. */
   async anew({ id, app, name, address, epoch, version, config, imageDigest, createdAt, lostHost }: Anew) {
     const { images, bundles, settings, clock } = this.#deps;
-    const here = (await images.find(imageDigest)) ?? (await images.ensure(config.image));
+    const here = (await images.get(imageDigest)) ?? (await images.ensure(config.image));
     const made = newRecord({
       ...{ app, name, config, address, imageDigest: here.digest },
       region: settings.region,
@@ -82,7 +82,7 @@ export class Arrivals {
 
   async #image({ config, imageDigest }: MachineRecord): Promise<string | undefined> {
     const { images } = this.#deps;
-    if ((await images.find(imageDigest)) !== undefined) return undefined;
+    if ((await images.get(imageDigest)) !== undefined) return undefined;
     const image = await images.ensure(config.image);
     if (image.digest === imageDigest) return undefined;
     return `image_changed: ${config.image} is ${image.digest} now, and the machine has ${imageDigest}`;
