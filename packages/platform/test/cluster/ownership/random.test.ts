@@ -78,6 +78,7 @@ class Drill {
         return this.#heal(host);
       case "power_off":
         return this.#powerOff(host);
+      default: // what follows needs a machine
     }
     if (id === undefined) return;
     switch (act) {
