@@ -74,7 +74,7 @@ export function accessLine(entry: AccessEntry): string {
   return `{"level":${INFO},"time":"${ended}","request_id":${id}${requestPart(entry)}${answer}${machinePart(entry)}`;
 }
 
-/** The parts that were made last: those of the next request are usually the same. */
+/** The parts that were made last, if any: those of the next request are usually the same. */
 let lastRequest = { method: "", host: "", target: "", httpVersion: "", clientAddress: "", text: "" };
 let lastMachine: Pick<AccessEntry, "wake" | "appName" | "machineId" | "error"> & { text: string } = {
   ...{ wake: undefined, appName: "", machineId: "", error: "", text: "" },
@@ -83,7 +83,7 @@ let lastMachine: Pick<AccessEntry, "wake" | "appName" | "machineId" | "error"> &
 /** Returns what the client asked for. */
 function requestPart({ method, host, target, httpVersion, clientAddress }: AccessEntry): string {
   const last = lastRequest;
-  const same = last.target === target && last.host === host && last.method === method;
+  const same = last.text !== "" && last.target === target && last.host === host && last.method === method;
   if (same && last.clientAddress === clientAddress && last.httpVersion === httpVersion) return last.text;
   const text = `,"method":${quoted(method)},"host":${quoted(host)},"target":${quoted(
     target,
@@ -95,7 +95,7 @@ function requestPart({ method, host, target, httpVersion, clientAddress }: Acces
 /** Returns which machine answered, and the end of the line. */
 function machinePart({ wake, appName, machineId, error }: AccessEntry): string {
   const last = lastMachine;
-  const same = last.wake === wake && last.machineId === machineId && last.appName === appName;
+  const same = last.text !== "" && last.wake === wake && last.machineId === machineId && last.appName === appName;
   if (same && last.error === error) return last.text;
   const text = `,"wake":${quoted(wake?.kind)},"wake_ms":${wake?.durationMs ?? null},"app":${quoted(
     appName,

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { accessLine } from "../../src/proxy/access-log.ts";
 import type { AccessEntry } from "../../src/proxy/contract.ts";
 
@@ -77,6 +77,14 @@ test("a line tells its own request, however little it differs from the one befor
       ...{ wake: entry.wake?.kind ?? null, app: entry.appName, machine: entry.machineId, error: entry.error ?? null },
     });
   }
+});
+
+test("the first line may be about a connection of which nothing is known", async () => {
+  vi.resetModules();
+  const { accessLine: first } = await import("../../src/proxy/access-log.ts");
+  const nothing = { method: "", host: "", target: "", httpVersion: "", clientAddress: "" };
+  const line = first({ ...ENTRY, ...nothing, wake: undefined, machineId: "", appName: "", error: "" });
+  expect(JSON.parse(line)).toMatchObject({ method: "", client: "", protocol: "HTTP/", machine: "", msg: "request" });
 });
 
 test("every line reaches stderr, in order, however many there are and whatever is in them", async () => {
