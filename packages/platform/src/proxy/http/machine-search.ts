@@ -1,7 +1,7 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import type { RequestTrace } from "../../tracing/contract.ts";
-import { connect } from "./connect.ts";
+import { connect, type MoreOptions } from "./connect.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
@@ -72,8 +72,8 @@ export class MachineSearch {
     const { signal, trace } = this;
     trace?.connects();
     try {
-      const open = (left: AbortSignal) =>
-        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits });
+      const open = (left: AbortSignal, more?: MoreOptions) =>
+        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits, more });
       const connection = await pool.add(lease, open, signal);
       trace?.connected();
       return connection;

@@ -6,7 +6,8 @@ import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
 import { toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
-import { HIGH_WATER_BYTES, Intake, splice } from "./splice.ts";
+import { Intake } from "../intake.ts";
+import { HIGH_WATER_BYTES, splice } from "./splice.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 
 /**
