@@ -1,6 +1,5 @@
 /** Two hosts of one cluster on this machine: two platforms, each with its own data directory, and one etcd. */
 import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,14 +74,14 @@ function environmentOf(dataDir) {
   };
 }
 
-/** @param {string} folder */
-async function startEtcd(folder) {
+/** @param {string} directory */
+async function startEtcd(directory) {
   const [client, peer] = [`http://${HOST}:${await freePort()}`, `http://${HOST}:${await freePort()}`];
-  const args = ["--name=one", `--data-dir=${folder}`, `--initial-cluster=one=${peer}`, "--log-level=error"];
+  const args = ["--name=one", `--data-dir=${directory}`, `--initial-cluster=one=${peer}`, "--log-level=error"];
   args.push(`--listen-client-urls=${client}`, `--advertise-client-urls=${client}`);
   args.push(`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`);
   const child = spawn(findTool("etcd"), args, { stdio: "ignore", env: toolEnvironment() });
-  const failed = once(child, "error").then(([error]) => Promise.reject(error));
+  child.once("error", () => {}); // it is then missed below
   const up = async () => {
     for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await delay(50))
       if (
@@ -94,8 +93,7 @@ async function startEtcd(folder) {
         return;
     throw new Error("etcd does not start. npm run setup -- --tests gets it.");
   };
-  failed.catch(() => {});
-  await Promise.race([up(), failed]);
+  await up();
   return { url: client, kill: child.kill.bind(child) };
 }
 

@@ -27,6 +27,7 @@ import { findJail } from "./hypervisor/qemu/jail/find.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { QMP_FAULTS } from "./hypervisor/qemu/qmp.ts";
+import type { FetchImage } from "./images/contract.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
 import { hostBootId } from "./lib/boot-id.ts";
@@ -139,7 +140,12 @@ async function runLocked(
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
-  const { images, logins, uploads } = await openImages(settings);
+  /** Filled on a host in a cluster, once that is open. */
+  const others: { fetchImage?: FetchImage } = {};
+  const { images, logins, uploads } = await openImages({
+    ...settings,
+    fetch: async (...image) => others.fetchImage?.(...image),
+  });
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
   const hostMemory = new HostMemory();
   /** False until this host can take machines of the cluster. */
@@ -278,7 +284,8 @@ async function runLocked(
 
   const keyFile = join(settings.dataDir, "secrets.key");
   const secretsKey = { store: store.secrets, keyFile };
-  const shared = cluster && (await openShared({ cluster, store, resources, quotas, keyFile, log }));
+  const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
+  if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
   const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
   open.defer(() => webhooks.close());

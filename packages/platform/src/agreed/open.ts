@@ -19,7 +19,7 @@ import type { SharedParts, SharedRecords } from "./shared.ts";
 /** How often this host tries again to store what it could not. */
 const RETRY_MS = 5000;
 
-interface OpenAgreedOptions {
+export interface OpenAgreedOptions {
   cluster: Cluster;
   store: Store;
   resources: Pick<Resources, "apps" | "hostnames" | "secrets" | "releases">;

@@ -140,6 +140,10 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   healthRoute(app, deps);
   documentRoute(app);
   statusRoute(app, deps);
+  if (deps.cluster !== undefined) {
+    const { peerImageRoute } = await import("./cluster/images.ts");
+    peerImageRoute(app, deps.cluster);
+  }
   const write: Write = deps.cluster?.shared.write ?? (async (work) => work(deps));
   await app.register(async (secured: Api) => {
     requireScopes(secured);

@@ -19,7 +19,7 @@ import type { CertificateService } from "../certs/contract.ts";
 import type { ClusterHosts } from "../cluster/owning.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
-import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
+import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
@@ -67,6 +67,8 @@ export interface ApiCluster {
   view: View;
   /** Asks other hosts. */
   client: PeerClient;
+  /** The images of this host, which other hosts get from it. */
+  images: Pick<ImageStore, "get">;
   /** Connections from other hosts, which the peer port hands to the API. */
   connections: PeerConnections;
 }

@@ -184,6 +184,13 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     this.#traffic.disconnected();
   }
 
+  /** Requests that a machine wakes, if it sleeps and requests may wake it. */
+  wake(id: string): void {
+    const machine = this.#table.get(id);
+    if (machine === undefined || machine.refusal !== undefined) return;
+    if (choose([machine]).wake === machine) this.onWanted(machine);
+  }
+
   /** Whether there is a machine with this id and a service. */
   hasMachine(id: string): boolean {
     return this.#table.get(id) !== undefined;

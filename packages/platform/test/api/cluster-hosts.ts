@@ -56,7 +56,7 @@ export async function startApiHosts(): Promise<ApiHosts> {
     open.defer(() => client.close());
     const connections = new WeakMap<object, string>();
     const api = await startApi(
-      { cluster: { shared, view: cluster.view, client, connections } },
+      { cluster: { shared, view: cluster.view, client, connections, images: host.world.images } },
       { place: { world: host.world, platform: host.platform } },
     );
     open.defer(() => api.close());

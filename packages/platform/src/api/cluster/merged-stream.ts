@@ -1,4 +1,4 @@
-/** Puts the lines of several hosts together: logs, the audit log and the stream of events. */
+/** Puts the lines of several hosts together: logs, and the audit log. */
 import type { IncomingMessage } from "node:http";
 import { PassThrough, type Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";

@@ -6,6 +6,7 @@ import { guestSize, type MachineConfig } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import { clientGone } from "../client-gone.ts";
+import { ON_HOST } from "../host-images.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import { askerOf } from "./asker.ts";
 import { type AskHosts, read } from "./ask-hosts.ts";
@@ -33,6 +34,11 @@ interface CreateBody {
   snapshot_id?: string;
 }
 
+/** Whether an image is named by a file of the host or in its Docker. One with a digest is had from any host. */
+function isOnHost(image = ""): boolean {
+  return ON_HOST.test(image) && !image.includes("@sha256:");
+}
+
 /** Registers the hook. It runs when the body has been read and checked. */
 export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps): void {
   const { shared, view, client } = cluster;
@@ -43,8 +49,8 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     if (whereOf(request) !== "placed" || request.peer !== null || request.insideMachine !== null) return undefined;
     const { app_name: name } = request.params as { app_name: string };
     const body = request.body as CreateBody;
-    // A snapshot is where its volume is, which is asked here first.
-    if (body.snapshot_id !== undefined && body.host === undefined) return undefined;
+    // A snapshot is where its volume is, which is asked here first. A file of this host is on this host.
+    if (body.host === undefined && (body.snapshot_id !== undefined || isOnHost(body.config?.image))) return undefined;
     const wanted: Wanted = {
       app: name,
       name: body.name ?? newMachineName(),

@@ -78,7 +78,7 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   [`POST ${V}/snapshots`]: "volume",
   [`DELETE ${V}/snapshots/:snapshot_id`]: "volume",
 
-  "GET /v1/stream": "all",
+  "GET /v1/stream": "here",
   "GET /v1/timeline": "all",
   "GET /v1/wakes": "here",
   "GET /v1/usage": "all",

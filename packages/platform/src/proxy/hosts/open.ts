@@ -1,6 +1,7 @@
 /** What the proxies of a cluster's hosts need of each other: one host's machines are told to all, and reached through it. */
 import type { TLSSocket } from "node:tls";
 import type { Cluster } from "../../cluster/cluster.ts";
+import { messageOf } from "../../lib/text.ts";
 import { findMachineMs } from "../../domain/patience.ts";
 import type { Settings } from "../../settings.ts";
 import { connectInProcess, type InProcessProxy } from "../connect-in-process.ts";
@@ -10,6 +11,8 @@ import { PeerFront } from "./peer-front.ts";
 import type { ReachHost } from "./peer-lease.ts";
 import { PeerLeases } from "./peer-leases.ts";
 import { Publisher } from "./publisher.ts";
+import type { TableMachine } from "../messages.ts";
+import { askToWake } from "./tcp-link.ts";
 import { SERVICES } from "./services.ts";
 import { TcpFront } from "./tcp-front.ts";
 import { RemoteMachines } from "./remote-machines.ts";
@@ -28,17 +31,29 @@ export class HostProxies {
   readonly remote: RemoteMachines;
   readonly #options: HostProxiesOptions;
   readonly #publisher: Publisher;
+  readonly #end = new AbortController();
   #served: { front: PeerFront; tcp: TcpFront; proxy: InProcessProxy } | undefined;
 
   constructor(options: HostProxiesOptions) {
     this.#options = options;
     const { cluster } = options;
-    this.remote = new RemoteMachines({ cluster, wake: () => {} });
+    this.remote = new RemoteMachines({ cluster, wake: (row) => void this.#wake(row) });
     this.#publisher = new Publisher(options);
   }
 
   /** How this host's proxies connect to those of other hosts. */
   readonly reach: ReachHost = ({ host }, kind) => this.#options.cluster.peers.target(host, SERVICES[kind]);
+
+  /** A proxy here needs one more machine, and has no request that could wait for it there. */
+  async #wake({ app, id, remote }: TableMachine): Promise<void> {
+    const host = remote?.host ?? "";
+    try {
+      await askToWake(this.#options.cluster.peers.target(host, "tcp"), { app, id }, this.#end.signal);
+    } catch (error) {
+      if (!this.#end.signal.aborted)
+        this.#options.log.warn({ host, reason: messageOf(error) }, "a host cannot be reached");
+    }
+  }
 
   /** Begins to tell the other hosts about this host's machines, and to take requests for them. */
   start(coordinator: ProxyCoordinator): void {
@@ -84,6 +99,7 @@ export class HostProxies {
   }
 
   async close(): Promise<void> {
+    this.#end.abort(new Error("The platform is closing."));
     this.#served?.tcp.close();
     await this.#served?.front.close(CLOSE_GRACE_MS);
     this.#served?.proxy.close();

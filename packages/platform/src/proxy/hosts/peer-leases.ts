@@ -1,11 +1,10 @@
 /** Gives requests of other hosts' proxies to the machines of this host that they are for, and to no others. */
 import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead } from "../contract.ts";
-import { MOVED } from "../http/refusals.ts";
 import type { LeaseBroker } from "../lease-broker.ts";
 import { MoveWaits } from "./move-waits.ts";
 
 interface PeerLeasesOptions {
-  broker: Pick<LeaseBroker, "leaseNow" | "waitForLease" | "replayTo" | "hasMachine">;
+  broker: Pick<LeaseBroker, "leaseNow" | "waitForLease" | "replayTo" | "hasMachine" | "wake">;
   /** Whether this host owns the machine, whether its proxies know the machine yet or not. */
   isOwn(id: string): boolean;
 }
@@ -29,6 +28,11 @@ export class PeerLeases implements LeaseProvider {
   }
 
   replayTo: LeaseProvider["replayTo"] = (order, fromApp) => this.#options.broker.replayTo(order, fromApp);
+
+  /** Another host's machines of the app are busy: this one is to help them, and no request waits for it. */
+  wake(id: string): void {
+    this.#options.broker.wake(id);
+  }
 
   leaseNow(app: string, request: RequestHead): Lease | undefined {
     const { broker, isOwn } = this.#options;
@@ -57,5 +61,5 @@ function machineOf({ to }: RequestHead): string {
 
 function movedRefusal(app: string, id: string): ProxyRefusal {
   const message = `Machine ${id} of app ${app} is moving to another host. Try again in a moment.`;
-  return new ProxyRefusal(503, MOVED, message, { retryAfterS: 1 });
+  return new ProxyRefusal(503, "moved", message, { retryAfterS: 1 });
 }

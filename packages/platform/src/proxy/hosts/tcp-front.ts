@@ -9,7 +9,7 @@ import { LinkStream } from "./link-stream.ts";
 import { acceptLink, readLink, refuseLink } from "./tcp-link.ts";
 
 interface TcpFrontOptions {
-  leases: LeaseProvider;
+  leases: LeaseProvider & { wake(machineId: string): void };
   limits: Limits;
 }
 
@@ -49,7 +49,12 @@ export class TcpFront {
   async #serve(link: Link): Promise<void> {
     const { socket } = link;
     const { leases, limits } = this.#options;
-    const { app, machine, port, serverName, origin } = await readLink(socket, limits.headMs);
+    const { app, machine, port, serverName, origin, wakeOnly } = await readLink(socket, limits.headMs);
+    if (wakeOnly === true) {
+      leases.wake(machine);
+      socket.end();
+      return;
+    }
     link.machineId = machine;
     const client = new LinkStream(socket);
     let open = false;

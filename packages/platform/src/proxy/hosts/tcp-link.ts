@@ -1,7 +1,7 @@
 /** TCP connections for machines of other hosts: what the two hosts say to each other before the bytes flow. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { type Lease, type LeasePeer, ProxyRefusal, type Wake } from "../contract.ts";
+import { type Lease, type LeasePeer, type PeerTarget, ProxyRefusal, type Wake } from "../contract.ts";
 import { connectPeer } from "../http/connect-peer.ts";
 import type { Limits } from "../http/limits.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
@@ -9,6 +9,8 @@ import type { Origin } from "../proxy-protocol.ts";
 import { readStart } from "../tcp/read-start.ts";
 import { LinkStream } from "./link-stream.ts";
 
+/** How long it may take to reach a host that is asked to wake a machine, in milliseconds: it is up, and near. */
+const ASK_MS = 3_000;
 /** A line of what hosts say may have this many bytes. */
 const LINE_BYTES = 16 * 1024;
 const LF = 0x0a;
@@ -21,6 +23,20 @@ export interface LinkRequest {
   port: number;
   serverName: string;
   origin: Origin;
+  /** Nobody is to be connected: the machine is only to wake. */
+  wakeOnly?: true;
+}
+
+/** Origin of a {@link LinkRequest} without a client. */
+const NOBODY: Origin = { source: { address: "", port: 0 }, destination: { address: "", port: 0 } };
+
+/** Asks another host to wake a machine. Rejects if the host cannot be reached. */
+export async function askToWake(target: PeerTarget, { app, id }: { app: string; id: string }, signal: AbortSignal) {
+  const socket = await connectPeer(target, ASK_MS, signal);
+  socket.on("error", () => {}); // the machine is asked for again when it is still needed
+  const request: LinkRequest = { app, machine: id, port: 0, serverName: "", origin: NOBODY, wakeOnly: true };
+  socket.end(`${JSON.stringify(request)}\n`);
+  socket.resume();
 }
 
 /** The answer: the connection is open, or why it is not. */

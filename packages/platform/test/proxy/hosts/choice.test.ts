@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { MachineState } from "../../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../../src/proxy/balance.ts";
 import { until } from "../http/helpers.ts";
-import { startHosts } from "./hosts-world.ts";
+import { APP, startHosts } from "./hosts-world.ts";
 
 const machine = (id: string, state: MachineState, load = 0, more: Partial<Candidate> = {}): Candidate => ({
   ...{ id, state, load, softLimit: 20, hardLimit: 25, autostart: true },
@@ -119,4 +119,23 @@ test("many requests at one host are shared among the hosts by what each has open
   const here = bodies.filter((body) => body === "a").length;
   expect(here).toBeGreaterThanOrEqual(6);
   expect(here).toBeLessThanOrEqual(8);
+});
+
+test("when all that run are busy, a machine of another host is woken for the requests to come", async () => {
+  const [a, b] = await startHosts("a", "b");
+  const held: (() => void)[] = [];
+  const service = { concurrency: { soft_limit: 2 } };
+  await a.machine((_request, response) => void held.push(() => response.end("a")), { service });
+  const two = await b.machine((_request, response) => response.end("b"), { service });
+  await b.suspend(two.id);
+  await a.hears(two.id, "suspended");
+  const asked = [a.ask("/"), a.ask("/"), a.ask("/")];
+  await b.platform.machines.wait(APP, two.id, ["running"], { timeoutMs: 5_000 });
+  await a.hears(two.id, "running");
+  // The third request did not wait for it.
+  await until(() => held.length === 3, "three requests at host a");
+  expect((await a.ask("/")).body).toBe("b");
+  for (const answer of held) answer();
+  expect((await Promise.all(asked)).map(({ body }) => body)).toEqual(["a", "a", "a"]);
+  expect([...a.faults, ...b.faults]).toEqual([]);
 });

@@ -157,7 +157,7 @@ export class TestHost {
     this.tcp = new TcpFronts({
       ...{ reusePort: false, leases: this.proxy.broker, limits: { ...DEFAULT_LIMITS, sweepMs: 20 } },
       ...{ isStranger: () => false, onAccess: (entry) => void this.log.push(entry), balancers: new Trust([]) },
-      ...{ appFor: (name) => this.proxy.broker.appFor(name), log: { warn } },
+      ...{ appFor: (hostname) => this.proxy.broker.appFor(hostname), log: { warn } },
       certificates: () => Promise.reject(new Error("No certificate was expected to be needed.")),
     });
   }
@@ -294,7 +294,9 @@ export class TestHost {
   /** From now on writes fail like this. Returns what ends that. */
   cannotWrite(error: Error): () => void {
     const transact = this.directory.transact.bind(this.directory);
-    this.directory.transact = () => Promise.reject(error);
+    this.directory.transact = async () => {
+      throw error;
+    };
     return () => {
       this.directory.transact = transact;
     };
