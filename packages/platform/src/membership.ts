@@ -28,6 +28,7 @@ import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
 import { HibernautError } from "./domain/errors.ts";
 import { flush } from "./lib/durable.ts";
+import { chooseForAll, useSubnet } from "./network/agreed.ts";
 import type { Settings } from "./settings.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/contract.ts";
@@ -39,7 +40,7 @@ const MOST_CHANGES = 100;
 /** And requests of up to 1.5 MB, in which text is a third longer. */
 const MOST_BYTES = 512 * 1024;
 
-type HostSettings = Pick<Settings, "dataDir" | "region">;
+type HostSettings = Pick<Settings, "dataDir" | "region"> & Partial<Pick<Settings, "networkSubnet">>;
 
 interface PlaceOptions {
   settings: HostSettings;
@@ -69,7 +70,12 @@ export async function initCluster(options: PlaceOptions & { directory: Directory
     const directory = await openDirectory(place);
     try {
       const home = await initDraft(dataDir, options);
-      const record = await claimCluster(directory, home);
+      const subnet = await chooseForAll(
+        dataDir,
+        settings.networkSubnet ?? "auto",
+        Number.parseInt(home.id.slice(0, 6), 16),
+      );
+      const record = await claimCluster(directory, home, subnet);
       await withStore(dataDir, (store) => share(directory, firstRecords(store, home.host)));
       await publishDraft(dataDir);
       return joined(home, record);
@@ -114,6 +120,7 @@ export async function joinCluster(options: PlaceOptions & { token: string; etcd?
       const record = await requireCluster(directory, home);
       await writeDraft(dataDir, home);
       await replaceSecretsKey(dataDir, Buffer.from(reply.secretsKey, "base64"));
+      await useSubnet(dataDir, record.subnet);
       await claimMember(directory, home, token.id);
       await publishDraft(dataDir);
       return joined(home, record);
@@ -224,12 +231,13 @@ async function initDraft(dataDir: string, options: PlaceOptions & { directory: D
   return home;
 }
 
-async function claimCluster(directory: Directory, home: Home): Promise<ClusterRecord> {
+async function claimCluster(directory: Directory, home: Home, subnet: string | undefined): Promise<ClusterRecord> {
   const { id, region, host, authority } = home;
   const entry = await directory.get(KEYS.cluster);
   const found = entry && (JSON.parse(entry.value) as ClusterRecord);
   if (found?.id === id) return found;
-  const record: ClusterRecord = { id, region, createdAt: new Date().toISOString(), authority: authority.certificate };
+  const createdAt = new Date().toISOString();
+  const record: ClusterRecord = { id, region, createdAt, authority: authority.certificate, subnet };
   const members = `${KEYS.members}${host}`;
   const done =
     found === undefined &&

@@ -53,6 +53,8 @@ export interface ClusterRecord {
   createdAt: string;
   /** The authority that signed the hosts' certificates, PEM. */
   authority: string;
+  /** The machines' subnet on hosts with a bridge, as `a.b.c.d/n`. Absent when the first host could choose none. */
+  subnet?: string | undefined;
 }
 
 /** A host that joined, whether it is up or not. */
