@@ -129,7 +129,8 @@ export async function startHosts({
       await vi.waitFor(
         async () => {
           const { hosts } = await host(name).cluster();
-          const up = hosts.filter(({ state }) => state === "up").map((each) => each.name);
+          // A host that is starting takes no machines yet.
+          const up = hosts.filter(({ state, draining }) => state === "up" && !draining).map((each) => each.name);
           if (up.join() !== names.join()) throw new Error(`${name} sees ${up.join() || "nobody"} up`);
         },
         { timeout: SETTLE_MS, interval: 50 },
