@@ -59,7 +59,7 @@ try {
   await a.call("POST", "/apps", { app_name: APP });
   const services = [{ internal_port: 8080, autostop: "off", concurrency: { soft_limit: 1000 } }];
   const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, guest: { memory_mb: MEMORY_MB }, services };
-  const { machine_id: id } = await b.call("POST", `/apps/${APP}/machines`, { config, host: b.name });
+  const { machine_id: id } = await heard(() => b.call("POST", `/apps/${APP}/machines`, { config, host: b.name }));
   const path = `/apps/${APP}/machines/${id}`;
   await b.call("GET", `${path}/wait?timeout=120`);
   const portOf = { local: b.port, forwarded: a.port };
@@ -93,9 +93,9 @@ try {
 }
 
 /**
- * Repeats a request until host a has heard of the machine.
+ * Repeats a request until the hosts have heard of each other, and of the machine.
  *
- * @param {() => Promise<unknown>} request
+ * @param {() => Promise<any>} request
  */
 async function heard(request) {
   for (const end = performance.now() + PATIENCE_MS; ; await delay(20))

@@ -162,7 +162,9 @@ async function runLocked(
     secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
   });
   open.defer(() => cluster?.close());
-  const publish = () => void cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
+  const publish = async () => {
+    await cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
+  };
   const owning = cluster && (await openOwning(cluster, log));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
@@ -249,7 +251,7 @@ async function runLocked(
   const clustered = owning?.open({
     ...{ resources, settings, dataDir: settings.dataDir, log },
     folderOf: (id) => files.paths(id).folder,
-    factsChanged: () => publish(),
+    factsChanged: () => void publish(),
   });
   open.defer(() => clustered?.close());
   const backups = new Backups({
@@ -425,8 +427,9 @@ async function runLocked(
   ready.drain = () => resources.drain.active;
   ready.leaving = () => clustered?.hosts.drain.active ?? false;
   // The others may place machines here from now on, and hear of a drain at once.
-  publish();
-  open.defer(resources.drain.subscribe(publish));
+  // Those who start the platform may create a machine at once. While the directory is away, nobody can.
+  if (cluster?.lease.state === "live") await publish();
+  open.defer(resources.drain.subscribe(() => void publish()));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
 }

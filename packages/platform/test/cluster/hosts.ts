@@ -2,6 +2,7 @@
  * A cluster as its users run it: several platforms, each `hibernaut serve` in a process and a data directory of its own,
  * joined through a real etcd. Everything ends with {@link Hosts.dispose}.
  */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster, HibernautClient } from "@hibernaut/client";
 import { vi } from "vitest";
@@ -57,6 +58,12 @@ export class TestHost {
 
   get settings(): { dataDir: string; region: string } {
     return { dataDir: this.dataDir, region: "local" };
+  }
+
+  /** The admin token that this host made for itself. */
+  async token(): Promise<string> {
+    const text = await readFile(join(this.dataDir, "config.json"), "utf8");
+    return (JSON.parse(text) as { api_token: string }).api_token;
   }
 
   /** QEMU processes of this host. */
@@ -122,7 +129,8 @@ export async function startHosts({
       await vi.waitFor(
         async () => {
           const { hosts } = await host(name).cluster();
-          const up = hosts.filter(({ state }) => state === "up").map((each) => each.name);
+          // A host that is starting takes no machines yet.
+          const up = hosts.filter(({ state, draining }) => state === "up" && !draining).map((each) => each.name);
           if (up.join() !== names.join()) throw new Error(`${name} sees ${up.join() || "nobody"} up`);
         },
         { timeout: SETTLE_MS, interval: 50 },

@@ -1,5 +1,6 @@
 /** Moves of machines from and to this host. */
 import { join } from "node:path";
+import { HibernautError } from "../../domain/errors.ts";
 import type { Resources } from "../../machines/open.ts";
 import type { Cluster } from "../cluster.ts";
 import type { OpenOwnership } from "../ownership/open.ts";
@@ -58,6 +59,12 @@ export function openMoves({
     source,
     target,
     recover: () => void untilDone(recover, { what: "finding out about unfinished moves", log, signal }),
-    close: () => closing.abort(new Error("the platform is shutting down")),
+    close: () => closing.abort(shuttingDown()),
   };
+}
+
+function shuttingDown(): HibernautError {
+  const message =
+    "The platform is shutting down. The machine is on one of the two hosts: see `hibernaut machine list`.";
+  return new HibernautError("unavailable", message);
 }

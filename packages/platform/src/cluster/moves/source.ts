@@ -76,7 +76,8 @@ export class MoveSource {
    * Moves a machine. Rejects with `failed_precondition` before anything is copied when it would not fit there, and with what
    * went wrong otherwise; the machine is on this host then, as it was.
    */
-  async move(id: string, options: MoveOptions, signal: AbortSignal): Promise<void> {
+  async move(id: string, options: MoveOptions, given: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([given, this.#options.closing]);
     const { to, cold } = options;
     const { cluster, call, departures, custody, departing } = this.#options;
     requireTarget(to, cluster);
@@ -136,7 +137,11 @@ export class MoveSource {
     let owner: Awaited<ReturnType<typeof callOff>>;
     const resolve = async () => void (owner = await callOff(id, { host, epoch }, directory));
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
-    closing.throwIfAborted();
+    if (closing.aborted) {
+      // Whose it is will be known at the next start. Until then it must not run here.
+      gate.remove(id);
+      throw closing.reason;
+    }
     if (owner?.host !== host) {
       gate.remove(id);
       return true;
