@@ -1,8 +1,9 @@
 /** Opens this host's place in its cluster. Loaded only on a host that has one. */
-import type { Listen } from "../settings.ts";
+
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
-import { Admission } from "./admission.ts";
+import type { Listen } from "../settings.ts";
 import { ClusterAdmin } from "./admin.ts";
+import { Admission } from "./admission.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";
 import type { Cluster, PeerService } from "./cluster.ts";
 import { openDirectory, placeText, readHome } from "./home.ts";

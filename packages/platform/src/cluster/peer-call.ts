@@ -1,8 +1,9 @@
 /** Requests from one host to another one, over the peer port. */
-import { request } from "node:https";
+
 import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
 import { pipeline } from "node:stream/promises";
-import { type ErrorCode, ERROR_STATUS, HibernautError } from "../domain/errors.ts";
+import { ERROR_STATUS, type ErrorCode, HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Peers } from "./cluster.ts";
 

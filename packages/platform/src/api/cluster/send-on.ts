@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PeerClient } from "../../cluster/peer-client.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
-import { askerOf } from "./asker.ts";
 import { read } from "./ask-hosts.ts";
+import { askerOf } from "./asker.ts";
 import { replied, sentOn } from "./headers.ts";
 
 /** A body up to this size is kept until the reply, so that it can be sent again. Configurations are smaller. */
@@ -27,8 +27,12 @@ export async function sendOn(
   { client, host, again, body: given }: SendOnOptions,
 ): Promise<FastifyReply> {
   const kept = given ?? (await keptBody(request));
-  const headers = sentOn(request.headers, askerOf(request));
-  if (kept !== undefined && headers["content-length"] !== undefined) headers["content-length"] = String(kept.length);
+  const { "content-type": type, "content-length": length } = request.headers;
+  const headers = {
+    ...sentOn(request.headers, askerOf(request)),
+    ...(type !== undefined && { "content-type": type }),
+    ...(kept === undefined && length !== undefined && { "content-length": length }),
+  };
   const signal = clientGone(reply);
   const send = (to: string) => {
     request.sentOnTo = to;
