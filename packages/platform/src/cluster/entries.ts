@@ -1,7 +1,6 @@
 /** The keys of a cluster's directory in memory, with what is looked up often at hand. Pure data, without effects. */
-
-import type { Owned } from "./cluster.ts";
 import type { Changed, Entry } from "./contract.ts";
+import type { Owned } from "./cluster.ts";
 import { KEYS, nameOf, type OwnerRecord, ROOT } from "./keys.ts";
 
 /** A key's value, parsed. */

@@ -9,10 +9,10 @@ import { roomiest } from "./evacuation/place.ts";
 import { Recreation } from "./evacuation/recreate.ts";
 import { HostDrain } from "./moves/drain.ts";
 import { type Moves, openMoves } from "./moves/open.ts";
-import { serveMoves } from "./moves/routes.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
-import type { PeerCall } from "./peer-call.ts";
+import { serveMoves } from "./moves/routes.ts";
 import type { PeerRoute } from "./peer-server.ts";
+import type { PeerCall } from "./peer-call.ts";
 
 export interface ClusterMachinesOptions {
   cluster: Cluster;

@@ -1,9 +1,8 @@
 /** Opens this host's place in its cluster. Loaded only on a host that has one. */
-
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import type { Listen } from "../settings.ts";
-import { ClusterAdmin } from "./admin.ts";
+import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { Admission } from "./admission.ts";
+import { ClusterAdmin } from "./admin.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";
 import type { Cluster, PeerService } from "./cluster.ts";
 import { openDirectory, placeText, readHome } from "./home.ts";

@@ -1,11 +1,10 @@
 /** Puts together what a host does with machines because it is in a cluster. Loaded only on such a host. */
-
-import type { Duplex } from "node:stream";
 import type { Cluster } from "./cluster.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
 import { PeerServer } from "./peer-server.ts";
+import type { Duplex } from "node:stream";
 
 /** What can be done with the hosts and their machines. */
 export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "anotherHost"> {

@@ -1,9 +1,8 @@
 /** Requests from one host to another one, over the peer port. */
-
-import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { ERROR_STATUS, type ErrorCode, HibernautError } from "../domain/errors.ts";
+import { type ErrorCode, ERROR_STATUS, HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Peers } from "./cluster.ts";
 

@@ -2,15 +2,15 @@
 import {
   Agent,
   type ClientRequest,
-  request as httpRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
+  request as httpRequest,
 } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { connect, type TLSSocket } from "node:tls";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
-import type { PeerService, Peers, View } from "./cluster.ts";
+import type { Peers, PeerService, View } from "./cluster.ts";
 import type { Changed } from "./contract.ts";
 import { KEYS, nameOf } from "./keys.ts";
 

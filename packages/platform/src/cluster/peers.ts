@@ -1,7 +1,7 @@
 /** How other hosts of the cluster are reached: TLS with certificates of the cluster's authority on both sides. */
 import type { ConnectionOptions } from "node:tls";
 import { HibernautError } from "../domain/errors.ts";
-import type { PeerService, Peers, View } from "./cluster.ts";
+import type { Peers, PeerService, View } from "./cluster.ts";
 import type { Pair } from "./identity.ts";
 
 /** What ALPN chooses between at the peer port. `join` alone is for hosts that have no certificate yet. */

@@ -1,7 +1,7 @@
 /** A cluster through the wrong host: what belongs to another host is answered by that one, and lists have everything. */
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ROUTES } from "../../src/api/cluster/routes-table.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 import { SCOPE_TABLE } from "./scope-table.ts";

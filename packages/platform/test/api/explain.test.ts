@@ -1,8 +1,8 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, test } from "vitest";
 import { explainRefusals } from "../../src/api/explain.ts";
-import { CreateMachineBody } from "../../src/api/routes/machines.schemas.ts";
 import { nearest } from "../../src/lib/nearest.ts";
+import { CreateMachineBody } from "../../src/api/routes/machines.schemas.ts";
 
 const validator = Compile(CreateMachineBody);
 

@@ -1,9 +1,9 @@
 import { PassThrough, Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HibernautError } from "../../src/domain/errors.ts";
 import { sendBlocks } from "../../src/api/send-blocks.ts";
 import { sinceMs } from "../../src/api/since.ts";
-import { HibernautError } from "../../src/domain/errors.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
 

@@ -1,7 +1,7 @@
 /** Logins for registries over HTTP: when they are stored, refused and cancelled. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeRegistries } from "../helpers/fake-images.ts";
 import { startApi, type TestApi } from "./helpers.ts";
+import { FakeRegistries } from "../helpers/fake-images.ts";
 
 let registries: FakeRegistries;
 let server: TestApi;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type ApiDocument, type Call, checkedCalls, type Reply } from "./openapi-check.ts";

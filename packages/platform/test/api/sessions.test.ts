@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { MAX_FAILED } from "../../src/api/attempts.ts";
-import { SESSION_IDLE_MS, SESSIONS_PER_TOKEN, Sessions } from "../../src/api/sessions.ts";
+import { SESSION_IDLE_MS, Sessions, SESSIONS_PER_TOKEN } from "../../src/api/sessions.ts";
 import { createToken, revokeToken, rotateToken } from "../../src/api/tokens.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { EtcdDirectory } from "../../src/cluster/etcd/directory.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { describeDirectory } from "./directory-conformance.ts";
 import { type Etcd, startEtcd } from "./etcd.ts";
 

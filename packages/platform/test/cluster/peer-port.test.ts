@@ -1,12 +1,12 @@
-import { X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { X509Certificate } from "node:crypto";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { HostCertificate } from "../../src/cluster/certificate.ts";
-import { readHome } from "../../src/cluster/home.ts";
-import { makeAuthority, makeKey, renewalOf, signHost } from "../../src/cluster/identity.ts";
 import type { OpenedCluster } from "../../src/cluster/open.ts";
+import { makeAuthority, makeKey, renewalOf, signHost } from "../../src/cluster/identity.ts";
+import { readHome } from "../../src/cluster/home.ts";
 import { joinAddress, splitAddress } from "../../src/cluster/peers.ts";
 import { leaveCluster } from "../../src/membership.ts";
 import { joinHost, oneHost, openHost } from "./place.ts";

@@ -4,8 +4,8 @@ import { unreachable } from "../../cluster/peer-client.ts";
 import { type ErrorCode, HibernautError } from "../../domain/errors.ts";
 import { within } from "../../lib/async.ts";
 import type { ApiCluster } from "../deps.ts";
-import { read } from "./ask-hosts.ts";
 import { askerOf } from "./asker.ts";
+import { read } from "./ask-hosts.ts";
 import { sentOn } from "./headers.ts";
 
 /** A host waits a minute for the app's machines to be destroyed. */

@@ -5,8 +5,8 @@ import type { PeerClient } from "../../cluster/peer-client.ts";
 import type { Api } from "../deps.ts";
 import type { AskHosts } from "./ask-hosts.ts";
 import { MISSING_HEADER } from "./headers.ts";
-import { mergedStream } from "./merged-stream.ts";
 import { MERGES } from "./merges.ts";
+import { mergedStream } from "./merged-stream.ts";
 import { whereOf } from "./where.ts";
 
 interface ForAllDeps {

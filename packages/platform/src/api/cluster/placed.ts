@@ -1,19 +1,19 @@
 /** Chooses a host for what is created, and sends the request there. */
 
-import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { IncomingMessage } from "node:http";
 import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
 import { guestSize, type MachineConfig } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import { clientGone } from "../client-gone.ts";
-import type { Api, ApiCluster } from "../deps.ts";
 import { ON_HOST } from "../host-images.ts";
-import { type AskHosts, read } from "./ask-hosts.ts";
+import type { Api, ApiCluster } from "../deps.ts";
 import { askerOf } from "./asker.ts";
+import { type AskHosts, read } from "./ask-hosts.ts";
 import { replied, sentOn } from "./headers.ts";
-import { pass } from "./send-on.ts";
 import { whereOf } from "./where.ts";
+import { pass } from "./send-on.ts";
 
 /** How many hosts are tried: what the directory says of a host's memory is some seconds old. */
 const MAX_TRIES = 3;

@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PeerClient } from "../../cluster/peer-client.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
-import { read } from "./ask-hosts.ts";
 import { askerOf } from "./asker.ts";
+import { read } from "./ask-hosts.ts";
 import { replied, sentOn } from "./headers.ts";
 
 /** A body up to this size is kept until the reply, so that it can be sent again. Configurations are smaller. */

@@ -1,7 +1,7 @@
 /** Requests to etcd's JSON gateway: over kept connections, to the member that answered last, or else to the next one. */
 import { once } from "node:events";
-import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest, Agent as TlsAgent } from "node:https";
+import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
+import { Agent as TlsAgent, request as httpsRequest } from "node:https";
 import { EtcdFault, hasDoneNothing, mayPass, unavailable } from "./faults.ts";
 import type { StreamLine } from "./messages.ts";
 

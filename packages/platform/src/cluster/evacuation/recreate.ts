@@ -1,12 +1,11 @@
 /** Recreates machines that this host got because theirs was lost. */
-
-import type { MachineRecord } from "../../domain/machine.ts";
-import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Cluster } from "../cluster.ts";
-import type { OwnerRecord } from "../keys.ts";
 import { type ConfigRecord, KEYS } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import type { OwnerRecord } from "../keys.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { TakenIn } from "../../machines/resources/custody.ts";
 
 /** What a machine is made from. */
 export interface Origin extends ConfigRecord {

@@ -1,19 +1,18 @@
 /** Moves machines of this host to other hosts. */
-
-import { HibernautError } from "../../domain/errors.ts";
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
-import { messageOf } from "../../lib/text.ts";
-import { newUlid } from "../../machines/identity.ts";
-import type { TakenAway } from "../../machines/ownership.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import { newUlid } from "../../machines/identity.ts";
+import type { TakenAway } from "../../machines/ownership.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
-import { FRAMES, frame } from "./frames.ts";
 import { announce, callOff } from "./intent.ts";
+import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
 import type { Rate } from "./rate.ts";
 

@@ -5,16 +5,16 @@
  */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Papers } from "../../machines/resources/departures.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
-import { FRAMES, type Frame, framesOf } from "./frames.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
+import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import { unpack } from "./pack.ts";
 import type { TravelPapers } from "./source.ts";
 

@@ -3,8 +3,8 @@ import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
-import type { Custodian, TakeIn } from "./custodian.ts";
 import type { Owners, StartGate } from "./gate.ts";
+import type { Custodian, TakeIn } from "./custodian.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 
 interface FollowContext {

@@ -2,11 +2,11 @@
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { Ownership, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
-import { KEYS } from "../keys.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";
 import type { Custodian, TakeIn } from "./custodian.ts";
 import { follow } from "./follow.ts";
 import { StartGate } from "./gate.ts";
+import { KEYS } from "../keys.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
 

@@ -1,7 +1,7 @@
 /** Compares what a host has stored with the cluster, before anything of it is touched. */
 import { setTimeout as delay } from "node:timers/promises";
-import { isHibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
