@@ -1,5 +1,5 @@
 /** Starts the app and the proxies in front of it, one process each. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -73,9 +73,10 @@ export class Servers {
     if (name === "haproxy") return this.#haproxy(cpu, app);
     if (name === "haproxy-tcp") return this.#haproxy(cpu, app, "tcp");
     const directory = this.#subdirectory(name);
-    const role = join(import.meta.dirname, "roles", `${name}.mjs`);
     const env = { ...process.env, HIBERNAUT_DATA_DIR: directory, NODE_ENV: "production" };
-    const child = this.#start(name, cpu, nodeBinary(), [role, String(app)], env);
+    const role = name === "c-tcp" ? [] : [join(import.meta.dirname, "roles", `${name}.mjs`)];
+    const program = name === "c-tcp" ? compiled(directory) : nodeBinary();
+    const child = this.#start(name, cpu, program, [...role, String(app)], env);
     const lines = createInterface(/** @type {import("node:stream").Readable} */ (child.stdout));
     const ended = once(child, "exit").then(() => {
       throw new Error(`${name} ended: ${readFileSync(join(directory, "stderr"), "utf8").slice(-2000)}`);
@@ -166,6 +167,14 @@ backend b
     this.#children.push(child);
     return child;
   }
+}
+
+/** Compiles the splicer in C. Returns its path. @param {string} directory */
+function compiled(directory) {
+  const program = join(directory, "splice");
+  const flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program];
+  execFileSync(process.env.CC ?? "cc", [...flags, join(import.meta.dirname, "native/splice.c")], { stdio: "inherit" });
+  return program;
 }
 
 /**

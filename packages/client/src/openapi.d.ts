@@ -5446,6 +5446,15 @@ export interface components {
       proxy_url: string | null;
       /** @description Version of the guest bundle that new machines boot from. */
       guest_bundle: string;
+      /** @description This host's place in its cluster. Absent on a host alone. Unless the lease is `live`, machines may not start here. */
+      cluster?: {
+        /** @description The name of this host. */
+        host: string;
+        /** @enum {string} */
+        lease: "live" | "grace" | "lost";
+        /** @description Seconds since this host last heard of etcd; 0 while it is connected. */
+        directory_age_s: number;
+      };
       /** @description How machines are connected. */
       network: {
         /** @description `bridge`, or `user` for QEMU's user-mode network. */

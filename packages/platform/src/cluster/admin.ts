@@ -51,10 +51,16 @@ export class ClusterAdmin {
     return {
       ...{ id: record.id, region: record.region, createdAt: record.createdAt, host, lease: lease.state },
       directory: placeText(home.directory),
-      staleS: view.staleSince === undefined ? 0 : Math.ceil((performance.now() - view.staleSince) / 1000),
+      staleS: this.#age(),
       certificateExpiresAt: new Date(to).toISOString(),
       hosts: view.hosts().map((each) => ({ ...each, machines: machines.get(each.name)?.length ?? 0 })),
     };
+  }
+
+  /** How this host is in the cluster, in the words of the API. */
+  health(): { host: string; lease: LeaseState; directory_age_s: number } {
+    const { host, lease } = this.#options.cluster;
+    return { host, lease: lease.state, directory_age_s: this.#age() };
   }
 
   /** Makes a token with which one host can join. */
@@ -100,5 +106,10 @@ export class ClusterAdmin {
         "aborted",
         `Host ${name} came back at this moment. Look at \`hibernaut cluster status\`.`,
       );
+  }
+
+  #age(): number {
+    const { staleSince } = this.#options.cluster.view;
+    return staleSince === undefined ? 0 : Math.ceil((performance.now() - staleSince) / 1000);
   }
 }

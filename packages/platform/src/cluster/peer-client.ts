@@ -21,12 +21,15 @@ const IDLE_MS = 30_000;
 /** Packets that say that the connection is alive, after this time of silence. */
 const KEEPALIVE_MS = 10_000;
 
+/** Methods of requests that change nothing, so that they may be sent again. */
+const REPEATABLE = new Set(["GET", "HEAD"]);
+
 /** What is sent. */
 export interface PeerRequest {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** A stream can be sent only once. */
+  /** A stream can be sent only once. Its length, if it is known, is in the headers. */
   body?: Buffer | Readable | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -58,8 +61,9 @@ export class PeerClient {
 
   /**
    * Resolves with the head of the reply. Rejects with `host_unreachable` when the host is away, does not answer or goes
-   * away meanwhile, and with the signal's reason. A request whose body can be sent again is sent once more when a kept
-   * connection turns out to be closed.
+   * away meanwhile, and with the signal's reason. What changes nothing goes over a kept connection, and once more when
+   * that turns out to be closed. All else goes over a connection of its own, because when a kept one breaks, nobody knows
+   * whether the host has carried out the request.
    */
   async send(host: string, request: PeerRequest): Promise<IncomingMessage> {
     try {
@@ -73,8 +77,12 @@ export class PeerClient {
   /** The same for a request to upgrade. Resolves with the reply alone when the host does not upgrade. */
   upgrade(host: string, request: Omit<PeerRequest, "body">): Promise<IncomingMessage | Upgraded> {
     return new Promise((resolve, reject) => {
-      const { sent, end } = this.#begin(host, request, { fresh: true });
+      const { sent, abandoned, end } = this.#begin(host, request, { fresh: true });
       sent.once("upgrade", (response, socket, head) => {
+        // From here on the request's signal does not end the connection any more.
+        const abandon = () => socket.destroy();
+        if (abandoned.aborted) abandon();
+        abandoned.addEventListener("abort", abandon, { once: true });
         socket.once("close", end);
         resolve({ response, socket, head });
       });
@@ -100,8 +108,9 @@ export class PeerClient {
   #exchange(host: string, request: PeerRequest, { fresh = false } = {}): Promise<IncomingMessage> {
     const { body } = request;
     const isStream = body !== undefined && !Buffer.isBuffer(body);
+    const isKept = !isStream && REPEATABLE.has(request.method);
     return new Promise((resolve, reject) => {
-      const { sent, end } = this.#begin(host, request, { fresh: fresh || isStream });
+      const { sent, end } = this.#begin(host, request, { fresh: fresh || !isKept });
       sent.once("response", (response) => {
         response.once("close", end);
         resolve(response);
@@ -118,7 +127,11 @@ export class PeerClient {
     });
   }
 
-  #begin(host: string, request: PeerRequest, { fresh }: { fresh: boolean }): { sent: ClientRequest; end(): void } {
+  #begin(
+    host: string,
+    request: PeerRequest,
+    { fresh }: { fresh: boolean },
+  ): { sent: ClientRequest; abandoned: AbortSignal; end(): void } {
     const { service, peers } = this.#options;
     const target = peers.target(host, service);
     const agent = this.#agents.get(host) ?? new PeerAgent(() => peers.target(host, service));
@@ -131,13 +144,14 @@ export class PeerClient {
       port: target.port,
       method: request.method,
       path: request.path,
-      headers: request.headers,
+      // HTTP/1.1 refuses a request without it. A client's own is sent on as it is.
+      headers: { host, ...framed(request) },
       setHost: false,
       // Without an agent, the connection is closed after the reply.
       ...(fresh ? { createConnection: () => agent.createConnection() } : { agent }),
       signal: request.signal === undefined ? abandoned.signal : AbortSignal.any([abandoned.signal, request.signal]),
     });
-    return { sent, end: () => open.delete(abandoned) };
+    return { sent, abandoned: abandoned.signal, end: () => open.delete(abandoned) };
   }
 
   /** A host that went away may keep its connections open, and never answer. */
@@ -151,6 +165,17 @@ export class PeerClient {
     if (isHibernautError(error)) return error;
     return unreachable(host, messageOf(error), error);
   }
+}
+
+/**
+ * Returns the headers with the length of exactly what is sent: behind a wrong one, the other host would take the next
+ * request on the connection for a body, or a body for the next request.
+ */
+function framed({ headers, body }: PeerRequest): IncomingHttpHeaders {
+  const { "content-length": length, "transfer-encoding": _coding, ...others } = headers;
+  if (body === undefined) return others;
+  if (Buffer.isBuffer(body)) return { ...others, "content-length": String(body.length) };
+  return { ...others, ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": length }) };
 }
 
 /** The error for a host that does not answer. */

@@ -28,6 +28,7 @@ import type { ClientSide, RequestHandler } from "./http/client-side.ts";
 import { ConnectionPool } from "./http/connection-pool.ts";
 import type { ClientConnectionHandle, Engine, PathExchange } from "./http/engine.ts";
 import { bodyTooLarge, Exchange } from "./http/exchange.ts";
+import type { FieldMemory } from "./http/fields.ts";
 import { field } from "./http/heads.ts";
 import { serveHttp2 } from "./http/http2.ts";
 import { KeptBodies } from "./http/kept-bodies.ts";
@@ -110,8 +111,8 @@ export class RequestPath implements Engine {
   }
 
   /** 2. */
-  parse(head: string): RequestMessage {
-    return parseRequest(head, this.limits);
+  parse(head: string, before: FieldMemory): RequestMessage {
+    return parseRequest(head, this.limits, before);
   }
 
   /** 3. Then everything else. */

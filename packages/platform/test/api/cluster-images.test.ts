@@ -1,16 +1,18 @@
 /** Images between hosts: one that another host has is not pulled, and one that does not arrive whole is not used. */
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { get } from "node:http";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import fastify from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { fetchImage, peerImageRoute } from "../../src/api/cluster/images.ts";
 import type { Api } from "../../src/api/deps.ts";
+import { acceptPlain } from "../../src/api/tls.ts";
 import type { View } from "../../src/cluster/cluster.ts";
-import type { PeerClient } from "../../src/cluster/peer-client.ts";
+import { PeerClient } from "../../src/cluster/peer-client.ts";
 import { ImageDirectory } from "../../src/images/image-directory.ts";
 import { openImages } from "../../src/images/index.ts";
+import { type PeerPort, startPeerPort } from "../helpers/peer-port.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const DIGEST = `sha256:${"ab".repeat(32)}`;
@@ -22,6 +24,9 @@ const ROOTFS = randomBytes(300_000);
 let folder: string;
 let server: Api;
 let url: string;
+/** Host a, as other hosts reach it. */
+let port: PeerPort;
+let client: PeerClient;
 /** What becomes of the bytes on their way. */
 let damage: (bytes: Buffer) => Buffer;
 
@@ -34,13 +39,32 @@ beforeEach(async () => {
   await images.publish(join(folder, "a", "tmp-1"), { digest: DIGEST, config: CONFIG, ref: REF });
   server = fastify();
   const hosts = new WeakMap<object, string>();
-  server.addHook("onRequest", async ({ raw, headers }) => {
-    if (headers["from-a-host"] === "1") hosts.set(raw.socket, "b");
+  // Behind the checksum, so that only the receiver can see it.
+  server.addHook("onSend", async (_request, reply, payload) => {
+    if (reply.statusCode !== 200) return payload;
+    return Readable.from(damaged(payload as Readable), { objectMode: false });
   });
   peerImageRoute(server, { connections: hosts, images });
   url = await server.listen({ host: "127.0.0.1", port: 0 });
+  port = await startPeerPort((socket) => {
+    hosts.set(socket, "b");
+    acceptPlain(server, socket);
+  });
+  client = new PeerClient({
+    peers: port.peers,
+    view: { host: () => undefined, subscribe: () => () => {} },
+    service: "api",
+  });
 });
-afterEach(() => server.close());
+afterEach(async () => {
+  client.close();
+  port.close();
+  await server.close();
+});
+
+async function* damaged(bytes: Readable): AsyncGenerator<Buffer, void> {
+  for await (const chunk of bytes as AsyncIterable<Buffer>) yield damage(chunk);
+}
 
 /** The image store of a host that asks host a. */
 async function storeOfB() {
@@ -50,16 +74,6 @@ async function storeOfB() {
       { name: "b", up: {} },
     ],
   } as unknown as View;
-  const client = {
-    send: (_host: string, { path }: { path: string }) =>
-      new Promise((resolve, reject) => {
-        get(url + path, { headers: { "from-a-host": "1" } }, (response) => {
-          const push = response.push.bind(response);
-          response.push = (chunk: Buffer | null) => push(chunk === null ? null : damage(chunk));
-          resolve(response);
-        }).once("error", reject);
-      }),
-  } as unknown as PeerClient;
   const fetch = fetchImage({ host: "b", view, client });
   return (await openImages({ dataDir: join(folder, "b"), fetch })).images;
 }
@@ -69,7 +83,7 @@ test("an image that another host has arrives whole, and is used from then on", a
   const image = await images.ensure(REF);
   expect(image).toMatchObject({ digest: DIGEST, config: CONFIG, sizeBytes: ROOTFS.length });
   expect((await readFile(image.rootfs)).equals(ROOTFS)).toBe(true);
-  await server.close();
+  port.close();
   expect((await images.ensure(REF)).rootfs).toBe(image.rootfs);
 });
 

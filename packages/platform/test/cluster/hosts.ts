@@ -2,6 +2,7 @@
  * A cluster as its users run it: several platforms, each `hibernaut serve` in a process and a data directory of its own,
  * joined through a real etcd. Everything ends with {@link Hosts.dispose}.
  */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster, HibernautClient } from "@hibernaut/client";
 import { vi } from "vitest";
@@ -57,6 +58,12 @@ export class TestHost {
 
   get settings(): { dataDir: string; region: string } {
     return { dataDir: this.dataDir, region: "local" };
+  }
+
+  /** The admin token that this host made for itself. */
+  async token(): Promise<string> {
+    const text = await readFile(join(this.dataDir, "config.json"), "utf8");
+    return (JSON.parse(text) as { api_token: string }).api_token;
   }
 
   /** QEMU processes of this host. */

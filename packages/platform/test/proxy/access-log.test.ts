@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test, vi } from "vitest";
 import { accessLine } from "../../src/proxy/access-log.ts";
 import type { AccessEntry } from "../../src/proxy/contract.ts";
 
@@ -44,4 +47,54 @@ test("what is not known is null", () => {
   expect(JSON.parse(accessLine({ ...ENTRY, ...unknown }))).toMatchObject({
     ...{ status: null, wake: null, wake_ms: null, app: null, machine: null, error: "client_gone" },
   });
+});
+
+test("a line tells its own request, however little it differs from the one before", () => {
+  const differences: Partial<AccessEntry>[] = [
+    ...[
+      {},
+      { target: "/2" },
+      { host: "other.test" },
+      { method: "PUT" },
+      { clientAddress: "::1" },
+      { httpVersion: "1.0" },
+    ],
+    ...[
+      { wake: undefined },
+      { machineId: "m2" },
+      { appName: "other" },
+      { error: "upstream_broke" },
+      { requestId: "r-2" },
+    ],
+    ...[{ status: 404 }, { bytesIn: 7 }, { bytesOut: 8 }, { durationMs: 2000 }, {}],
+  ];
+  for (const difference of differences) {
+    const entry = { ...ENTRY, ...difference };
+    expect(JSON.parse(accessLine(entry))).toMatchObject({
+      ...{ request_id: entry.requestId, method: entry.method, host: entry.host, target: entry.target },
+      ...{ protocol: `HTTP/${entry.httpVersion}`, client: entry.clientAddress, status: entry.status },
+      ...{ bytes_in: entry.bytesIn, bytes_out: entry.bytesOut, duration_ms: Math.round(entry.durationMs) },
+      ...{ wake: entry.wake?.kind ?? null, app: entry.appName, machine: entry.machineId, error: entry.error ?? null },
+    });
+  }
+});
+
+test("the first line may be about a connection of which nothing is known", async () => {
+  vi.resetModules();
+  const { accessLine: first } = await import("../../src/proxy/access-log.ts");
+  const nothing = { method: "", host: "", target: "", httpVersion: "", clientAddress: "" };
+  const line = first({ ...ENTRY, ...nothing, wake: undefined, machineId: "", appName: "", error: "" });
+  expect(JSON.parse(line)).toMatchObject({ method: "", client: "", protocol: "HTTP/", machine: "", msg: "request" });
+});
+
+test("every line reaches stderr, in order, however many there are and whatever is in them", async () => {
+  const program = join(import.meta.dirname, "access-lines.ts");
+  const { stderr } = await promisify(execFile)(process.execPath, [program, "2000"], { maxBuffer: 16 * 1024 * 1024 });
+  const lines = stderr
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { request_id: string; target: string });
+  expect(lines).toHaveLength(2000);
+  for (const [number, { request_id: id, target }] of lines.entries())
+    expect({ id, target }).toEqual({ id: `r-${number}`, target: `/caf\u00e9/${number}` });
 });

@@ -47,8 +47,6 @@ export function askHosts({ host: own, view, client }: AskDeps): AskHosts {
   return async (request, { path = request.url, method = "GET", patienceMs = ANSWER_MS, onlyOk = false } = {}) => {
     const others = view.hosts().filter(({ name }) => name !== own);
     const headers = sentOn(request.headers, askerOf(request));
-    delete headers["content-length"];
-    delete headers["content-type"];
     const signal = within(new AbortController().signal, patienceMs, "the answer of a host");
     const answers: Answer[] = [];
     const missing = others.filter(({ up }) => up === undefined).map(({ name }) => name);

@@ -7,8 +7,10 @@ export const HOST_HEADER = "hibernaut-host";
 /** The hosts that did not answer in time, and whose part is missing. */
 export const MISSING_HEADER = "hibernaut-hosts-missing";
 
-/** They concern one connection (RFC 9110, section 7.6.1), or the first host alone. */
+/** They concern one connection (RFC 9110, section 7.6.1), the first host alone, or the body, which may not go along. */
 const NOT_SENT_ON = new Set([
+  "content-length",
+  "content-type",
   "connection",
   "keep-alive",
   "proxy-connection",
@@ -32,7 +34,7 @@ export interface Asker {
   requestId: string;
 }
 
-/** Returns the headers of a client's request as another host gets them. */
+/** Returns the headers of a client's request as another host gets them, without those of its body. */
 export function sentOn(headers: IncomingHttpHeaders, asker: Asker): IncomingHttpHeaders {
   const kept = Object.entries(headers).filter(
     ([name]) => !NOT_SENT_ON.has(name) && !name.startsWith("hibernaut-peer-"),

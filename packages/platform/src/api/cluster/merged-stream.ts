@@ -32,7 +32,10 @@ export async function mergedStream(
   const beginning = within(signal, BEGIN_MS, "the answer of a host");
   const missing: string[] = [];
   const ask = async (name: string, isUp: boolean): Promise<IncomingMessage[]> => {
-    if (!isUp) return void missing.push(name) as never;
+    if (!isUp) {
+      missing.push(name);
+      return [];
+    }
     const { method, url: path } = request;
     const answer = client.send(name, { method, path, headers, signal });
     try {

@@ -1,4 +1,5 @@
 /** Chooses a host for what is created, and sends the request there. */
+
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
 import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
@@ -99,7 +100,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
   function send(request: FastifyRequest, reply: FastifyReply, host: string): Promise<IncomingMessage> {
     request.sentOnTo = host;
     const body = Buffer.from(JSON.stringify(request.body));
-    const headers = { ...sentOn(request.headers, askerOf(request)), "content-length": String(body.length) };
+    const headers = { ...sentOn(request.headers, askerOf(request)), "content-type": "application/json" };
     const { method, url: path } = request;
     return client.send(host, { method, path, headers, body, signal: clientGone(reply) });
   }

@@ -27,8 +27,12 @@ export async function sendOn(
   { client, host, again, body: given }: SendOnOptions,
 ): Promise<FastifyReply> {
   const kept = given ?? (await keptBody(request));
-  const headers = sentOn(request.headers, askerOf(request));
-  if (kept !== undefined && headers["content-length"] !== undefined) headers["content-length"] = String(kept.length);
+  const { "content-type": type, "content-length": length } = request.headers;
+  const headers = {
+    ...sentOn(request.headers, askerOf(request)),
+    ...(type !== undefined && { "content-type": type }),
+    ...(kept === undefined && length !== undefined && { "content-length": length }),
+  };
   const signal = clientGone(reply);
   const send = (to: string) => {
     request.sentOnTo = to;

@@ -32,7 +32,7 @@ const NOBODY: Origin = { source: { address: "", port: 0 }, destination: { addres
 
 /** Asks another host to wake a machine. Rejects if the host cannot be reached. */
 export async function askToWake(target: PeerTarget, { app, id }: { app: string; id: string }, signal: AbortSignal) {
-  const socket = await connectPeer(target, ASK_MS, signal);
+  const socket = await connectPeer(target, { timeoutMs: ASK_MS, signal });
   socket.on("error", () => {}); // the machine is asked for again when it is still needed
   const request: LinkRequest = { app, machine: id, port: 0, serverName: "", origin: NOBODY, wakeOnly: true };
   socket.end(`${JSON.stringify(request)}\n`);
@@ -54,7 +54,7 @@ export async function openLink(
 ): Promise<Socket | ProxyRefusal> {
   let socket: TLSSocket | undefined;
   try {
-    socket = await connectPeer(peer.target("tcp"), limits.peerConnectMs, signal);
+    socket = await connectPeer(peer.target("tcp"), { timeoutMs: limits.peerConnectMs, signal });
     socket.on("error", () => {}); // what is wrong with it shows in its close
     const { port, serverName, origin } = request;
     const first: LinkRequest = { app: appName, machine: machineId, port, serverName, origin };

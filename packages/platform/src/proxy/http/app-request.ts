@@ -4,6 +4,7 @@ import type { Field, Lease } from "../contract.ts";
 import type { Origin } from "./heads.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
+import type { Move } from "./tunnel.ts";
 
 /** The app's side of an exchange: a connection (HTTP/1.1), or one of the streams of a connection (HTTP/2). */
 export interface AppRequest {
@@ -38,14 +39,23 @@ export interface AppRequest {
   destroy(): void;
 }
 
+/** A connection to an app that does not carry HTTP any more. */
+export interface Upgraded {
+  readonly socket: Socket;
+  /** What the app has sent since. */
+  readonly first: Buffer;
+  /** How to read what follows. */
+  readonly move: Move;
+}
+
 /** The sender of a request. Nothing is called after `onEnd`, `onUpgrade` or `onFailed`. */
 export interface ResponseHandler {
   onInterim(response: ResponseMessage): void;
   onHead(response: ResponseMessage): void;
   onData(piece: Buffer): void;
   onEnd(trailers: readonly Field[]): void;
-  /** The app responded with 101: the socket now belongs to the handler, and `first` are its first bytes. */
-  onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void;
+  /** The app responded with 101: its socket now belongs to the handler. */
+  onUpgrade(response: ResponseMessage, upgraded: Upgraded): void;
   /** The connection is gone, or what arrived is not a response (`error` is then {@link Malformed}). */
   onFailed(error: Error): void;
   /** More of the request may be sent. */

@@ -1,7 +1,7 @@
 /** How the body of a message is read, whatever delimits it. */
 import type { Field } from "../contract.ts";
 
-/** Takes the payload of a body, piece by piece. Must not keep pieces, which are views of a buffer that is reused. */
+/** Takes the payload of a body, piece by piece. Pieces are views of what was read. */
 export interface BodySink {
   data(piece: Buffer): void;
 }

@@ -9,8 +9,10 @@
 import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import { originOf, type Peer } from "./admission.ts";
+import type { Upgraded } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
+import type { FieldMemory } from "./fields.ts";
 import type { Answer } from "./heads.ts";
 import { logRefused } from "./log-refused.ts";
 import { Outbox } from "./outbox.ts";
@@ -27,6 +29,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
   readonly #reader: RequestReader;
   readonly #outbox: Outbox;
   readonly #reply: Reply;
+  readonly #lastHead: FieldMemory = { text: "", fields: [] };
   #state: "open" | "tunnel" | "lingering" | "closed" = "open";
   /** How long what the connection waits for may take, in milliseconds, and until when. Counted from the first tick. */
   #patienceMs = 0;
@@ -43,7 +46,8 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
     this.#socket = socket;
     this.#peer = peer;
     this.#reader = new RequestReader(engine.limits, this);
-    this.#outbox = new Outbox(socket, engine.limits.bufferBytes, () => this.#request?.onClientRoom());
+    const onRoom = () => this.#request?.onClientRoom();
+    this.#outbox = new Outbox(socket, { bufferBytes: engine.limits.bufferBytes, to: "client", onRoom });
     this.#reply = new Reply(this.#outbox);
     this.#await(engine.limits.headMs);
     engine.connections.add(this);
@@ -97,7 +101,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
   }
 
   onHead(head: string): void {
-    this.#engine.serve(this, this.#engine.parse(head), this.#peer);
+    this.#engine.serve(this, this.#engine.parse(head, this.#lastHead), this.#peer);
   }
 
   onHeadFailed(error: unknown): void {
@@ -164,14 +168,15 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
     });
   }
 
-  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void {
+  tunnel(answer: Answer, protocol: string, { socket, first, move }: Upgraded, watch: TunnelWatch): void {
     this.#state = "tunnel";
     this.#reply.switching(answer, protocol);
     this.#outbox.flush();
     this.#socket.removeAllListeners("data").removeAllListeners("end");
     openTunnel({
       client: this.#socket,
-      upstream,
+      upstream: socket,
+      move,
       fromClient: this.#reader.takeRest(),
       fromUpstream: first,
       idleMs: this.#engine.limits.tunnelMs,

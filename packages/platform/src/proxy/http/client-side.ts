@@ -1,6 +1,6 @@
 /** What an exchange and the client's side of it, HTTP/1 or HTTP/2, ask of each other. */
-import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
+import type { Upgraded } from "./app-request.ts";
 import type { Answer } from "./heads.ts";
 import type { RequestMessage } from "./request.ts";
 import type { TunnelWatch } from "./tunnel.ts";
@@ -27,7 +27,7 @@ export interface ClientSide {
    */
   cut(reset?: number): void;
   /** Responds with 101 and connects the two sockets. */
-  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void;
+  tunnel(answer: Answer, protocol: string, upgraded: Upgraded, watch: TunnelWatch): void;
 }
 
 /** What the client's side tells about a request. */

@@ -1,6 +1,7 @@
 /** Connects to the proxy of another host. */
 import { connect, type TLSSocket } from "node:tls";
 import type { PeerTarget } from "../contract.ts";
+import type { MoreOptions } from "./connect.ts";
 
 /** The kernel asks this often whether the other host is still there: one that lost its power does not say so. */
 const KEEP_ALIVE_MS = 10_000;
@@ -9,10 +10,13 @@ const KEEP_ALIVE_MS = 10_000;
  * Resolves with a connection on which both hosts have shown their certificates. Rejects when that has not happened within
  * `timeoutMs`, and with the signal's reason.
  */
-export function connectPeer({ host, port, tls }: PeerTarget, timeoutMs: number, signal: AbortSignal) {
+export function connectPeer(
+  { host, port, tls }: PeerTarget,
+  { timeoutMs, signal, more }: { timeoutMs: number; signal: AbortSignal; more?: MoreOptions | undefined },
+): Promise<TLSSocket> {
   return new Promise<TLSSocket>((resolve, reject) => {
     // Node takes `allowHalfOpen` too, as a tunnel needs it; its types do not know that.
-    const options = { ...tls, host, port, allowHalfOpen: true };
+    const options = { ...tls, ...more, host, port, allowHalfOpen: true };
     const socket = connect(options);
     const end = (settle: () => void) => {
       clearTimeout(timer);

@@ -11,8 +11,10 @@ interface ConnectOptions {
   signal: AbortSignal;
   limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs">;
   /** More options of the socket. */
-  more?: Pick<SocketConstructorOpts, "onread"> & { highWaterMark?: number };
+  more?: MoreOptions | undefined;
 }
+
+export type MoreOptions = Pick<SocketConstructorOpts, "onread"> & { highWaterMark?: number };
 
 /**
  * Tries every few milliseconds, each time with a new socket, until the port answers or the deadline has passed. A single

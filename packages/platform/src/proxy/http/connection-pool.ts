@@ -2,7 +2,9 @@
 import type { Socket } from "node:net";
 import type { ConnectionKey } from "../contract.ts";
 import type { Limits } from "./limits.ts";
+import { Intake } from "../intake.ts";
 import type { AppRequest } from "./app-request.ts";
+import type { MoreOptions } from "./connect.ts";
 import { MachineLeft } from "./machine-left.ts";
 import { tooManyConnections } from "./refusals.ts";
 import { SessionPool } from "./session-pool.ts";
@@ -17,6 +19,9 @@ interface MachineConnections {
   /** Aborted, and replaced, when the machine is forgotten: connections that were begun before are not kept. */
   leaving: AbortController;
 }
+
+/** Connects to a machine, unless the signal aborts. */
+type Open = (left: AbortSignal, more?: MoreOptions) => Promise<Socket>;
 
 export class ConnectionPool {
   readonly #limits: Limits;
@@ -41,7 +46,8 @@ export class ConnectionPool {
     for (let at = idle.length - 1; at >= 0; at -= 1) {
       const connection = idle[at] as UpstreamConnection;
       if (connection.port !== port || connection.address !== address) continue;
-      idle.splice(at, 1);
+      if (at === idle.length - 1) idle.pop();
+      else idle.splice(at, 1);
       if (connection.usable) return connection;
       connection.destroy();
     }
@@ -54,11 +60,7 @@ export class ConnectionPool {
    *
    * @param signal aborts when the request ends
    */
-  async add(
-    lease: ConnectionKey,
-    open: (left: AbortSignal) => Promise<Socket>,
-    signal: AbortSignal,
-  ): Promise<AppRequest> {
+  async add(lease: ConnectionKey, open: Open, signal: AbortSignal): Promise<AppRequest> {
     if (lease.peer !== undefined) {
       this.#peers ??= new ConnectionPool({ ...this.#limits, machineIdleMs: this.#limits.peerIdleMs });
       return this.#peers.add(asHost(lease), open, signal);
@@ -70,8 +72,10 @@ export class ConnectionPool {
     machine.coming += 1;
     const { leaving } = machine;
     try {
-      const socket = await open(leaving.signal);
-      const connection = new UpstreamConnection(socket, lease, this.#limits, (gone) => this.#remove(machineId, gone));
+      const intake = new Intake();
+      const socket = await open(leaving.signal, { onread: intake.onread });
+      const onClose = (gone: UpstreamConnection) => this.#remove(machineId, gone);
+      const connection = new UpstreamConnection({ socket, intake, lease, limits: this.#limits, onClose });
       connection.retired = leaving.signal.aborted;
       machine.all.add(connection);
       return connection;

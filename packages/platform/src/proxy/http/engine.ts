@@ -4,6 +4,7 @@ import type { Peer } from "./admission.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
+import type { FieldMemory } from "./fields.ts";
 import type { KeptBodies } from "./kept-bodies.ts";
 import type { Limits } from "./limits.ts";
 import type { MachineSearch } from "./machine-search.ts";
@@ -29,8 +30,8 @@ export interface Engine {
   onAccess(entry: AccessEntry): void;
   /** A fault of the proxy or its lease provider, which the client was not told about. */
   onFault(error: unknown): void;
-  /** Parses the head of an HTTP/1 request. Throws if it is malformed; the connection then answers. */
-  parse(head: string): RequestMessage;
+  /** Parses the head of an HTTP/1 request. Throws if it is malformed; the connection, whose last head is `before`, then answers. */
+  parse(head: string, before: FieldMemory): RequestMessage;
   /** Serves a request whose head was parsed. */
   serve(client: ClientSide, message: RequestMessage, peer: Peer): RequestHandler;
   /**

@@ -8,12 +8,11 @@
  *
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
-import type { Socket } from "node:net";
 import type { RequestTrace } from "../../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { challengeAnswer } from "./challenge.ts";
-import { type AppRequest, type ResponseHandler, StreamReset, Unsendable } from "./app-request.ts";
+import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
@@ -258,9 +257,9 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#end(passingTrailers(trailers, needsTrust), undefined);
   }
 
-  onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void {
+  onUpgrade(response: ResponseMessage, upgraded: Upgraded): void {
     this.#lease.peer?.answered(wakeAtPeer(response.fields));
-    if (this.#refuseFalseSocket(response)) return void socket.destroy();
+    if (this.#refuseFalseSocket(response)) return void upgraded.socket.destroy();
     this.#phase = "tunnel";
     this.#connection = undefined;
     this.status = this.#message.webSocketKey === undefined ? response.status : 200;
@@ -268,7 +267,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const lease = this.#lease;
     lease.upgraded?.();
     const answer = this.#answerOf(response);
-    this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
+    this.#client.tunnel(answer, response.upgrade ?? "", upgraded, {
       onClientData: () => lease.wanted?.(),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
       onQuiet: (quiet) => lease.quiet?.(quiet),

@@ -26,8 +26,34 @@ interface Control {
 
 const NO_OPTIONS: readonly string[] = [];
 
-/** Returns the fields of `text`, beginning at `from`. Every line ends in CR LF, as {@link HeadReader} ensures. */
-export function parseFields(text: string, from: number, most: number): Field[] {
+/**
+ * The fields of the last head on a connection, and the text they were parsed from. The next head often has the same ones:
+ * clients repeat themselves, and so does an app within a second of its `Date`.
+ */
+export interface FieldMemory {
+  text: string;
+  fields: readonly Field[];
+}
+
+/** Longer heads are not remembered, as a connection keeps what it remembers while it is idle. */
+const MEMORY_CHARS = 2048;
+
+/**
+ * Returns the fields of `text`, beginning at `from`. Every line ends in CR LF, as {@link HeadReader} ensures.
+ *
+ * @param before what the connection remembers of the last head, which is replaced
+ */
+export function parseFields(text: string, from: number, most: number, before?: FieldMemory): readonly Field[] {
+  if (before === undefined || text.length > MEMORY_CHARS) return parseLines(text, from, most);
+  const part = text.slice(from);
+  if (part !== before.text) {
+    before.fields = parseLines(text, from, most);
+    before.text = part;
+  }
+  return before.fields;
+}
+
+function parseLines(text: string, from: number, most: number): Field[] {
   const fields: Field[] = [];
   for (let at = from; at < text.length; ) {
     if (fields.length === most) throw new TooLarge("head", `A head may have up to ${most} fields.`);

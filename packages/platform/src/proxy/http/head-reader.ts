@@ -48,7 +48,8 @@ export class HeadReader {
     const to = Math.min(chunk.length, from + room);
     const end = this.#scan(chunk, from, to);
     if (end === -1) {
-      this.#parts.push(chunk.subarray(from, to));
+      // Copied, because the chunk's memory may be used again.
+      this.#parts.push(Buffer.from(chunk.subarray(from, to)));
       this.#length += to - from;
       if (to < chunk.length || this.#length >= this.#limit)
         throw new TooLarge(this.inFirstLine ? "target" : "head", `A head may have up to ${this.#limit} bytes.`);

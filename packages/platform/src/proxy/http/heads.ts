@@ -1,6 +1,6 @@
 /** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
-import type { Field, Lease, OwnHeader } from "../contract.ts";
+import type { Field, Lease, OwnHeader, Wake } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
@@ -154,15 +154,21 @@ export function answerOf(
   const { status, reason, framing, length } = response;
   const passing = endToEnd(response.fields, response.connection);
   const fields = ownHeaders === undefined ? passing : replaced(passing, ownHeaders);
-  fields.push(
-    field("Via", `1.1 ${PSEUDONYM}`),
-    field("Hibernaut-Wake", `${wake.kind}; dur=${Math.round(wake.durationMs)}`),
-    field("Hibernaut-Request-Id", requestId),
-  );
+  fields.push(VIA, wakeField(wake), { name: "Hibernaut-Request-Id", key: "hibernaut-request-id", value: requestId });
   if (more !== undefined) fields.push(...more.filter((one) => !fields.some(({ key }) => key === one.key)));
   // 204 has no body that could have a length (RFC 9110 8.6).
-  const asked = status === 426 ? { upgrade: response.upgrade } : undefined;
-  return { status, reason, fields, framing, length: status === 204 ? undefined : length, ...asked };
+  const statedLength = status === 204 ? undefined : length;
+  const upgrade = status === 426 ? response.upgrade : undefined;
+  return { status, reason, fields, framing, length: statedLength, upgrade };
+}
+
+const VIA = field("Via", `1.1 ${PSEUDONYM}`);
+const RUNNING = field("Hibernaut-Wake", "running; dur=0");
+
+/** Nearly every request finds its machine running. */
+function wakeField({ kind, durationMs }: Wake): Field {
+  if (kind === "running" && durationMs === 0) return RUNNING;
+  return field("Hibernaut-Wake", `${kind}; dur=${Math.round(durationMs)}`);
 }
 
 /** Returns the fields with the service's own in place of the app's. */

@@ -1,7 +1,7 @@
 /** The client's side of an exchange that came as an HTTP/2 stream. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
+import type { Upgraded } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
 import { toHeaders } from "./http2-messages.ts";
@@ -132,7 +132,7 @@ export class Http2Side implements ClientSide {
   }
 
   /** Only for WebSockets: HTTP/2 has no other upgrades (RFC 9113 8.6). */
-  tunnel(answer: Answer, _protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void {
+  tunnel(answer: Answer, _protocol: string, { socket: upstream, first, move }: Upgraded, watch: TunnelWatch): void {
     const stream = this.#stream;
     try {
       stream.respond(headersOf(openedWebSocket(answer)));
@@ -145,7 +145,7 @@ export class Http2Side implements ClientSide {
     stream.removeAllListeners("drain").removeAllListeners("trailers");
     const { tunnelMs: idleMs, tunnelStallMs: stallMs } = this.#limits;
     openTunnel({
-      ...{ client: stream, upstream, fromClient: NOTHING, fromUpstream: first, idleMs, stallMs, ...watch },
+      ...{ client: stream, upstream, move, fromClient: NOTHING, fromUpstream: first, idleMs, stallMs, ...watch },
       cutClient: () => this.cut(),
     });
   }

@@ -2,7 +2,7 @@
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import type { RequestTrace } from "../../tracing/contract.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
-import { connect } from "./connect.ts";
+import { connect, type MoreOptions } from "./connect.ts";
 import { connectPeer } from "./connect-peer.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -74,10 +74,10 @@ export class MachineSearch {
     const { signal, trace } = this;
     trace?.connects();
     try {
-      const open = (left: AbortSignal) => {
+      const open = (left: AbortSignal, more?: MoreOptions) => {
         const either = AbortSignal.any([signal, left]);
-        if (lease.peer !== undefined) return connectPeer(lease.peer.target("http"), limits.peerConnectMs, either);
-        return connect({ address, port, deadline, signal: either, limits });
+        if (lease.peer === undefined) return connect({ address, port, deadline, signal: either, limits, more });
+        return connectPeer(lease.peer.target("http"), { timeoutMs: limits.peerConnectMs, signal: either, more });
       };
       const connection = await pool.add(lease, open, signal);
       trace?.connected();

@@ -9,10 +9,28 @@ import type { Duplex } from "node:stream";
 /** Up to this many bytes are copied together; above it, copying costs more than a write of several buffers. */
 const MERGE_UP_TO = 64 * 1024;
 
+interface OutboxOptions {
+  /** Above this many waiting bytes, the writer is asked to pause. */
+  bufferBytes: number;
+  to: "app" | "client";
+  /** Called when the writer may continue. */
+  onRoom(): void;
+}
+
+/**
+ * Outboxes with something to write, until the event loop has done all its reads. Those to apps come first: a process that
+ * was woken by one piece finds the others there, and is not woken for each of them.
+ */
+const forApps: Outbox[] = [];
+const forClients: Outbox[] = [];
+/** Whether they will be written. */
+let planned = false;
+
 export class Outbox {
   readonly #socket: Duplex;
   readonly #bufferBytes: number;
   readonly #onRoom: () => void;
+  readonly #waiting: Outbox[];
   #parts: (string | Buffer)[] = [];
   #size = 0;
   #full = false;
@@ -20,13 +38,10 @@ export class Outbox {
   /** Bytes handed to the socket so far. */
   written = 0;
 
-  /**
-   * @param bufferBytes above this many waiting bytes, the writer is asked to pause
-   * @param onRoom called when the writer may continue
-   */
-  constructor(socket: Duplex, bufferBytes: number, onRoom: () => void) {
+  constructor(socket: Duplex, { bufferBytes, to, onRoom }: OutboxOptions) {
     this.#socket = socket;
     this.#bufferBytes = bufferBytes;
+    this.#waiting = to === "app" ? forApps : forClients;
     this.#onRoom = onRoom;
     socket.on("drain", () => this.#room());
   }
@@ -38,7 +53,7 @@ export class Outbox {
 
   /** Takes bytes, or text of latin1 characters. Returns false if the writer should pause until `onRoom`. */
   push(part: string | Buffer): boolean {
-    if (this.#parts.length === 0) flushLater(this);
+    if (this.#parts.length === 0) this.#flushLater();
     this.#parts.push(part);
     this.#size += part.length;
     if (this.#size + this.#socket.writableLength >= this.#bufferBytes) this.#full = true;
@@ -86,6 +101,13 @@ export class Outbox {
     if (this.#full && !this.#socket.writableNeedDrain) this.#room();
   }
 
+  #flushLater(): void {
+    this.#waiting.push(this);
+    if (planned) return;
+    planned = true;
+    setImmediate(flushAll);
+  }
+
   #writeAll(parts: (string | Buffer)[]): void {
     this.#socket.cork();
     for (const part of parts) this.#socket.write(part, "latin1");
@@ -99,18 +121,10 @@ export class Outbox {
   }
 }
 
-/** Outboxes with something to write, until the event loop has done all its reads. */
-let waiting: Outbox[] = [];
-
-function flushLater(outbox: Outbox): void {
-  if (waiting.length === 0) setImmediate(flushAll);
-  waiting.push(outbox);
-}
-
 function flushAll(): void {
-  const all = waiting;
-  waiting = [];
-  for (const outbox of all) outbox.flush();
+  planned = false;
+  for (const outbox of forApps.splice(0)) outbox.flush();
+  for (const outbox of forClients.splice(0)) outbox.flush();
 }
 
 function merge(parts: (string | Buffer)[], size: number): Buffer {

@@ -1,6 +1,6 @@
 /** The head of a request: its request line, and what its fields mean for this connection (RFC 9112 3, 6.3). */
 import { type Field, ProxyRefusal } from "../contract.ts";
-import { CHUNKED, control, type Framing, NO_BODY, parseFields } from "./fields.ts";
+import { CHUNKED, control, type FieldMemory, type Framing, NO_BODY, parseFields } from "./fields.ts";
 import { isToken, Malformed, splitAuthority } from "./grammar.ts";
 import type { Limits } from "./limits.ts";
 
@@ -29,11 +29,15 @@ export interface RequestMessage {
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/i;
 
-/** Parses the lines of a head. Throws {@link Malformed} or a {@link ProxyRefusal}. */
-export function parseRequest(text: string, limits: Pick<Limits, "headFields">): RequestMessage {
+/**
+ * Parses the lines of a head. Throws {@link Malformed} or a {@link ProxyRefusal}.
+ *
+ * @param before what the connection remembers of the last head
+ */
+export function parseRequest(text: string, limits: Pick<Limits, "headFields">, before?: FieldMemory): RequestMessage {
   const lineEnd = text.indexOf("\r\n");
   const { method, rawTarget, version } = requestLine(text.slice(0, lineEnd));
-  const fields = parseFields(text, lineEnd + 2, limits.headFields);
+  const fields = parseFields(text, lineEnd + 2, limits.headFields, before);
   const { length, chunked, connection, upgrade } = control(fields, version);
   if (method === "CONNECT") throw new ProxyRefusal(405, "method_not_allowed", "CONNECT is not supported.");
   const { target, authority } = targetOf(method, rawTarget, hostField(fields));
@@ -44,7 +48,8 @@ export function parseRequest(text: string, limits: Pick<Limits, "headFields">): 
     method,
     target,
     authority,
-    ...split,
+    host: split.host,
+    port: split.port,
     httpVersion: version,
     fields,
     // A stated length of 0 is stated to the app too.

@@ -1,6 +1,7 @@
 /** Connects a client and an app after an upgrade, until both sides have ended (RFC 9110 7.8). */
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { ENDINGS } from "./refusals.ts";
 import { lookAtTunnel } from "./tunnel-looks.ts";
 
@@ -26,7 +27,7 @@ export interface TunnelWatch {
 
 /** Moves all bytes in both directions, says how many, and passes the ends on. */
 export type Move = (
-  client: Socket,
+  client: Duplex,
   upstream: Socket,
   on: { fromClient(bytes: number): void; fromUpstream(bytes: number): void },
 ) => void;
@@ -46,13 +47,12 @@ interface TunnelOptions extends TunnelWatch {
   reset?: boolean;
   /** Cuts the client off in place of closing its socket. */
   cutClient?(): void;
-  /** Default: by pipes. */
-  move?: Move;
+  move: Move;
 }
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, upstream, fromClient, fromUpstream, idleMs, stallMs } = options;
+  const { client, upstream, fromClient, fromUpstream, idleMs, stallMs, move } = options;
   const { onClientData, onMoved, onQuiet, onClose, reset } = options;
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
   const noticed = lookAtTunnel({
@@ -68,8 +68,6 @@ export function openTunnel(options: TunnelOptions): void {
   onMoved(fromClient.length, fromUpstream.length);
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
-  // Only TCP brings a way of its own, and its clients are sockets.
-  const move = options.move === undefined ? pipe : (options.move as typeof pipe);
   move(client, upstream, {
     fromClient(bytes) {
       moved.bytesIn += bytes;
@@ -108,15 +106,4 @@ export function openTunnel(options: TunnelOptions): void {
     client.setTimeout(DRAIN_MS, cutClient);
     if (client.closed) over();
   });
-}
-
-function pipe(
-  client: Socket | ServerHttp2Stream,
-  upstream: Socket,
-  { fromClient, fromUpstream }: Parameters<Move>[2],
-): void {
-  client.on("data", (chunk) => fromClient(chunk.length));
-  upstream.on("data", (chunk) => fromUpstream(chunk.length));
-  client.pipe(upstream);
-  upstream.pipe(client);
 }

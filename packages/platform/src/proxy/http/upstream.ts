@@ -1,10 +1,13 @@
 /** A connection to an app: takes one request after the other, and reads their responses. */
 import type { Socket } from "node:net";
 import type { Field, Lease } from "../contract.ts";
+import type { Intake } from "../intake.ts";
+import { splice } from "../tcp/splice.ts";
 import type { AppRequest, ResponseHandler } from "./app-request.ts";
 import { bodyReader } from "./body.ts";
 import type { BodyReader, BodySink } from "./body-reader.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
+import type { FieldMemory } from "./fields.ts";
 import { Malformed } from "./grammar.ts";
 import { HeadReader } from "./head-reader.ts";
 import { type Origin, requestHead } from "./heads.ts";
@@ -13,6 +16,21 @@ import { Outbox } from "./outbox.ts";
 import { peerRequestHead } from "./peer-heads.ts";
 import type { RequestMessage } from "./request.ts";
 import { parseResponse, type ResponseMessage } from "./response.ts";
+
+/**
+ * Pieces of bodies up to this many bytes are copied, so that the buffer they were read into can be used again. A piece
+ * that waits for a slow client keeps its whole buffer, which is at most a few times as large.
+ */
+const COPY_UP_TO = 16 * 1024;
+
+interface UpstreamOptions {
+  /** Opened with the intake. */
+  socket: Socket;
+  intake: Intake;
+  lease: Pick<Lease, "address" | "port">;
+  limits: Limits;
+  onClose(connection: UpstreamConnection): void;
+}
 
 export class UpstreamConnection implements AppRequest, BodySink {
   readonly address: string;
@@ -27,8 +45,10 @@ export class UpstreamConnection implements AppRequest, BodySink {
   idleSince: number | undefined;
   readonly #outbox: Outbox;
   readonly #socket: Socket;
+  readonly #intake: Intake;
   readonly #limits: Limits;
   readonly #head: HeadReader;
+  readonly #lastHead: FieldMemory = { text: "", fields: [] };
   #body: BodyReader | undefined;
   #handler: ResponseHandler | undefined;
   #method = "";
@@ -38,20 +58,18 @@ export class UpstreamConnection implements AppRequest, BodySink {
   #keepAlive = false;
   #untilClose = false;
   #error: Error | undefined;
+  /** Whether a part of the current chunk was passed on without being copied. */
+  #passedOn = false;
 
-  constructor(
-    socket: Socket,
-    { address, port }: { address: string; port: number },
-    limits: Limits,
-    onClose: (connection: UpstreamConnection) => void,
-  ) {
-    this.address = address;
-    this.port = port;
+  constructor({ socket, intake, lease, limits, onClose }: UpstreamOptions) {
+    this.address = lease.address;
+    this.port = lease.port;
     this.#socket = socket;
+    this.#intake = intake;
     this.#limits = limits;
     this.#head = new HeadReader(limits.headBytes);
-    this.#outbox = new Outbox(socket, limits.bufferBytes, () => this.#handler?.onRoom());
-    socket.on("data", (chunk) => this.#onData(chunk));
+    const onRoom = () => this.#handler?.onRoom();
+    this.#outbox = new Outbox(socket, { bufferBytes: limits.bufferBytes, to: "app", onRoom });
     socket.on("end", () => this.#onEnd());
     socket.on("error", (error) => {
       this.#error = error;
@@ -60,6 +78,8 @@ export class UpstreamConnection implements AppRequest, BodySink {
       onClose(this);
       this.#fail(this.#error ?? new Error("The app closed the connection."));
     });
+    intake.start((chunk) => this.#take(chunk));
+    socket.resume();
   }
 
   get usable(): boolean {
@@ -129,7 +149,15 @@ export class UpstreamConnection implements AppRequest, BodySink {
   }
 
   data(piece: Buffer): void {
-    this.#handler?.onData(piece);
+    const copied = piece.length <= COPY_UP_TO;
+    if (!copied) this.#passedOn = true;
+    this.#handler?.onData(copied ? Buffer.from(piece) : piece);
+  }
+
+  #take(chunk: Buffer): { more: boolean; done: boolean } {
+    this.#passedOn = false;
+    this.#onData(chunk);
+    return { more: true, done: !this.#passedOn };
   }
 
   #onData(chunk: Buffer): void {
@@ -149,7 +177,7 @@ export class UpstreamConnection implements AppRequest, BodySink {
       if (this.#body === undefined) {
         at = at < chunk.length ? this.#head.read(chunk, at) : -1;
         if (at === -1) return;
-        const response = parseResponse(this.#head.take(), this.#method, this.#limits);
+        const response = parseResponse(this.#head.take(), this.#method, this.#limits, this.#lastHead);
         if (response.status === 101) return this.#upgrade(response, chunk.subarray(at));
         if (response.status < 200) {
           this.#interim += 1;
@@ -185,8 +213,9 @@ export class UpstreamConnection implements AppRequest, BodySink {
     const handler = this.#handler;
     this.#handler = undefined;
     this.#outbox.flush();
-    this.#socket.removeAllListeners("data").removeAllListeners("end").pause();
-    handler?.onUpgrade(response, this.#socket, first);
+    this.#socket.removeAllListeners("end").pause();
+    this.#passedOn = true;
+    handler?.onUpgrade(response, { socket: this.#socket, first, move: splice(this.#intake) });
   }
 
   #onEnd(): void {

@@ -15,7 +15,8 @@ import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
 import { mayHelpElsewhere, MOVED, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
-import { HIGH_WATER_BYTES, Intake, splice } from "./splice.ts";
+import { Intake } from "../intake.ts";
+import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 
 /**
@@ -175,7 +176,7 @@ function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut }: E
       ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, stallMs, reset: true },
       cutClient: cut,
       // Those of another host come out of TLS, in buffers of their own.
-      ...(lease.peer === undefined && { move: splice(intake) }),
+      move: lease.peer === undefined ? splice(intake) : pipe,
       onClientData: () => lease.wanted?.(),
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),

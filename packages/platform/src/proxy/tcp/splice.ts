@@ -1,71 +1,48 @@
-/** Moves bytes between a client and a machine. Pipes get a new buffer for every piece, which costs as much as moving it. */
-import type { OnReadOpts } from "node:net";
+/** Moves bytes between a client and a machine, whose bytes come from an {@link Intake}. */
+import { Outbox } from "../http/outbox.ts";
 import type { Move } from "../http/tunnel.ts";
+import type { Intake } from "../intake.ts";
 
 /** How many bytes wait for a slow reader before its writer is paused. Less than a large piece, and every piece pauses it. */
 export const HIGH_WATER_BYTES = 256 * 1024;
-/** A buffer stays with its connection while that is idle: small, until a piece fills it. */
-const SMALL_BYTES = 4 * 1024;
-const LARGE_BYTES = 64 * 1024;
-/** After this many small pieces in a row, a small buffer will do. A large answer ends with a small piece. */
-const SMALL_PIECES = 8;
+/** Pieces up to this many bytes are copied, and leave with those of other connections. Larger ones leave at once. */
+const COPY_UP_TO = 4 * 1024;
 
-/** Gets a piece. Returns whether it wants more, and whether it is done with the bytes. */
-type Give = (piece: Buffer) => { more: boolean; done: boolean };
-
-/** Takes what a machine sends, in a buffer that is used again. For the option `onread` of one socket at a time. */
-export class Intake {
-  #buffer = Buffer.allocUnsafeSlow(SMALL_BYTES);
-  /** How many pieces in a row were small. */
-  #small = 0;
-  /** What came before there was a reader. */
-  readonly #early: Buffer[] = [];
-  #give: Give | undefined;
-
-  readonly onread: OnReadOpts = {
-    buffer: () => this.#buffer,
-    callback: (bytes) => this.#take(bytes),
-  };
-
-  /** Gives all pieces to `give`, first those that have come already. */
-  start(give: Give): void {
-    this.#give = give;
-    for (const piece of this.#early.splice(0)) give(piece);
-  }
-
-  #take(bytes: number): boolean {
-    const buffer = this.#buffer;
-    const piece = buffer.subarray(0, bytes);
-    if (this.#give === undefined) {
-      this.#early.push(Buffer.from(piece));
-      return false;
-    }
-    const { more, done } = this.#give(piece);
-    this.#small = bytes < SMALL_BYTES ? this.#small + 1 : 0;
-    const size = bytes === buffer.length ? LARGE_BYTES : this.#small > SMALL_PIECES ? SMALL_BYTES : buffer.length;
-    if (!done || size !== buffer.length) this.#buffer = Buffer.allocUnsafeSlow(size);
-    return more;
-  }
-}
-
-/** Moves bytes as {@link openTunnel} does by itself. The machine's come from the intake that its socket was opened with. */
+/** Moves the bytes of a tunnel. The machine's come from the intake that its socket was opened with. */
 export function splice(intake: Intake): Move {
   return (client, upstream, { fromClient, fromUpstream }) => {
-    client.on("data", (piece) => {
+    const bufferBytes = HIGH_WATER_BYTES;
+    const toApp = new Outbox(upstream, { bufferBytes, to: "app", onRoom: () => client.resume() });
+    const toClient = new Outbox(client, { bufferBytes, to: "client", onRoom: () => upstream.resume() });
+    client.on("data", (piece: Buffer) => {
       fromClient(piece.length);
-      if (!upstream.write(piece)) client.pause();
+      if (!toApp.push(piece)) client.pause();
     });
-    upstream.on("drain", () => client.resume());
-    client.once("end", () => upstream.end());
+    client.once("end", () => {
+      toApp.flush();
+      upstream.end();
+    });
     intake.start((piece) => {
       fromUpstream(piece.length);
-      const more = client.write(piece);
+      if (piece.length <= COPY_UP_TO) return { more: toClient.push(Buffer.from(piece)), done: true };
+      toClient.push(piece);
+      toClient.flush();
       // Without anything left to write, the kernel or TLS has a copy.
-      return { more, done: client.writableLength === 0 };
+      return { more: !toClient.full, done: client.writableLength === 0 };
     });
-    client.on("drain", () => upstream.resume());
-    upstream.once("end", () => client.end());
+    upstream.once("end", () => {
+      toClient.flush();
+      client.end();
+    });
     client.resume();
     upstream.resume();
   };
 }
+
+/** Moves the bytes of a tunnel whose other side is not read by an {@link Intake}. */
+export const pipe: Move = (client, upstream, { fromClient, fromUpstream }) => {
+  client.on("data", (piece: Buffer) => fromClient(piece.length));
+  upstream.on("data", (piece: Buffer) => fromUpstream(piece.length));
+  client.pipe(upstream);
+  upstream.pipe(client);
+};

@@ -6,6 +6,7 @@ import { bodyReader } from "../../../src/proxy/http/body.ts";
 import { lastChunk, pushChunk } from "../../../src/proxy/http/chunked.ts";
 import { CHUNKED } from "../../../src/proxy/http/fields.ts";
 import { Malformed } from "../../../src/proxy/http/grammar.ts";
+import type { FieldMemory } from "../../../src/proxy/http/fields.ts";
 import { HeadReader } from "../../../src/proxy/http/head-reader.ts";
 import { parseRequest } from "../../../src/proxy/http/request.ts";
 import { parseResponse } from "../../../src/proxy/http/response.ts";
@@ -113,6 +114,34 @@ describe("heads", () => {
         const found = parseRequest(text, LIMITS).fields.slice(1);
         expect(found.map((each) => [each.name, each.value])).toEqual(fields);
         expect(found.map((each) => each.key)).toEqual(fields.map(([key]) => key.toLowerCase()));
+      }),
+    );
+  });
+
+  test("that follow others on a connection are parsed as if they were the first", () => {
+    const head = fc.array(
+      fc.constantFrom("A: 1", "A: 2", "b: 1", "Content-Length: 3", `C: ${"c".repeat(3000)}`, "d d: 1"),
+    );
+    fc.assert(
+      fc.property(fc.array(head, { maxLength: 8 }), (heads) => {
+        const [requests, responses] = [0, 0].map((): FieldMemory => ({ text: "", fields: [] }));
+        const outcome = (parse: () => unknown) => {
+          try {
+            return parse();
+          } catch (error) {
+            return tell(error);
+          }
+        };
+        for (const lines of heads) {
+          const fields = lines.map((line) => `${line}\r\n`).join("");
+          const [asked, answered] = [`GET / HTTP/1.1\r\nHost: a\r\n${fields}`, `HTTP/1.1 200 OK\r\n${fields}`];
+          expect(outcome(() => parseRequest(asked, LIMITS, requests))).toEqual(
+            outcome(() => parseRequest(asked, LIMITS)),
+          );
+          expect(outcome(() => parseResponse(answered, "GET", LIMITS, responses))).toEqual(
+            outcome(() => parseResponse(answered, "GET", LIMITS)),
+          );
+        }
       }),
     );
   });

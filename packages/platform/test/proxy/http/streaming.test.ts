@@ -1,6 +1,7 @@
 /** Messages in all their forms, through the proxy and back. */
 import { createHash } from "node:crypto";
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { once } from "node:events";
+import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { CLOSE, httpApp, KEEP, OK, parsed, rawApp, received, rig, statuses, until } from "./helpers.ts";
@@ -116,6 +117,34 @@ describe("bodies", () => {
     // Proxy, app and client share this process; garbage that waits to be collected is most of it. Who kept the
     // body would have it three times.
     expect(most).toBeLessThan(180 * 1024 * 1024);
+  });
+
+  test("of all sizes, one after the other on a connection, reach a client that reads them late", async () => {
+    const sizes = [
+      1, 4096, 7, 16_384, 16_385, 4097, 65_536, 300_000, 2_000_000, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 70_000, 1,
+    ];
+    let pattern = 0;
+    const bodies = sizes.map((size) => Buffer.alloc(size).map((_zero, at) => (at >> 8) ^ at ^ (pattern += 7)));
+    const [left, sent] = [[...bodies], createHash("sha1").update(Buffer.concat(bodies)).digest("hex")];
+    const app = await httpApp((_request, response) => void response.end(left.shift()));
+    const { port } = await rig({ app });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const came = createHash("sha1");
+    for (const size of sizes) {
+      const request = httpRequest({ port, host: "127.0.0.1", agent }).end();
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      // Nobody reads until the event loop has had time to fill the buffers on the way.
+      for (let turns = 0; turns < 20; turns += 1) await setImmediate();
+      let bytes = 0;
+      for await (const chunk of response) {
+        came.update(chunk as Buffer);
+        bytes += (chunk as Buffer).length;
+      }
+      expect(bytes).toBe(size);
+    }
+    agent.destroy();
+    expect(came.digest("hex")).toBe(sent);
+    expect(app.accepted).toBe(1);
   });
 
   test("wait for a reader that does not read", async () => {

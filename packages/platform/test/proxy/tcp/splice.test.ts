@@ -4,7 +4,8 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { HIGH_WATER_BYTES, Intake } from "../../../src/proxy/tcp/splice.ts";
+import { Intake } from "../../../src/proxy/intake.ts";
+import { HIGH_WATER_BYTES } from "../../../src/proxy/tcp/splice.ts";
 import { until } from "../http/helpers.ts";
 import { plain, tcpRig } from "./tcp-rig.ts";
 
