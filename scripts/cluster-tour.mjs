@@ -31,7 +31,7 @@ async function clusterTour() {
   const stop = () => void lab?.close().finally(() => process.exit(130));
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
   try {
-    const open = (lab = new Lab({ folder, names: ["alpha", "beta", "gamma"] }));
+    const open = (lab = new Lab({ directory: folder, names: ["alpha", "beta", "gamma"] }));
     await progress.step("make three hosts, and etcd on each", () => open.open());
     await progress.step("join them to a cluster, and start their platforms", async (step) => {
       await open.join((name) => step.detail(name));
@@ -62,7 +62,7 @@ async function clusterTour() {
     show(...(await gamma.cli("machine", "list", "--app", APP)).trimEnd().split("\n"));
     const [before, after] = [first, third].map(({ text }) => JSON.parse(text));
     const kept = before.nonce === after.nonce && after.count === before.count + 2;
-    show(kept ? "Its memory was kept: the same process went on counting." : "Its memory was LOST.");
+    show(kept ? "Its memory was kept: the same process continued counting." : "Its memory was LOST.");
     await alpha.cli("apps", "destroy", APP, "--force", "--yes");
     return kept && machine ? 0 : 1;
   } finally {

@@ -7,7 +7,7 @@ import { LocalDirectory } from "../../packages/platform/src/cluster/local/direct
 import { DirectoryView } from "../../packages/platform/src/cluster/view.ts";
 
 const machines = Number(process.argv[2]);
-/** Each transaction writes so many keys. */
+/** Each transaction writes this many keys. */
 const BATCH = 100;
 const route = {
   name: "drowsy-marmot-4821",

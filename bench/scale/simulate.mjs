@@ -13,7 +13,7 @@
 
 /** What a machine does in one turn, in seconds, as measured here under emulation; a visit and the idle timeout are assumptions. */
 const TURN = { resume: 0.25, visit: 5, idle: 60, suspend: 0.08 };
-/** Hosts collect what they publish for so long, in seconds. */
+/** Hosts collect what they publish for this long, in seconds. */
 const COLLECT_S = 0.1;
 /** A host's own record is written at most this often, in seconds. */
 const HOST_RECORD_S = 10;

@@ -17,16 +17,16 @@ export class LabEtcd {
   /** @type {Map<number, import("node:child_process").ChildProcess>} */
   #members = new Map();
   #network;
-  #folder;
+  #directory;
   #hosts;
 
   /**
    * @param {import("./network.mjs").LabNetwork} network
-   * @param {{ folder: string, hosts: readonly number[] }} options
+   * @param {{ directory: string, hosts: readonly number[] }} options
    */
-  constructor(network, { folder, hosts }) {
+  constructor(network, { directory, hosts }) {
     this.#network = network;
-    this.#folder = folder;
+    this.#directory = directory;
     this.#hosts = hosts;
   }
 
@@ -83,11 +83,11 @@ export class LabEtcd {
     const own = this.#network.address(host);
     const at = (/** @type {number} */ one, /** @type {number} */ port) =>
       `http://${this.#network.address(one)}:${port}`;
-    const log = openSync(join(this.#folder, `etcd-${host}.log`), "a");
+    const log = openSync(join(this.#directory, `etcd-${host}.log`), "a");
     const member = spawn(
       program,
       [
-        ...[...before, findTool("etcd"), "--name", `e${host}`, "--data-dir", join(this.#folder, `etcd-${host}`)],
+        ...[...before, findTool("etcd"), "--name", `e${host}`, "--data-dir", join(this.#directory, `etcd-${host}`)],
         ...["--listen-client-urls", `http://${own}:${CLIENT_PORT}`, "--advertise-client-urls", at(host, CLIENT_PORT)],
         ...["--listen-peer-urls", `http://${own}:${PEER_PORT}`, "--initial-advertise-peer-urls", at(host, PEER_PORT)],
         ...["--initial-cluster", this.#hosts.map((one) => `e${one}=${at(one, PEER_PORT)}`).join(",")],

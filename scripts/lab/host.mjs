@@ -27,16 +27,16 @@ export class LabHost {
    * @param {object} options
    * @param {number} options.number Of its namespace.
    * @param {string} options.name
-   * @param {string} options.folder Where its directories are made.
+   * @param {string} options.directory Where its directories are made.
    * @param {Record<string, string>} [options.settings]
    */
-  constructor(network, { number, name, folder, settings = {} }) {
+  constructor(network, { number, name, directory, settings = {} }) {
     this.#network = network;
     this.number = number;
     this.name = name;
     this.address = network.address(number);
-    this.dataDir = join(folder, name);
-    this.log = join(folder, `${name}.log`);
+    this.dataDir = join(directory, name);
+    this.log = join(directory, `${name}.log`);
     this.peer = `${this.address}:${PEER_PORT}`;
     this.apiUrl = `http://${this.address}:${API_PORT}`;
     this.proxyPort = PROXY_PORT;
@@ -101,7 +101,7 @@ export class LabHost {
     await ended;
   }
 
-  /** Stops the platform in the middle of what it does (`SIGSTOP`), or lets it go on (`SIGCONT`). @param {"SIGSTOP" | "SIGCONT"} signal */
+  /** Stops the platform in the middle of what it does (`SIGSTOP`), or lets it continue (`SIGCONT`). @param {"SIGSTOP" | "SIGCONT"} signal */
   signal(signal) {
     this.#platform?.kill(signal);
   }

@@ -27,7 +27,7 @@ export class Lab {
   #etcd;
   #options;
 
-  /** @param {{ folder: string, names: readonly string[], settings?: Record<string, string> }} options */
+  /** @param {{ directory: string, names: readonly string[], settings?: Record<string, string> }} options */
   constructor(options) {
     this.#options = options;
   }
@@ -44,12 +44,12 @@ export class Lab {
 
   /** Makes the networks and starts etcd. */
   async open() {
-    const { folder, names, settings = {} } = this.#options;
+    const { directory, names, settings = {} } = this.#options;
     this.#network = await LabNetwork.open(names.length);
     const network = this.#network;
-    this.hosts = names.map((name, index) => new LabHost(network, { number: index + 1, name, folder, settings }));
+    this.hosts = names.map((name, index) => new LabHost(network, { number: index + 1, name, directory, settings }));
     const members = this.hosts.slice(0, MEMBERS).map(({ number }) => number);
-    this.#etcd = new LabEtcd(network, { folder, hosts: members });
+    this.#etcd = new LabEtcd(network, { directory, hosts: members });
     await this.#etcd.open();
   }
 
@@ -69,7 +69,7 @@ export class Lab {
 
   /** Starts the platforms that do not run. */
   async start() {
-    await Promise.all(this.hosts.map((host) => (host.running ? undefined : host.start())));
+    await Promise.all(this.hosts.filter(({ running }) => !running).map((host) => host.start()));
   }
 
   /**

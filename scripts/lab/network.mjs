@@ -9,7 +9,7 @@ import { run } from "../lib/run.mjs";
 
 /** Hosts have the addresses 1 and up of a subnet `10.231.N.0/24`; this machine has this one. */
 const OWN = 254;
-/** `/sys` shows the network of whoever mounted it. */
+/** `/sys` shows the network of the process that mounted it. */
 const WITH_OWN_SYS = 'mount -t sysfs sys /sys && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"';
 /** How long a process may take to be gone after SIGKILL, in milliseconds. */
 const DYING_MS = 10_000;

@@ -259,16 +259,16 @@ async function claimCluster(directory: Directory, home: Home, subnet: string | u
 /** Uses the token up and becomes a member in one step, so that nobody joins by half or twice. */
 async function claimMember(directory: Directory, home: Home, tokenId: string): Promise<void> {
   const key = `${KEYS.members}${home.host}`;
-  const join = await directory.get(`${KEYS.joins}${tokenId}`);
+  const open = await directory.get(`${KEYS.joins}${tokenId}`);
   if ((await directory.get(key)) !== undefined) throw nameTaken(home.host);
   const done =
-    join !== undefined &&
+    open !== undefined &&
     (await directory.transact(
       [
-        { key: join.key, revision: join.revision },
+        { key: open.key, revision: open.revision },
         { key, revision: 0 },
       ],
-      [deletion(join.key), { key, value: JSON.stringify(memberOf(home)) }],
+      [deletion(open.key), { key, value: JSON.stringify(memberOf(home)) }],
     ));
   if (done === false || done === undefined)
     throw new HibernautError(

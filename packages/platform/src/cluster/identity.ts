@@ -1,8 +1,9 @@
 /** Keys and certificates of a cluster: its authority, which every host has, and what the authority signs for each host. */
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, webcrypto, X509Certificate } from "node:crypto";
+import type * as library from "@peculiar/x509";
 
 /** The library that makes certificates. */
-type Library = typeof import("@peculiar/x509");
+type Library = typeof library;
 
 const DAY_MS = 86_400_000;
 /** The authority lives as long as its cluster: there is nobody who would sign another one. */

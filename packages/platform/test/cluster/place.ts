@@ -78,6 +78,6 @@ export async function joinHost(token: string, name: string, settings?: { dataDir
 /** Gives a host an app. */
 export function addApp(dataDir: string, name: string): void {
   const store = openStore(join(dataDir, "hibernaut.db"));
-  store.apps.insert({ name, createdAt: new Date().toISOString() } as Parameters<typeof store.apps.insert>[0]);
+  store.apps.insert({ name, createdAt: new Date().toISOString() });
   store.close();
 }

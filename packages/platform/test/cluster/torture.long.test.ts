@@ -58,7 +58,7 @@ let lab: Lab;
 beforeAll(async () => {
   folder = await openTempFolder("cluster");
   lab = new Lab({
-    folder: folder.path,
+    directory: folder.path,
     names: NAMES,
     settings: { HIBERNAUT_NETWORK: "user", HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_RATE_CHANGES: "0" },
   });
@@ -135,14 +135,14 @@ test(`nothing acknowledged is lost and nothing runs twice in ${SECONDS} s of fau
   const keepers = new Map<string, string>();
   for (const host of lab.hosts) {
     const app = `keeper-${host.name}`;
-    const mounts = [{ volume_name: "data", path: "/data", size_gb: 1 }];
+    const mounts = [{ source: "data", path: "/data", size_gb: 1 }];
     keepers.set(app, await machine(app, host, { mounts, env: { KEEP: "1" } }));
     acknowledged.set(app, []);
   }
   const [home] = lab.hosts;
   if (home === undefined) throw new Error("there is no host");
   const traveller = await machine("traveller", home, {});
-  const ids = [traveller, ...keepers.values()];
+  const everyone = [traveller, ...keepers.values()];
   const end = performance.now() + SECONDS * 1000;
   const going = () => performance.now() < end;
   const anyHost = () => lab.hosts[randomInt(lab.hosts.length)] as LabHost;
@@ -187,7 +187,7 @@ test(`nothing acknowledged is lost and nothing runs twice in ${SECONDS} s of fau
   const doubles: string[] = [];
   const watcher = async () => {
     while (going()) {
-      for (const id of ids) if (vmmsOf(id) > 1) doubles.push(id);
+      for (const id of everyone) if (vmmsOf(id) > 1) doubles.push(id);
       await delay(LOOK_MS);
     }
   };

@@ -19,7 +19,7 @@ export async function startPeerPort(accept: (socket: TLSSocket) => void): Promis
   const { cert, keyFile } = selfSigned(await tempFolder("peer-port"), "peer", ["peer"]);
   const sockets = new Set<TLSSocket>();
   const server = createServer({ cert, key: readFileSync(keyFile, "utf8"), ALPNProtocols: ["hib-api"] }, (socket) => {
-    // A client may end a connection at any time: whoever reads from it hears of that.
+    // A client may end a connection at any time: anyone who reads from it hears of that.
     socket.on("error", () => {});
     sockets.add(socket);
     accept(socket);
