@@ -58,7 +58,8 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
   const { cluster, ownership, resources, settings, log } = options;
   const { custody, arrivals } = resources;
   const closing = new AbortController();
-  const moves = openMoves({ ...options, rateMb: settings.moveRateMb });
+  const takeIn = async (id: string) => (await moves.target.takeIn(id)) || recreation.takeIn(id);
+  const moves: Moves = openMoves({ ...options, rateMb: settings.moveRateMb, takeIn });
   const recreation = new Recreation({
     cluster,
     custody,
@@ -92,7 +93,7 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     route: (request, response) => serveMoves(moves.target, request, response),
     evacuate: (host) => evacuate(host, cluster),
     start() {
-      ownership.follow(custody, async (id) => (await moves.target.takeIn(id)) || recreation.takeIn(id));
+      ownership.follow(custody, takeIn);
       moves.recover();
       lost.start();
     },

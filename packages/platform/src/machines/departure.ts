@@ -2,6 +2,11 @@
 import { HibernautError } from "../domain/errors.ts";
 import type { Command } from "./decide/index.ts";
 
+/** Whose the machine is when its move ended is not known. Until it is, nothing starts it here. */
+export class MoveUnsettled extends HibernautError {
+  override name = "MoveUnsettled";
+}
+
 export class Departure {
   readonly #id: string;
   readonly #to: string;

@@ -122,9 +122,22 @@ export class MachineFiles {
     const { folder, run: runDir } = this.paths(machineId);
     await rm(runDir, { recursive: true, force: true });
     await mkdir(this.quarantineRoot, { recursive: true, mode: 0o700 });
-    const target = join(this.quarantineRoot, `${machineId}-${epoch}`);
-    await rm(target, { recursive: true, force: true });
-    await rename(folder, target).catch(undefinedIfMissing);
+    await this.#toQuarantine(folder, `${machineId}-${epoch}`);
+  }
+
+  /** Moves a directory that holds files of a machine, and is not its own, to quarantine. */
+  async quarantineFolder(folder: string, machineId: string, epoch: number): Promise<void> {
+    await mkdir(this.quarantineRoot, { recursive: true, mode: 0o700 });
+    await this.#toQuarantine(folder, `${machineId}-${epoch}`);
+  }
+
+  /** What is there already is never replaced: it may be the only copy, as when this is repeated after a crash. */
+  async #toQuarantine(folder: string, name: string): Promise<void> {
+    if ((await stat(folder).catch(undefinedIfMissing)) === undefined) return;
+    let target = join(this.quarantineRoot, name);
+    for (let more = 2; (await stat(target).catch(undefinedIfMissing)) !== undefined; more += 1)
+      target = join(this.quarantineRoot, `${name}-${more}`);
+    await rename(folder, target);
     // Its age counts from now on.
     const now = new Date();
     await utimes(target, now, now).catch(undefinedIfMissing);

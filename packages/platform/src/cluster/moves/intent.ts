@@ -73,18 +73,20 @@ export async function commit(
 }
 
 /**
- * Calls a move off, by the host that sends or the one that receives, unless it was committed. Resolves with whose the machine is, after which that cannot change any more by
- * this move. Rejects with `unavailable` while the directory does not answer: then nobody may touch the machine.
+ * Calls a move off, by the host that sends or the one that receives, unless it was committed. Without an attempt: whichever
+ * there is between these hosts at this epoch. Resolves with whose the machine is, after which that cannot change any more by
+ * this attempt. Rejects with `unavailable` while the directory does not answer: then nobody may touch the machine.
  */
 export async function callOff(
   id: string,
-  { host, epoch }: { host: string; epoch: number },
+  { host, epoch, attempt }: { host: string; epoch: number; attempt: string | undefined },
   directory: Directory,
 ): Promise<OwnerRecord | undefined> {
   for (let race = 0; race < MOST_RACES; race += 1) {
     const { owner, move } = await standingOf(id, directory);
     const ours = move !== undefined && move.epoch === epoch && (move.from === host || move.to === host);
-    if (!ours) return owner;
+    // A later attempt took the place of this one, which cannot be committed any more.
+    if (!ours || (attempt !== undefined && move.attempt !== attempt)) return owner;
     const done = await directory.transact(
       [{ key: `${KEYS.moves}${id}`, revision: move.revision }],
       [{ key: `${KEYS.moves}${id}`, value: null }],

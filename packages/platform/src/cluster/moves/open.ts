@@ -20,6 +20,8 @@ interface MovesOptions {
   folderOf(id: string): string;
   /** How fast machines leave this host, all together. 0: as fast as possible. */
   rateMb: number;
+  /** Makes a machine that is this host's, and is not stored here, this host's in fact. */
+  takeIn(id: string): Promise<unknown>;
   log: WarnLog;
 }
 
@@ -41,6 +43,7 @@ export function openMoves({
   dataDir,
   folderOf,
   rateMb,
+  takeIn,
   log,
 }: MovesOptions): Moves {
   const closing = new AbortController();
@@ -50,7 +53,7 @@ export function openMoves({
   const target = new MoveTarget({ cluster, arrivals, custody, gate, folder: join(dataDir, "incoming") });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
-  const source = new MoveSource({ ...shared, call, departures, custody, departing, folderOf, rate });
+  const source = new MoveSource({ ...shared, call, departures, custody, departing, folderOf, rate, takeIn });
   const recover = async () => {
     await source.recover();
     await target.recover();

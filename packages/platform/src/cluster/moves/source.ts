@@ -1,6 +1,7 @@
 /** Moves machines of this host to other hosts. */
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { HibernautError } from "../../domain/errors.ts";
+import { MoveUnsettled } from "../../machines/departure.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import { newUlid } from "../../machines/identity.ts";
@@ -59,6 +60,8 @@ interface SourceOptions {
   departing: Set<string>;
   /** Returns the directory of a machine's files. */
   folderOf(id: string): string;
+  /** Takes in a machine that came back to this host before it was known that it had left. */
+  takeIn(id: string): Promise<unknown>;
   rate: Rate;
   log: WarnLog;
   /** The platform ends. */
@@ -90,14 +93,20 @@ export class MoveSource {
     tell("suspend");
     departing.add(id);
     let gone: Departed;
+    let owner: NewOwner | undefined;
     try {
-      const carry = (record: MachineRecord) => this.#carry(record, { to, tell }, signal);
+      const carry = async (record: MachineRecord) => {
+        owner = await this.#carry(record, { to, tell }, signal);
+        return owner !== undefined;
+      };
       gone = await departures.depart(id, { to, cold }, carry, signal);
-      if (gone.moved) await custody.takeAway(takenBy(id, to, papers.record.epoch ?? 0));
+      if (gone.moved) await this.#giveUp(id, { to, owner });
     } finally {
       departing.delete(id);
     }
     if (!gone.moved) throw calledOff(id, to);
+    if (owner?.host === cluster.host) await this.#options.takeIn(id);
+    if (!arrived(owner, to)) throw takenMeanwhile(id, owner);
     // Any proxy wakes it there; this is for what asked for it here.
     if (gone.start)
       await call(to, `/moves/${id}/start`, { json: {} }, signal).catch((error: unknown) => {
@@ -111,21 +120,39 @@ export class MoveSource {
     const { cluster, departing } = this.#options;
     const { entries } = await cluster.directory.list(KEYS.moves);
     for (const entry of entries) {
-      const { from, epoch } = JSON.parse(entry.value) as MoveRecord;
+      const { from, epoch, attempt } = JSON.parse(entry.value) as MoveRecord;
       const id = nameOf(entry.key);
       if (from === cluster.host && !departing.has(id))
-        await callOff(id, { host: cluster.host, epoch }, cluster.directory);
+        await callOff(id, { host: cluster.host, epoch, attempt }, cluster.directory);
     }
   }
 
-  /** Resolves with whether the machine is the other host's. */
-  async #carry(record: MachineRecord, { to, tell }: { to: string; tell: Tell }, signal: AbortSignal): Promise<boolean> {
+  /** The new owner has all the files, unless the machine was given to another one in the middle of the move. Unless it said so, they are kept. */
+  async #giveUp(id: string, { to, owner }: { to: string; owner: NewOwner | undefined }): Promise<void> {
+    const { custody, cluster } = this.#options;
+    const all = arrived(owner, to);
+    const host = owner?.host;
+    const reason = all ? `it moved to host ${to}` : `host ${host ?? "none"} owns it now`;
+    const keep = !all || !owner?.confirmed;
+    const sent = { id, host: host === cluster.host ? undefined : host, epoch: owner?.epoch ?? 0, reason, keep };
+    await custody.takeAway(sent);
+  }
+
+  /** Resolves with the machine's new owner. Undefined when it is still this host's, as it was. */
+  async #carry(
+    record: MachineRecord,
+    { to, tell }: { to: string; tell: Tell },
+    signal: AbortSignal,
+  ): Promise<NewOwner | undefined> {
     const { cluster, call, gate, closing, log } = this.#options;
     const { host, directory } = cluster;
     const { id } = record;
     const attempt = newUlid();
     const intent = { from: host, to, attempt, startedAt: new Date().toISOString() };
+    requireNoVolumes(record);
     const epoch = await announce(id, intent, directory);
+    // From now on it may become the other host's at any time.
+    gate.remove(id);
     let failure: Error | undefined;
     try {
       const bytes = this.#stream({ ...record, epoch }, { attempt, tell }, signal);
@@ -135,19 +162,20 @@ export class MoveSource {
     }
     // What the other host said, or did not say, proves nothing: the directory knows.
     let owner: Awaited<ReturnType<typeof callOff>>;
-    const resolve = async () => void (owner = await callOff(id, { host, epoch }, directory));
+    let known = false;
+    const resolve = async () => {
+      owner = await callOff(id, { host, epoch, attempt }, directory);
+      known = true;
+    };
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
-    if (closing.aborted) {
-      // Whose it is will be known at the next start. Until then it must not run here.
-      gate.remove(id);
-      throw closing.reason;
-    }
-    if (owner?.host !== host) {
-      gate.remove(id);
-      return true;
-    }
+    // Whose it is will be known at the next start. Until then it must not run here.
+    if (!known) throw unsettled(id, to, closing.reason);
+    // It may have come back in the meantime, with another epoch: what is here is old then.
+    if (owner?.host !== host || owner.epoch !== epoch)
+      return { host: owner?.host, epoch: owner?.epoch ?? 0, sent: epoch, confirmed: failure === undefined };
+    gate.add(id, epoch);
     if (failure !== undefined) throw failure;
-    return false;
+    return undefined;
   }
 
   async *#stream(
@@ -217,8 +245,31 @@ function requireNoVolumes({ id, config }: MachineRecord): void {
   );
 }
 
-function takenBy(id: string, host: string, epoch: number): TakenAway {
-  return { id, host, epoch: epoch + 1, reason: `it moved to host ${host}`, keep: false };
+/** Whose a machine is after its move. */
+interface NewOwner {
+  /** Undefined when the machine was destroyed meanwhile. */
+  host: string | undefined;
+  epoch: number;
+  /** The epoch of what was sent. */
+  sent: number;
+  /** The other host said that it has all of it. */
+  confirmed: boolean;
+}
+
+/** Whether the move was what changed the owner: everything has arrived then. */
+function arrived(owner: NewOwner | undefined, to: string): boolean {
+  return owner?.host === to && owner.epoch === owner.sent + 1;
+}
+
+function unsettled(id: string, to: string, cause: unknown): MoveUnsettled {
+  const message = `The platform is shutting down, and whether machine ${id} is on host ${to} is not known. See \`hibernaut machine list\` in a minute.`;
+  return new MoveUnsettled("unavailable", message, { machine_id: id }, { cause });
+}
+
+function takenMeanwhile(id: string, owner: NewOwner | undefined): HibernautError {
+  const whose = owner?.host === undefined ? "was destroyed" : `was given to host ${owner.host}`;
+  const message = `Machine ${id} ${whose} during its move. See \`hibernaut machine list\`.`;
+  return new HibernautError("aborted", message, { machine_id: id });
 }
 
 function calledOff(id: string, to: string): HibernautError {

@@ -9,6 +9,7 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { newUlid } from "../../machines/identity.ts";
+import type { TakenAway } from "../../machines/ownership.ts";
 import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Papers } from "../../machines/resources/departures.ts";
 import type { Cluster } from "../cluster.ts";
@@ -26,13 +27,20 @@ interface Immigration {
   unfit(papers: Papers): Promise<string | undefined>;
   adapted(record: MachineRecord, version: string): MachineRecord;
   place(id: string, folder: string): Promise<void>;
+  keep(id: string, epoch: number, folder: string): Promise<void>;
   seal(record: MachineRecord): void;
 }
 
 interface TargetOptions {
   cluster: Cluster;
   arrivals: Immigration;
-  custody: { takeIn(taken: TakenIn): void; stores(id: string): boolean; start(id: string): void };
+  custody: {
+    takeIn(taken: TakenIn): void;
+    takeAway(taken: TakenAway): Promise<void>;
+    stores(id: string): boolean;
+    epochOf(id: string): number | undefined;
+    start(id: string): void;
+  };
   gate: StartGate;
   /** Where machines are put together. */
   folder: string;
@@ -74,10 +82,11 @@ export class MoveTarget {
         if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
         await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
         signal.throwIfAborted();
+        if (this.#options.custody.stores(id)) throw stillHere(id, cluster.host);
         const done = await commit(id, { from, to: cluster.host, epoch, attempt }, cluster.directory);
         if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
       } catch (error) {
-        await this.#giveUp(id, epoch);
+        await this.#giveUp(id, { epoch, attempt });
         throw error;
       }
       gate.add(id, epoch + 1);
@@ -88,11 +97,11 @@ export class MoveTarget {
   /** Takes in a machine that is this host's and whose files have arrived. Resolves with false when they have not. */
   takeIn(id: string): Promise<boolean> {
     return this.#alone(id, async () => {
-      if (this.#options.custody.stores(id)) return true;
-      const { owner } = await standingOf(id, this.#options.cluster.directory);
-      if (owner?.host !== this.#options.cluster.host) return true;
+      const { custody, cluster } = this.#options;
+      const { owner } = await standingOf(id, cluster.directory);
+      if (owner?.host !== cluster.host || this.#has(id, owner.epoch)) return true;
       const papers = await this.#papers(this.#folderOf(id, owner.epoch));
-      if (papers === undefined) return false;
+      if (papers === undefined) return custody.stores(id);
       await this.#takeIn(id, papers);
       return true;
     });
@@ -103,26 +112,40 @@ export class MoveTarget {
     const names = await readdir(this.#options.folder).catch((): string[] => []);
     for (const name of names) {
       const [id = "", epoch = ""] = name.split("-");
-      await this.#alone(id, () => this.#giveUp(id, Number(epoch) - 1));
+      await this.#alone(id, () => this.#giveUp(id, { epoch: Number(epoch) - 1 }));
     }
   }
 
   /** Deletes what has arrived, unless it is this host's: then it is taken in. After that no commit can happen any more. */
-  async #giveUp(id: string, epoch: number): Promise<void> {
-    const { cluster } = this.#options;
+  async #giveUp(id: string, { epoch, attempt: given }: { epoch: number; attempt?: string }): Promise<void> {
+    const { cluster, arrivals } = this.#options;
     const folder = this.#folderOf(id, epoch + 1);
-    const owner = await callOff(id, { host: cluster.host, epoch }, cluster.directory);
     const papers = await this.#papers(folder);
+    const attempt = given ?? papers?.attempt;
+    const owner = await callOff(id, { host: cluster.host, epoch, attempt }, cluster.directory);
     if (owner?.host === cluster.host && owner.epoch === epoch + 1 && papers !== undefined)
-      await this.#takeIn(id, papers);
-    else await rm(folder, { recursive: true, force: true });
+      return this.#takeIn(id, papers);
+    // It was this host's, and was given to another one before it was taken in: nobody else has these files.
+    if (owner !== undefined && owner.epoch > epoch + 1 && papers !== undefined && !this.#has(id, epoch + 1))
+      await arrivals.keep(id, epoch + 1, join(folder, FILES_FOLDER));
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Whether the machine is stored here as what it was at this epoch, or later. */
+  #has(id: string, epoch: number): boolean {
+    const stored = this.#options.custody.epochOf(id);
+    return stored !== undefined && stored >= epoch;
   }
 
   async #takeIn(id: string, papers: TravelPapers): Promise<void> {
     const { custody, arrivals } = this.#options;
     const epoch = papers.epoch + 1;
     const folder = this.#folderOf(id, epoch);
-    if (!custody.stores(id)) {
+    if (!this.#has(id, epoch)) {
+      if (custody.stores(id)) {
+        const reason = "it came back to this host, and this is an older copy";
+        await custody.takeAway({ id, host: undefined, epoch, reason, keep: true });
+      }
       await arrivals.place(id, join(folder, FILES_FOLDER));
       const record = arrivals.adapted({ ...papers.record, epoch }, newUlid());
       const { from, history } = papers;
@@ -152,6 +175,11 @@ export class MoveTarget {
       if (this.#busy.get(id) === settled) this.#busy.delete(id);
     }
   }
+}
+
+function stillHere(id: string, host: string): HibernautError {
+  const message = `Host ${host} still has an older copy of machine ${id}, which it is giving up. Try again in a minute.`;
+  return new HibernautError("aborted", message, { machine_id: id, host });
 }
 
 function papersOf(id: string, { value }: IteratorResult<Frame, void>): TravelPapers {

@@ -75,6 +75,11 @@ export class Arrivals {
     await flush(dirname(target));
   }
 
+  /** Keeps the files of a machine that arrived, and is another host's by now, for a while. */
+  async keep(id: string, epoch: number, folder: string): Promise<void> {
+    await this.#deps.files.quarantineFolder(folder, id, epoch);
+  }
+
   /** The snapshot of a machine that came is sealed again: the host's view of its file is another one. */
   seal({ id, snapshot }: MachineRecord): void {
     if (snapshot !== null) this.#deps.snapshots.arrived(id, snapshot.generation);

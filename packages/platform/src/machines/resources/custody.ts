@@ -42,6 +42,11 @@ export class Custody {
     return (this.#deps.store.machines.get(id)?.state ?? "destroyed") !== "destroyed";
   }
 
+  /** The epoch with which the machine is stored here. Undefined when it is not, or was never claimed. */
+  epochOf(id: string): number | undefined {
+    return this.stores(id) ? this.#deps.store.machines.get(id)?.epoch : undefined;
+  }
+
   /** Another host owns the machine: its guest ends at once, and nothing of it stays but what is in quarantine. */
   async takeAway(taken: TakenAway): Promise<void> {
     const controller = this.#controllers.get(taken.id);

@@ -6,7 +6,7 @@ import type { TakenFrom } from "../../snapshots/manifest.ts";
 import { takenFrom } from "../../snapshots/manifest.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
-import { Departure } from "../departure.ts";
+import { Departure, MoveUnsettled } from "../departure.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { eligibilityOf } from "../view.ts";
 import { waitFor } from "../waiting.ts";
@@ -61,7 +61,8 @@ export class Departures {
 
   /**
    * Brings the machine to rest, and does `work` while nothing starts or changes it. `work` resolves with whether the
-   * machine is the other host's now. If it is not, and also when this rejects, the machine is as it was before.
+   * machine is the other host's now. If it is not, and also when this rejects, the machine is as it was before. Only after
+   * {@link MoveUnsettled} it stays as it is, and takes no commands, until the next platform.
    */
   async depart(
     id: string,
@@ -74,6 +75,7 @@ export class Departures {
     const { command, end } = controller.depart(departure);
     let ran = false;
     let moved = false;
+    let unsettled = false;
     try {
       await this.#settled(controller, signal);
       ran = controller.record.state === "running" || controller.record.state === "restarting";
@@ -83,9 +85,12 @@ export class Departures {
       this.#deps.snapshots.interrupt(id);
       moved = await work(controller.record);
       return { moved, start: ran || departure.wanted };
+    } catch (error) {
+      unsettled = error instanceof MoveUnsettled;
+      throw error;
     } finally {
-      end();
-      if (!moved && (ran || departure.wanted)) this.#startAgain(controller);
+      if (!unsettled) end();
+      if (!moved && !unsettled && (ran || departure.wanted)) this.#startAgain(controller);
     }
   }
 
