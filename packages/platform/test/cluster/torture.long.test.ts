@@ -1,7 +1,7 @@
 /**
  * Three hosts under load while hosts, platforms and members of etcd are killed, stopped and cut off, and a machine moves
  * between them. No write that was acknowledged is lost, no machine runs twice, and errors are those that the documents
- * name. Needs root. `HIBERNAUT_CLUSTER_TORTURE_S` sets for how long.
+ * name. Needs root. `HIBERNAUT_TORTURE_S` sets for how long.
  */
 import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -13,7 +13,7 @@ import { longOr } from "../../../../scripts/lib/long.mjs";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { openTempFolder } from "../helpers/temp.ts";
 
-const SECONDS = Number(process.env["HIBERNAUT_CLUSTER_TORTURE_S"] ?? longOr(600, 90));
+const SECONDS = Number(process.env["HIBERNAUT_TORTURE_S"] ?? longOr(600, 90));
 const NAMES = ["alpha", "beta", "gamma"];
 /** Longer than a host's lease lives, in milliseconds. */
 const PAST_THE_LEASE_MS = 15_000;
