@@ -202,7 +202,10 @@ async function runLocked(
     store,
     files: volumeFiles,
     requireDisk,
-    requireRoom: (app, gb) => quotas.requireVolume(app, gb),
+    requireRoom(app, gb) {
+      owning?.requireLasting(app);
+      quotas.requireVolume(app, gb);
+    },
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
     schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),

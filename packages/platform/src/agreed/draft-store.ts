@@ -1,6 +1,6 @@
 /** The store as a draft has it: the rules of apps, tokens and so on run on it as they do on the real one, and store nothing. */
+import { beingDeleted } from "../cluster/app-deletion.ts";
 import { KEYS, nameOf } from "../cluster/keys.ts";
-import { HibernautError } from "../domain/errors.ts";
 import type { AppRecord, ReleaseRecord } from "../domain/machine.ts";
 import { isFullAccess } from "../domain/scopes.ts";
 import type {
@@ -47,12 +47,6 @@ export function draftStore(draft: Draft, { own, host }: { own: SharedStore; host
     releases: draftReleases(parts, host),
     tokens: draftTokens(parts, own.tokens),
   };
-}
-
-/** The app's deletion has begun. */
-export function beingDeleted(name: string): HibernautError {
-  const message = `App ${name} is being deleted. If its deletion was interrupted, delete it again.`;
-  return new HibernautError("aborted", message, { app_name: name });
 }
 
 interface Parts {

@@ -1,6 +1,6 @@
 /** Brings this host's store in line with the records that all hosts share, and tells those who follow them. */
 import { KEYS, nameOf } from "../cluster/keys.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store, TokenRecord } from "../store/contract.ts";
 import type { Changes } from "./copy.ts";
 import {
   type AgreedApp,
@@ -41,6 +41,8 @@ export class Projection {
   readonly #options: ProjectionOptions;
   /** What could not be adopted yet. */
   #late = new Map<string, object | undefined>();
+  /** The apps among it. What belongs to them is not that of the earlier app which is still here. */
+  readonly #lateApps = new Set<string>();
   /** Tokens that this host has made and not told the others about. */
   readonly #unpublished = new Set<string>();
 
@@ -62,6 +64,7 @@ export class Projection {
   readonly apply = (changes: Changes, { whole }: { whole: boolean }): void => {
     const all = new Map(whole ? [...this.#gone(changes), ...changes] : [...this.#late, ...changes]);
     const late = new Map<string, object | undefined>();
+    this.#lateApps.clear();
     let hostnames = false;
     let deleted = false;
     for (const [phase, prefixes] of ORDER.entries())
@@ -70,6 +73,7 @@ export class Projection {
           if (!key.startsWith(prefix) || (value === undefined) !== (phase === 0)) continue;
           const done = this.#attempt(prefix, key, value);
           if (done === "later") late.set(key, value);
+          if (done === "later" && prefix === KEYS.apps) this.#lateApps.add(nameOf(key));
           hostnames ||= done === "changed" && prefix === KEYS.hostnames;
           deleted ||= done === "changed" && prefix === KEYS.apps && value === undefined;
         }
@@ -113,9 +117,15 @@ export class Projection {
     const present = store.tokens.get(name);
     if (value === undefined) return store.tokens.remove(name) ? "changed" : "same";
     this.#unpublished.delete(name);
-    if (present !== undefined && isSame(agreedToken(present), value)) return "same";
-    store.tokens.put({ ...(value as AgreedToken), lastUsedAt: present?.lastUsedAt ?? null });
-    return "changed";
+    return this.#token(value as AgreedToken, present);
+  }
+
+  #token(token: AgreedToken, present: TokenRecord | undefined): "changed" | "same" | "later" {
+    // At once, because it may be revoked; and again, because it loses the earlier app together with the late one's name.
+    const again = (token.apps ?? []).some((app) => this.#lateApps.has(app));
+    if (present !== undefined && isSame(agreedToken(present), token)) return again ? "later" : "same";
+    this.#options.store.tokens.put({ ...token, lastUsedAt: present?.lastUsedAt ?? null });
+    return again ? "later" : "changed";
   }
 
   #app(name: string, app: AgreedApp | undefined): "changed" | "same" | "later" {
@@ -137,16 +147,18 @@ export class Projection {
   #hostname(name: string, hostname: AgreedHostname | undefined): "changed" | "same" | "later" {
     const { hostnames, apps } = this.#options.store;
     const owner = hostnames.list().find((each) => each.name === name)?.app;
-    if (owner === hostname?.app) return "same";
+    const isLate = hostname !== undefined && this.#lateApps.has(hostname.app);
+    if (owner === hostname?.app) return isLate ? "later" : "same";
     if (owner !== undefined) hostnames.remove(name, owner);
     if (hostname === undefined) return "changed";
-    if (apps.get(hostname.app) === undefined) return "later";
+    if (isLate || apps.get(hostname.app) === undefined) return "later";
     return hostnames.insert(name, hostname.app) ? "changed" : "later";
   }
 
   #secrets(app: string, wanted: readonly AgreedSecret[]): "changed" | "same" | "later" {
     const { store, changeSecrets } = this.#options;
     if (store.apps.get(app) === undefined) return wanted.length === 0 ? "same" : "later";
+    if (this.#lateApps.has(app) && wanted.length > 0) return "later";
     const present = store.secrets.list(app);
     const known = new Map(present.map((secret) => [secret.name, agreedSecret(secret)]));
     const names = new Set(wanted.map(({ name }) => name));
@@ -164,7 +176,7 @@ export class Projection {
     const { store } = this.#options;
     const { app, version } = releaseOf(key);
     if (release === undefined) return store.releases.remove(app, version) ? "changed" : "same";
-    if (store.apps.get(app) === undefined) return "later";
+    if (store.apps.get(app) === undefined || this.#lateApps.has(app)) return "later";
     const { host: _from, app: _of, ...record } = release;
     return store.releases.put(app, record) ? "changed" : "same";
   }

@@ -1,12 +1,11 @@
 /** The records that all hosts of a cluster share, as the directory holds them. Pure. */
+import type { Deletable } from "../cluster/app-deletion.ts";
 import { KEYS, nameOf } from "../cluster/keys.ts";
 import type { AppRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { SecretRecord, Store, TokenRecord } from "../store/contract.ts";
 
 /** An app. While it is being deleted, nothing can be added to it. */
-export interface AgreedApp extends AppRecord {
-  deleting?: true;
-}
+export type AgreedApp = AppRecord & Deletable;
 
 /** A hostname's app. */
 export interface AgreedHostname {

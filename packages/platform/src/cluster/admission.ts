@@ -1,7 +1,7 @@
 /** Lets hosts join: makes join tokens, and gives a host that shows one what it needs to become a member. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { wipe } from "../lib/wipe.ts";
 import type { View } from "./cluster.ts";
@@ -13,8 +13,10 @@ import { hashOf, newJoinSecret, writeJoinToken } from "./join-token.ts";
 import { type JoinRecord, KEYS, type MemberRecord } from "./keys.ts";
 import { requireFitting } from "./versions.ts";
 
-/** How long a host may take for its request, from its first byte on. */
+/** How long the directory may take for what a host asks. */
 const REQUEST_MS = 10_000;
+/** How long a connection may last: a request, and as long again for its answer. */
+const CONNECTION_MS = 2 * REQUEST_MS;
 /** A request is a few fields and a public key. */
 const MAX_BODY_BYTES = 16 * 1024;
 /** Hosts that join at the same time. */
@@ -56,14 +58,11 @@ interface AdmissionOptions {
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #server: Server;
+  readonly #sockets = new Set<Duplex>();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    this.#server = createServer(
-      { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS, keepAlive: false },
-      (request, response) => void this.#answer(request, response),
-    );
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server = createServer((request, response) => void this.#answer(request, response));
   }
 
   /** Makes a token with which one host can join. Rejects with `unavailable` when the directory is out of reach. */
@@ -85,13 +84,23 @@ export class Admission {
     return { token: writeJoinToken({ peer, id, secret, authority, expiresAt }), expiresAt };
   }
 
-  /** Serves a connection of a host that has no certificate yet. */
-  accept(socket: TLSSocket): void {
+  /**
+   * Serves a connection of a host that has no certificate yet, so anybody's: one of a few, and for a short time. The HTTP
+   * server's own limits hold only for a server that listens.
+   */
+  accept(socket: Duplex): void {
+    if (this.#sockets.size >= MAX_CONNECTIONS) return void socket.destroy();
+    this.#sockets.add(socket);
+    const timer = setTimeout(() => socket.destroy(), CONNECTION_MS);
+    socket.once("close", () => {
+      clearTimeout(timer);
+      this.#sockets.delete(socket);
+    });
     this.#server.emit("connection", socket);
   }
 
   close(): void {
-    this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,4 +1,5 @@
 /** Puts together what a host does with machines because it is in a cluster. Loaded only on such a host. */
+import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
@@ -23,6 +24,8 @@ export interface Clustered {
 export interface Owning {
   /** For the machines. */
   readonly ownership: OpenOwnership;
+  /** Throws `aborted` while the app is being deleted. */
+  requireLasting(app: string): void;
   /** Once there are machines. */
   open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
 }
@@ -37,6 +40,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
   const ownership = openOwnership(cluster, log);
   return {
     ownership,
+    requireLasting: (app) => requireLasting(cluster.view, app),
     open(options) {
       const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(cluster.peers) });
       const server = new PeerServer();

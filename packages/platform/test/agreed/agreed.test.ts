@@ -174,6 +174,32 @@ describe("an app's deletion", () => {
   });
 });
 
+describe("an app whose name is given away while an earlier one is still on a host", () => {
+  test("has all that belongs to it there, once the earlier one is gone", async () => {
+    await a.shared.write(({ apps }) => apps.create("shop"));
+    await everywhere(({ platform }) => platform.apps.get("shop"));
+    await a.shared.write(({ hostnames }) => hostnames.add("shop", "www.example.com"));
+    const volume = await c.platform.volumes.create("shop", { name: "data" });
+    await a.shared.deleteApp("shop", async () => {});
+    const { createdAt } = await a.shared.write(({ apps }) => apps.create("shop"));
+    await a.shared.write(({ hostnames }) => hostnames.add("shop", "www.example.com"));
+    await a.shared.write(({ secrets }) => secrets.set("shop", { KEY: "1" }));
+    await a.shared.write(({ releases }) => releases.begin("shop", "shop:1", ""));
+    await a.shared.write(({ tokens }) => createToken(tokens, "mine", { scopes: ["read"], apps: ["shop"] }));
+    await c.shared.catchUp();
+    expect(c.platform.apps.get("shop").createdAt).not.toBe(createdAt);
+    expect(c.world.store.secrets.list("shop")).toEqual([]);
+    await c.platform.volumes.destroy("shop", volume.id);
+    // Any further change lets the host try again what it could not do.
+    await a.shared.write(({ apps }) => apps.create("another"));
+    await everywhere(({ platform }) => expect(platform.apps.get("shop").createdAt).toBe(createdAt));
+    await everywhere(({ platform }) => platform.apps.get("another"));
+    const [first] = running.hosts.map(({ records }) => [...records()]);
+    for (const { records } of running.hosts) expect([...records()]).toEqual(first);
+    expect(first?.map(([key]) => key)).toHaveLength(6);
+  });
+});
+
 describe("a host that misses changes", () => {
   test("has them after it starts again, also what was deleted", async () => {
     await a.shared.write(({ apps }) => apps.create("gone"));

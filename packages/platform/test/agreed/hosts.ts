@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openAgreed } from "../../src/agreed/open.ts";
 import { agreedRecords } from "../../src/agreed/records.ts";
 import type { SharedRecords } from "../../src/agreed/shared.ts";
+import { requireLasting } from "../../src/cluster/app-deletion.ts";
 import type { Cluster, Peers } from "../../src/cluster/cluster.ts";
 import type { Directory } from "../../src/cluster/contract.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
@@ -131,7 +132,10 @@ async function openHost({
       running = undefined;
     },
     async start() {
-      const platform = await startPlatform(world, parts);
+      const platform = await startPlatform(world, {
+        ...parts,
+        refuseVolume: (app) => requireLasting(now().cluster.view, app),
+      });
       const own = new LocalDirectory(file);
       const seen = directory(name, own);
       const view = new DirectoryView({ directory: seen });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   // Both hosts are one here, and only one proxy of it can have a port.
   const { served } = hosts.host("b");
   await served.stop();
-  await served.start({ HIBERNAUT_PROXY_TCP_LISTEN: "127.0.0.2" });
+  await served.start({ HIBERNAUT_TCP_LISTEN: "127.0.0.2" });
   await hosts.settled("a", "b");
   await hosts.host("a").client.createApp(APP);
 });

@@ -10,7 +10,14 @@ import { appWire } from "../views.ts";
 /** Registers the routes of apps. */
 export function appRoutes(
   app: Api,
-  { apps, machines, proxy, write, cluster }: Pick<ApiDeps, "apps" | "machines" | "proxy" | "cluster"> & Writes,
+  {
+    apps,
+    machines,
+    volumes,
+    proxy,
+    write,
+    cluster,
+  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster"> & Writes,
 ): void {
   const tags = ["apps"];
   const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
@@ -105,11 +112,12 @@ export function appRoutes(
       const { force = false } = request.query;
       if (cluster === undefined) await apps.delete(name, { force });
       // The host that the client talks to removes the app when all hosts have emptied it.
-      else if (request.peer !== null) await apps.empty(name, { force });
       else {
+        const { emptyHere } = await import("../cluster/empty-here.ts");
         const { emptyEverywhere } = await import("../cluster/empty-everywhere.ts");
-        const empty = () => emptyEverywhere(request, cluster, () => apps.empty(name, { force }));
-        await cluster.shared.deleteApp(name, empty);
+        const here = () => emptyHere(name, { force }, { apps, volumes, cluster });
+        if (request.peer !== null) await here();
+        else await cluster.shared.deleteApp(name, () => emptyEverywhere(request, cluster, here));
       }
       return { ok: true as const };
     },

@@ -4,6 +4,7 @@
  */
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { beingDeleted, type Deletable } from "../app-deletion.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Change, Condition, Directory, Entry } from "../contract.ts";
 import { type ConfigRecord, KEYS, type OwnerRecord } from "../keys.ts";
@@ -46,6 +47,7 @@ export async function claim(
     const appKey = `${KEYS.apps}${app}`;
     const owned = await directory.get(appKey);
     if (owned === undefined) throw noApp(app);
+    if ((JSON.parse(owned.value) as Deletable).deleting === true) throw beingDeleted(app);
     const owner: OwnerRecord = { app, name, host, epoch: record.epoch ?? 1, address };
     const absent = [`${KEYS.machines}${id}`, nameKey(record), `${KEYS.addresses}${address}`];
     const done = await directory.transact(

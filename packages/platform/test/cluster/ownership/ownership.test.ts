@@ -45,6 +45,17 @@ async function give(id: string, host: string): Promise<void> {
 const keys = async (prefix: string) => (await world.directory.list(prefix)).entries.map(({ key }) => key);
 
 describe("a machine that is created", () => {
+  test("is refused while its app is being deleted", async () => {
+    world = await newClusterWorld(["a"]);
+    const a = world.host("a");
+    const key = `${KEYS.apps}shop`;
+    const app = JSON.parse((await world.directory.get(key))?.value ?? "{}") as object;
+    await world.directory.transact([], [{ key, value: JSON.stringify({ ...app, deleting: true }) }]);
+    await expect(create(a)).rejects.toMatchObject({ code: "aborted" });
+    expect(a.platform.machines.list("shop")).toEqual([]);
+    expect(await keys(KEYS.machines)).toEqual([]);
+  });
+
   test("is claimed with its name, its address and what it takes to start it elsewhere", async () => {
     world = await newClusterWorld(["a"]);
     const a = world.host("a");
