@@ -65,6 +65,8 @@ export class LostHosts {
     // What this host has not heard is not what has not happened.
     if (lease.state !== "live" || view.staleSince !== undefined) {
       this.#away.clear();
+      // Again: a guest that was being booted, or was not known, the last time.
+      if (lease.state === "lost") this.#fence();
       return;
     }
     const hosts = view.hosts();
@@ -108,9 +110,12 @@ export class LostHosts {
 
   /** This host is the lost one, as others see it: they may take these machines soon. */
   #fence(): void {
-    const { custody, log } = this.#options;
+    const { custody, log, cluster } = this.#options;
+    // Others go by what was published last, which may be older than what is stored here.
+    const published = (id: string) =>
+      cluster.view.value(`${KEYS.configs}${id}`) as { config: MachineConfig } | undefined;
     for (const { id, config } of custody.records())
-      if (isRecreated(config))
+      if (isRecreated(config) || isRecreated(published(id)?.config ?? config))
         custody.fence(id).catch((error: unknown) => {
           log.warn({ machine: id, reason: messageOf(error) }, "a machine could not be ended");
         });

@@ -25,7 +25,13 @@ export interface PackedFiles {
 
 /** Finds what of a machine travels: its layer, its snapshot and its logs. Its memory is in the snapshot. */
 export async function filesOf(folder: string, { snapshot }: Pick<MachineRecord, "snapshot">): Promise<PackedFiles> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      // A machine that never ran has none. Anything else must not look like an empty machine.
+      if (error.code === "ENOENT") return [];
+      throw error;
+    },
+  );
   const paths = found
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))

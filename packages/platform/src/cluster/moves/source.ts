@@ -82,7 +82,7 @@ export class MoveSource {
   async move(id: string, options: MoveOptions, given: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([given, this.#options.closing]);
     const { to, cold } = options;
-    const { cluster, call, departures, custody, departing } = this.#options;
+    const { cluster, call, departures, departing } = this.#options;
     requireTarget(to, cluster);
     const tell: Tell = (step, bytes = 0, totalBytes = 0) => options.onProgress?.({ step, bytes, totalBytes });
     tell("check");

@@ -42,7 +42,8 @@ export async function claim(
 ): Promise<MachineRecord> {
   const { id, app, name } = record;
   const taken = new Set<string>();
-  for (let { address } = record; taken.size < MOST_ADDRESSES; address = another(taken)) {
+  let { address } = record;
+  for (let attempt = 0; attempt < MOST_ADDRESSES; attempt += 1) {
     const appKey = `${KEYS.apps}${app}`;
     const owned = await directory.get(appKey);
     if (owned === undefined) throw noApp(app);
@@ -65,11 +66,13 @@ export async function claim(
       if (mine.host === host) return { ...record, address: mine.address, epoch: mine.epoch };
     }
     await requireFreeName(record, directory);
-    if ((await directory.get(`${KEYS.addresses}${address}`)) !== undefined) taken.add(address);
+    if ((await directory.get(`${KEYS.addresses}${address}`)) === undefined) continue;
+    taken.add(address);
+    address = another(taken);
   }
   throw new HibernautError(
     "aborted",
-    `Machine ${name} of app ${app} got no address: other hosts took ${taken.size} of them in the same moment. Try again.`,
+    `Machine ${name} of app ${app} got no address: other hosts changed the same things ${MOST_ADDRESSES} times in the same moment. Try again.`,
   );
 }
 

@@ -90,6 +90,8 @@ export async function startApp(
   await ports.steps.time("app", async () => {
     const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
     ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
+    // The boot may have taken longer than the host's lease.
+    requireOwned(record.id, ports);
     const config = guestConfigOf(record, image.config, network, secrets);
     const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
     await agent.run(config, limit).finally(() => wipeFiles(config.files));
