@@ -32,8 +32,9 @@ export async function askToJoin(token: JoinToken, body: JoinRequest): Promise<{ 
     rejectUnauthorized: false,
     headers: { "Content-Type": "application/json" },
   };
+  const outgoing = request(options);
+  outgoing.on("error", () => {}); // those that wait for it hear of it
   try {
-    const outgoing = request(options);
     const [socket] = (await once(outgoing, "socket", { signal })) as [TLSSocket];
     if (!socket.authorized) await once(socket, "secureConnect", { signal });
     requirePinned(socket, token);
@@ -51,6 +52,9 @@ export async function askToJoin(token: JoinToken, body: JoinRequest): Promise<{ 
       { peer: token.peer },
       { cause: error },
     );
+  } finally {
+    // What answers may be anything, and would keep the command from ending.
+    outgoing.destroy();
   }
 }
 

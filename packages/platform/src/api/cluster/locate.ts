@@ -12,13 +12,15 @@ interface LocateDeps {
   ask: AskHosts;
   /** Whether this host has a machine or volume that the directory does not know, such as a destroyed machine. */
   hasVolume(app: string, word: string): boolean;
+  /** Whether this host knows the machine of this whole id. */
+  hasMachine(app: string, id: string): boolean;
 }
 
 /** Returns the host; undefined when it is this one. */
 export async function locate(request: FastifyRequest, where: Where, deps: LocateDeps): Promise<string | undefined> {
   const params = request.params as Record<string, string>;
   const { app_name: app = "" } = params;
-  if (where === "machine") return ownerOf(app, params.machine_id ?? "", deps.cluster);
+  if (where === "machine") return ownerOf(app, params.machine_id ?? "", deps);
   if (where === "host") return hostOf(params.host ?? "", deps.cluster);
   if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
   if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
@@ -30,14 +32,19 @@ function hostOf(name: string, cluster: ApiCluster): string | undefined {
   return cluster.view.host(name) === undefined ? undefined : other(name, cluster);
 }
 
-async function ownerOf(app: string, word: string, { shared, view }: ApiCluster): Promise<string | undefined> {
+async function ownerOf(app: string, word: string, { cluster, hasMachine }: LocateDeps): Promise<string | undefined> {
+  const { shared, view } = cluster;
   let machine = find(view, app, word);
   if (machine === undefined) {
     // It may have been created through another host a moment ago.
     await shared.catchUp();
     machine = find(view, app, word);
   }
-  return machine?.host === shared.host ? undefined : machine?.host;
+  if (machine?.host !== shared.host) return machine?.host;
+  if (hasMachine(app, machine.id)) return undefined;
+  // Its files are here, and it is being taken in: a client must not believe that it was destroyed.
+  const message = `Machine ${machine.id} has just come to host ${shared.host}, which does not have it ready yet. Try again in a moment.`;
+  throw new HibernautError("unavailable", message, { machine_id: machine.id, host: shared.host, retry_after_s: 1 });
 }
 
 function find(view: View, app: string, word: string) {

@@ -80,7 +80,11 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
   ): Promise<FastifyReply | undefined> {
     const { app_name: name } = request.params as { app_name: string };
     for (const [index, host] of hosts.entries()) {
-      if (host === shared.host) return undefined;
+      if (host === shared.host) {
+        // Another host may have refused it before: it is this one's to audit now.
+        request.sentOnTo = null;
+        return undefined;
+      }
       const key = `${name} ${host}`;
       coming.set(key, (coming.get(key) ?? 0) + 1);
       const over = () => {

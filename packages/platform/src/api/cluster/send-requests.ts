@@ -1,7 +1,7 @@
 /** Makes every host of a cluster answer every request: the hooks that send requests on to the host that has what they are about. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { unreachable } from "../../cluster/peer-client.ts";
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { Api, ApiCluster, ApiDeps } from "../deps.ts";
 import { askHosts } from "./ask-hosts.ts";
 import { locate } from "./locate.ts";
@@ -12,7 +12,7 @@ import { MOVED_HEADER, sendOn } from "./send-on.ts";
 import { keepUpgradeHeads, sendOnUpgrade } from "./send-on-upgrade.ts";
 import { whereOf } from "./where.ts";
 
-type SendDeps = Pick<ApiDeps, "volumes" | "apps">;
+type SendDeps = Pick<ApiDeps, "volumes" | "apps" | "machines">;
 
 /** Registers the hooks. Call it after the hook that finds the token, and before the one that audits. */
 export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): void {
@@ -23,11 +23,20 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
   const hasVolume = (name: string, word: string) =>
     ownVolumes(name).some((each) => each.id === word || each.name === word || each.id.startsWith(word));
 
+  const hasMachine = (name: string, id: string) => {
+    try {
+      return deps.machines.get(name, id).record.id === id;
+    } catch (error) {
+      if (isHibernautError(error, "not_found")) return false;
+      throw error;
+    }
+  };
+
   app.addHook("onRequest", async (request, reply) => {
     if (request.insideMachine !== null) return undefined;
     await knowApp(request);
     const where = whereOf(request);
-    const host = await locate(request, where, { cluster, ask, hasVolume });
+    const host = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
     if (host === undefined) return undefined;
     if (request.peer !== null) throw moved(request, reply, host);
     return sendTo(request, reply, host, where);
@@ -48,14 +57,20 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     where: Where,
   ): Promise<FastifyReply> {
     if (view.host(host)?.up === undefined) throw unreachable(host, "it is away");
-    if (request.headers.upgrade !== undefined) return sendOnUpgrade(request, reply, { client, host, heads });
+    if (wantsUpgrade(request)) return sendOnUpgrade(request, reply, { client, host, heads });
     const again = async () => {
       await shared.catchUp();
-      const next = await locate(request, where, { cluster, ask, hasVolume });
+      const next = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
       return next === host ? undefined : next;
     };
     return sendOn(request, reply, { client, host, again });
   }
+}
+
+/** An offer of another protocol alone, such as `h2c`, is no upgrade without its word in `Connection` (RFC 9110 7.8). */
+function wantsUpgrade({ headers }: FastifyRequest): boolean {
+  const tokens = (headers.connection ?? "").toLowerCase().split(",");
+  return headers.upgrade !== undefined && tokens.some((token) => token.trim() === "upgrade");
 }
 
 function moved({ params }: FastifyRequest, reply: FastifyReply, host: string): HibernautError {
