@@ -15,7 +15,7 @@ afterAll(() => cluster.close());
 async function ask(host: ApiHost, method: string, path: string, body?: object) {
   const headers = { authorization: `Bearer ${cluster.token}`, ...(body && { "content-type": "application/json" }) };
   const response = await fetch(host.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-  return { status: response.status, body: (await response.json()) as unknown };
+  return { status: response.status, body: await response.json() };
 }
 
 test("no volume is made while its app is deleted, so that nobody's data reach a later app of the name", async () => {

@@ -18,9 +18,11 @@ interface Peer {
   goAway(): void;
 }
 
+type Answer = (...of: Parameters<RequestListener>) => Promise<void> | void;
+
 /** Host b, and a client of it. */
-async function hostB(answer: RequestListener): Promise<Peer> {
-  const http = createServer(answer);
+async function hostB(answer: Answer): Promise<Peer> {
+  const http = createServer((request, response) => void answer(request, response));
   const port = await startPeerPort((socket) => http.emit("connection", socket));
   const listeners: ((changes: readonly Changed[]) => void)[] = [];
   const client = new PeerClient({
@@ -47,7 +49,7 @@ async function hostB(answer: RequestListener): Promise<Peer> {
 }
 
 /** Says which requests it has got, each with its body. */
-function recorder(): { got: string[]; answer: RequestListener } {
+function recorder(): { got: string[]; answer: Answer } {
   const got: string[] = [];
   return {
     got,

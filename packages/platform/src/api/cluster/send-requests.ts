@@ -67,7 +67,7 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
   }
 }
 
-/** An offer of another protocol alone, such as `h2c`, is no upgrade without its word in `Connection` (RFC 9110 7.8). */
+/** An offer of another protocol alone, such as `h2c`, is not an upgrade without its word in `Connection` (RFC 9110 7.8). */
 function wantsUpgrade({ headers }: FastifyRequest): boolean {
   const tokens = (headers.connection ?? "").toLowerCase().split(",");
   return headers.upgrade !== undefined && tokens.some((token) => token.trim() === "upgrade");

@@ -48,7 +48,7 @@ test("files that cannot be listed are not an empty machine, and those that were 
   expect(await filesOf("/nowhere/at/all", { snapshot: null })).toEqual({ paths: [], bytes: 0 });
 });
 
-test("a claim does not try the same taken address for ever", async () => {
+test("a claim does not try the same taken address forever", async () => {
   world = await newClusterWorld(["a"]);
   const { id } = await runOn(world.host("a"));
   const record = world.host("a").platform.machines.get("shop", id).record;
