@@ -4,8 +4,8 @@
  * Imports run one way: api and proxy -> machines -> contracts -> domain -> lib. Types count.
  */
 const SRC = "^packages/platform/src";
-/** The composition root, the doctor, which looks at every part directly, and the uninstaller, which removes each. */
-const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall)\\.ts$`;
+/** The composition roots: of the platform, and of joining a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
+const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall|membership)\\.ts$`;
 /**
  * How durations, sizes and schedules are written, and which names, paths and numbers are valid: the platform's files that the CLI shares, because they
  * load next to nothing and a copy in the CLI would differ before long.
@@ -16,7 +16,9 @@ const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volum
 /** Everything below machines. */
 const BELOW = [...CONTRACTS, "snapshots", "guest", "domain", "lib"];
 /** CLI files that load the platform into their own process. */
-const IN_PROCESS = ["", "commands/"].map((folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall)\\.ts$`);
+const IN_PROCESS = ["", "commands/"].map(
+  (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
+);
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
 const contracts = CONTRACTS.map((part) => ({

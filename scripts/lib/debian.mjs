@@ -36,6 +36,7 @@ const TEST_PACKAGES = {
   // Any version will do: the distributions that the platform supports have 15 or newer.
   postgresql: "a real PostgreSQL for the orders service",
   pebble: "a certificate authority that speaks ACME",
+  "etcd-server": "where the hosts of a cluster agree",
   curl: "calls the platform from inside a machine",
   nginx: "the proxy that we compare ours with",
   haproxy: "another proxy, which is stricter about framing",

@@ -5,11 +5,13 @@ import { apps } from "./commands/apps.ts";
 import { audit } from "./commands/audit.ts";
 import { backup } from "./commands/backup.ts";
 import { certs } from "./commands/certs.ts";
+import { cluster } from "./commands/cluster.ts";
 import { completionCommands } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
 import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
+import { hosts } from "./commands/hosts.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
@@ -83,4 +85,6 @@ export const NOUNS: readonly Noun[] = [
   tokens,
   webhooks,
   backup,
+  cluster,
+  hosts,
 ];

@@ -27,3 +27,10 @@ export function lastStart({ last_boot: boot }: Machine): string {
   const kind = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : bootWord(boot);
   return `${kind} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)}`;
 }
+
+/** The column that says where machines are: in a cluster on which host, elsewhere in which region. */
+export function placeOf(machines: readonly Machine[]): { title: string; cell(machine: Machine): string } {
+  return machines.some(({ host }) => host !== undefined)
+    ? { title: "HOST", cell: ({ host }) => host ?? "" }
+    : { title: "REGION", cell: ({ region }) => region };
+}

@@ -9,6 +9,8 @@ export const COLD_REASONS: Readonly<Record<string, string>> = {
   vmm_lost:
     "its QEMU process had ended unexpectedly: a crash of the guest's kernel or of QEMU, a guest that KVM could not continue, a kill, a reboot of the host",
   backup_without_memory: "it was restored from a backup that had only its disks",
+  host_lost: "its host was lost, and another one has it now, without its memory and its files",
+  moved_cold: "it was moved to another host without its memory",
   resume_lost: "a resume had begun, and guest and platform ended before the machine was running",
   snapshot_missing: "a file of the snapshot was missing",
   snapshot_corrupt: "a file of the snapshot was not what had been written",

@@ -1,10 +1,12 @@
 /** Methods about machines. */
 import { AppClient } from "./app-client.ts";
+import { readMove } from "./moving.ts";
 import type {
   DestroyOptions,
   LimitOptions,
   LogsOptions,
   MachineUsageOptions,
+  MoveOptions,
   StartOptions,
   UpdateOptions,
   WaitOptions,
@@ -96,6 +98,20 @@ export abstract class MachineClient extends AppClient {
   /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */
   async cordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
     await this.call("post", `${MACHINE}/cordon`, { params: machineParams(app, id), ...options });
+  }
+
+  /**
+   * Moves a machine to another host of the cluster, and resolves with that host. Rejects with `failed_precondition` when the
+   * machine cannot go there with its memory. An aborted move leaves the machine where it is.
+   */
+  moveMachine(
+    app: string,
+    id: string,
+    { host, cold, onProgress, ...options }: MoveOptions = {},
+  ): Promise<{ host: string }> {
+    const body = { ...(host !== undefined && { host }), ...(cold !== undefined && { cold }) };
+    const lines = this.lines("post", `${MACHINE}/move`, { params: machineParams(app, id), body, ...options });
+    return readMove(lines, onProgress);
   }
 
   /** Gives a cordoned machine requests again. */

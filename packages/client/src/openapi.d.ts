@@ -4500,6 +4500,356 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/machines/{machine_id}/move": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Move a machine to another host of the cluster, and stream the progress: one JSON object per line, the last one with the step `done`, or `error` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description The host to move to. Default: the one with the most room. */
+            host?: string;
+            /** @description Move the machine without its memory: it is stopped, keeps its files, and starts from scratch there. Default: false. */
+            cold?: boolean;
+          };
+        };
+      };
+      responses: {
+        /** @description one event per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["MoveProgress"] | components["schemas"]["Error"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/hosts/{host}/evacuate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Give the machines of a lost host to other hosts, which start them from scratch */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The name of a host of the cluster. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /**
+             * @description Required: you know that the host's machines do not run any more, and what they had there is given up.
+             * @enum {boolean}
+             */
+            dead: true;
+          };
+        };
+      };
+      responses: {
+        /** @description What became of the machines of a lost host. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Evacuation"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/hosts/{host}/drain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Move all machines off a host, which takes no new ones from then on, and stream the progress: one JSON object per line, the last one with `done` or `error` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The name of a host of the cluster. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description one event per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson":
+              | components["schemas"]["HostDrainProgress"]
+              | components["schemas"]["DrainedHost"]
+              | components["schemas"]["Error"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Let a drained host take machines again */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The name of a host of the cluster. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show the hosts of the cluster */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description The cluster that this host belongs to. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Cluster"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/tokens": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a token with which a host joins the cluster */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["JoinTokenRequest"];
+        };
+      };
+      responses: {
+        /** @description A token with which one host can join the cluster. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["JoinToken"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/cluster/hosts/{host}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Remove a host that is gone for good from the cluster */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/platform/backup": {
     parameters: {
       query?: never;
@@ -4813,6 +5163,45 @@ export interface components {
       /** Format: date-time */
       updated_at: string;
     };
+    /** @description The cluster that this host belongs to. */
+    Cluster: {
+      id: string;
+      region: string;
+      /** @description The host that answers. */
+      host: string;
+      /** @enum {string} */
+      lease: "live" | "grace" | "lost";
+      /** @description Where the hosts agree. */
+      directory: string;
+      /** @description Seconds since this host last heard of the directory; 0 while it is connected. */
+      directory_age_s: number;
+      /** Format: date-time */
+      certificate_expires_at: string;
+      hosts: components["schemas"]["ClusterHost"][];
+    };
+    /** @description A host of the cluster. */
+    ClusterHost: {
+      name: string;
+      /** @enum {string} */
+      state: "up" | "away";
+      /** @description Where other hosts reach it. Null while it is away. */
+      peer: string | null;
+      /** @description Its version of Hibernaut. Null while it is away. */
+      version: string | null;
+      /** @description How many machines it owns. */
+      machines: number;
+      /** @description Its memory in MB, and how much of it programs can still get. Null while it is away. */
+      memory_mb: {
+        total: number;
+        free: number;
+      } | null;
+      /** @description Whether it takes no new machines. */
+      draining: boolean;
+      /** Format: date-time */
+      joined_at: string;
+      /** @description When its platform was started. Null while it is away. */
+      started_at: string | null;
+    };
     /** @description Cost in the currency of the report, not rounded. */
     Cost: {
       /** @description CPU of running machines. */
@@ -4856,6 +5245,8 @@ export interface components {
       name?: string;
       /** @description The platform's only region. */
       region?: string;
+      /** @description In a cluster, the host to create the machine on. Default: one with room, where the app has the fewest machines. */
+      host?: string;
       config: components["schemas"]["MachineConfig"];
       /** @description Leave the machine in `created` instead of starting it. Default: false. */
       skip_launch?: boolean;
@@ -4874,6 +5265,8 @@ export interface components {
       size_gb?: number;
       /** @description The platform's only region. */
       region?: string;
+      /** @description In a cluster, the host to create the volume on. Default: one that is chosen. */
+      host?: string;
       /** @description Start with the content of this snapshot. Default: empty. */
       snapshot_id?: string;
       /** @description Days that the volume's snapshots are kept. Default: 5. */
@@ -4913,6 +5306,20 @@ export interface components {
       /** @description Seconds that this may take, with `suspend`. Default: 90. */
       timeout?: number;
     };
+    /** @description A host whose machines have moved. */
+    DrainedHost: {
+      /** @enum {boolean} */
+      done: true;
+      /** @description How many machines moved. */
+      moved: number;
+      stayed: {
+        machine_id: string;
+        app_name: string;
+        /** @description The machine's name. */
+        name: string;
+        reason: string;
+      }[];
+    };
     /** @description How far a drain has come with a machine. */
     DrainedMachine: {
       machine_id: string;
@@ -4933,6 +5340,7 @@ export interface components {
         | "deadline_exceeded"
         | "already_exists"
         | "aborted"
+        | "moved"
         | "failed_precondition"
         | "payload_too_large"
         | "unsupported_media_type"
@@ -4940,6 +5348,7 @@ export interface components {
         | "internal"
         | "draining"
         | "host_full"
+        | "host_unreachable"
         | "unavailable";
       /** @description For people: what happened, why, and what to do next. */
       message: string;
@@ -4949,6 +5358,19 @@ export interface components {
       };
       /** @description The platform's log mentions the request under this id. */
       request_id: string;
+    };
+    /** @description What became of the machines of a lost host. */
+    Evacuation: {
+      machines: {
+        machine_id: string;
+        app_name: string;
+        /** @description The machine's name. */
+        name: string;
+        /** @description Its new host. Absent for a machine that was left behind. */
+        host?: string;
+        /** @description Why it was left behind. */
+        reason?: string;
+      }[];
     };
     ExecRequest: {
       /** @description The program, looked up in PATH, and its arguments. */
@@ -5024,6 +5446,15 @@ export interface components {
       proxy_url: string | null;
       /** @description Version of the guest bundle that new machines boot from. */
       guest_bundle: string;
+      /** @description This host's place in its cluster. Absent on a host alone. Unless the lease is `live`, machines may not start here. */
+      cluster?: {
+        /** @description The name of this host. */
+        host: string;
+        /** @enum {string} */
+        lease: "live" | "grace" | "lost";
+        /** @description Seconds since this host last heard of etcd; 0 while it is connected. */
+        directory_age_s: number;
+      };
       /** @description How machines are connected. */
       network: {
         /** @description `bridge`, or `user` for QEMU's user-mode network. */
@@ -5079,6 +5510,21 @@ export interface components {
       /** @description Since the host started. */
       host_uptime_seconds: number;
     };
+    /** @description How far the move of one machine is. */
+    HostDrainProgress: {
+      machine_id: string;
+      app_name: string;
+      /** @description The machine's name. */
+      name: string;
+      /** @description The name of a host of the cluster. */
+      host: string;
+      /** @enum {string} */
+      step: "check" | "suspend" | "copy" | "commit" | "done";
+      /** @description Bytes. */
+      bytes: number;
+      /** @description Bytes, of the machine's files; an estimate. */
+      total_bytes: number;
+    };
     HourOfWakes: {
       /** Format: date-time */
       from: string;
@@ -5113,6 +5559,19 @@ export interface components {
       /** @description Each blob once, the configuration first. Send it first. */
       blobs: components["schemas"]["UploadBlob"][];
     };
+    /** @description A token with which one host can join the cluster. */
+    JoinToken: {
+      token: string;
+      /** Format: date-time */
+      expires_at: string;
+    };
+    JoinTokenRequest: {
+      /**
+       * @description For how many seconds a host can join with it. Default: 3600.
+       * @default 3600
+       */
+      expires_in?: number;
+    };
     /** @description One line of a machine's log. */
     LogEntry: {
       /** Format: date-time */
@@ -5140,6 +5599,8 @@ export interface components {
       /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
       cordoned: boolean;
       region: string;
+      /** @description The host that owns the machine. Absent outside of a cluster. */
+      host?: string;
       /** @description A ULID that changes with every update. */
       version: string;
       config: components["schemas"]["MachineConfig"];
@@ -5254,6 +5715,8 @@ export interface components {
         /** @description Seconds until SIGKILL. Default: 5. */
         timeout?: number;
       };
+      /** @description In a cluster, what happens when the machine's host is lost. `wait`: nothing, until you evacuate the host. `recreate`: another host starts the machine from scratch. A machine with a volume always waits. Default: wait. */
+      on_host_loss?: "wait" | "recreate";
       /** @description Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false. */
       keep_layer?: boolean;
       suspend_config?: {
@@ -5339,6 +5802,17 @@ export interface components {
       snapshot_retention?: number;
       /** @description Whether the platform takes snapshots by itself of a volume that has yet to be created. Default: as its settings say. */
       scheduled_snapshots?: boolean;
+    };
+    /** @description How far a move is. `done` comes last. */
+    MoveProgress: {
+      /** @enum {string} */
+      step: "check" | "suspend" | "copy" | "commit" | "done";
+      /** @description Bytes. */
+      bytes: number;
+      /** @description Bytes, of the machine's files; an estimate. */
+      total_bytes: number;
+      /** @description The name of a host of the cluster. */
+      host: string;
     };
     /** @description A token that was just created. */
     NewToken: {

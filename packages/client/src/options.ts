@@ -1,6 +1,16 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
 import type { CallOptions } from "./transport.ts";
-import type { LogEntry, LogStream, PullProgress, Scope, UploadProgress, UsageReport, WaitState } from "./types.ts";
+import type {
+  HostDrainProgress,
+  LogEntry,
+  LogStream,
+  MoveProgress,
+  PullProgress,
+  Scope,
+  UploadProgress,
+  UsageReport,
+  WaitState,
+} from "./types.ts";
 
 /** Whether to destroy what is still in use. */
 export interface DestroyOptions extends CallOptions {
@@ -45,6 +55,22 @@ export interface LimitOptions extends CallOptions {
 export interface PullOptions extends CallOptions {
   /** Is called for every step and, during a download, repeatedly. */
   onProgress?(progress: PullProgress): void;
+}
+
+/** Where a machine goes, and who is told how far it is. */
+export interface MoveOptions extends CallOptions {
+  /** The host to move to. Default: the one with the most room. */
+  host?: string | undefined;
+  /** Move without the memory: the machine starts from scratch there, with its files. Default: false. */
+  cold?: boolean | undefined;
+  /** Is called for every step and, during the copy, repeatedly. */
+  onProgress?(progress: MoveProgress): void;
+}
+
+/** Who is told how far the drain of a host is. */
+export interface HostDrainOptions extends CallOptions {
+  /** Is called for every step of every machine and, during copies, repeatedly. */
+  onProgress?(progress: HostDrainProgress): void;
 }
 
 /** An image on this machine. It must not change while it is uploaded. */

@@ -1,15 +1,27 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
 import { type EventsOptions, followEvents, readEvents, type StreamGap } from "./events.ts";
-import type { AuditOptions, NewTokenOptions, PullOptions, RotateTokenOptions, UsageOptions } from "./options.ts";
+import { readHostDrain } from "./moving.ts";
+import type {
+  AuditOptions,
+  HostDrainOptions,
+  NewTokenOptions,
+  PullOptions,
+  RotateTokenOptions,
+  UsageOptions,
+} from "./options.ts";
 import { readPull } from "./pull.ts";
 import { type CallOptions } from "./transport.ts";
 import type {
   AuditEntry,
   Backup,
+  Cluster,
   Drain,
   DrainRequest,
+  DrainedHost,
+  Evacuation,
   Health,
   Image,
+  JoinToken,
   NewToken,
   OpenUpload,
   PrunedImages,
@@ -47,6 +59,41 @@ export abstract class PlatformClient extends WebhookClient {
   /** Ends the platform's drain. The machines that it suspended start again. */
   endDrain(options?: CallOptions): Promise<Drain> {
     return this.call("delete", "/v1/platform/drain", { ...options });
+  }
+
+  /** Gives the machines of a lost host to other hosts, which start them from scratch. What they had there is given up. */
+  evacuateHost(host: string, options?: CallOptions): Promise<Evacuation> {
+    return this.call("post", "/v1/cluster/hosts/{host}/evacuate", {
+      params: { host },
+      body: { dead: true },
+      ...options,
+    });
+  }
+
+  /** Moves all machines off a host, which takes no new ones until {@link undrainHost}. */
+  drainHost(host: string, { onProgress, ...options }: HostDrainOptions = {}): Promise<DrainedHost> {
+    const lines = this.lines("post", "/v1/cluster/hosts/{host}/drain", { params: { host }, ...options });
+    return readHostDrain(lines, onProgress);
+  }
+
+  /** Lets a drained host take machines again. */
+  async undrainHost(host: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/cluster/hosts/{host}/drain", { params: { host }, ...options });
+  }
+
+  /** Returns the cluster that the platform belongs to, with its hosts. Rejects with `not_found` when there is none. */
+  getCluster(options?: CallOptions): Promise<Cluster> {
+    return this.call("get", "/v1/cluster", { ...options });
+  }
+
+  /** Creates a token with which one host can join the cluster, by default within an hour. */
+  createJoinToken(body: { expires_in?: number } = {}, options?: CallOptions): Promise<JoinToken> {
+    return this.call("post", "/v1/cluster/tokens", { body, ...options });
+  }
+
+  /** Removes a host that is gone for good from the cluster. */
+  async removeHost(host: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/cluster/hosts/{host}", { params: { host }, ...options });
   }
 
   /** Returns how far the latest backup came. */

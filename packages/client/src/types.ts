@@ -158,6 +158,18 @@ export type UploadProgress =
   | (Omit<Extract<PullProgress, { step: "download" }>, "step"> & { step: "upload" })
   | PullProgress;
 
+/** How far the move of a machine is. */
+export type MoveProgress = Schemas["MoveProgress"];
+
+/** How far the move of one machine off a host is. */
+export type HostDrainProgress = Schemas["HostDrainProgress"];
+
+/** A host whose machines have moved. */
+export type DrainedHost = Omit<Schemas["DrainedHost"], "done">;
+
+/** What became of the machines of a lost host. */
+export type Evacuation = Schemas["Evacuation"];
+
 /** An image that is being uploaded. */
 export type ImageUpload = Schemas["ImageUpload"];
 
@@ -229,3 +241,12 @@ export type Cost = Schemas["Cost"];
 
 /** What the platform is, and that it works. */
 export type Health = Schemas["Health"];
+
+/** The cluster that a host belongs to, as that host sees it. */
+export type Cluster = Schemas["Cluster"];
+
+/** A host of a cluster. */
+export type ClusterHost = Schemas["ClusterHost"];
+
+/** A token with which one host can join a cluster. */
+export type JoinToken = Schemas["JoinToken"];

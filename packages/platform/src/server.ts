@@ -1,6 +1,7 @@
 /** The composition root: the only place that knows every part. It constructs and connects them, and starts them in order. */
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
@@ -15,6 +16,10 @@ import { Backups } from "./backup/backups.ts";
 import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
+import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
+import { CLUSTER_FOLDER } from "./cluster/keys.ts";
+import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
+import type { Owning } from "./cluster/owning.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -22,6 +27,7 @@ import { findJail } from "./hypervisor/qemu/jail/find.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { QMP_FAULTS } from "./hypervisor/qemu/qmp.ts";
+import type { FetchImage } from "./images/contract.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
 import { hostBootId } from "./lib/boot-id.ts";
@@ -50,6 +56,7 @@ import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordinator.ts";
 import { quotaOf } from "./quota-settings.ts";
+import { makeKey, readKey } from "./secrets/key.ts";
 import { openSecrets, openVault } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { BUILT_DASHBOARD } from "./settings/places.ts";
@@ -133,8 +140,32 @@ async function runLocked(
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
-  const { images, logins, uploads } = await openImages(settings);
+  /** Filled on a host in a cluster, once that is open. */
+  const others: { fetchImage?: FetchImage } = {};
+  const { images, logins, uploads } = await openImages({
+    ...settings,
+    fetch: async (...image) => others.fetchImage?.(...image),
+  });
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
+  const hostMemory = new HostMemory();
+  /** False until this host can take machines of the cluster. */
+  const ready = { drain: (): boolean => true, leaving: (): boolean => false };
+  const cluster = await openPlace({
+    ...{ dataDir: settings.dataDir, settings, version: VERSION, log },
+    facts: () => ({
+      hypervisor: textOf(hypervisor.identity()),
+      guestBundle: bundles.current.version,
+      memoryMb: memoryOf(hostMemory),
+      machines: store.machines.list().length,
+      draining: ready.drain() || ready.leaving(),
+    }),
+    secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
+  });
+  open.defer(() => cluster?.close());
+  const publish = async () => {
+    await cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
+  };
+  const owning = cluster && (await openOwning(cluster, log));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
@@ -158,7 +189,6 @@ async function runLocked(
   });
   open.defer(() => snapshots.close());
   const quotas = new Quotas({ store, defaults: quotaOf(settings) });
-  const hostMemory = new HostMemory();
   const volumeFiles = new VolumeFiles(settings.dataDir);
   const diskQuota = new DiskQuota({
     quotaMb: settings.diskQuotaMb,
@@ -172,7 +202,10 @@ async function runLocked(
     store,
     files: volumeFiles,
     requireDisk,
-    requireRoom: (app, gb) => quotas.requireVolume(app, gb),
+    requireRoom(app, gb) {
+      owning?.requireLasting(app);
+      quotas.requireVolume(app, gb);
+    },
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
     schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),
@@ -203,10 +236,12 @@ async function runLocked(
       agentFault: (fault) => counts.agentFault(fault),
     },
     hostMemory,
+    hostName: cluster?.host,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     ownPorts: portsOf(settings),
+    ...(owning !== undefined && { ownership: owning.ownership }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
@@ -216,6 +251,12 @@ async function runLocked(
   });
   machines.fill(resources.machines);
   open.defer(() => resources.close());
+  const clustered = owning?.open({
+    ...{ resources, settings, dataDir: settings.dataDir, log },
+    folderOf: (id) => files.paths(id).folder,
+    factsChanged: () => void publish(),
+  });
+  open.defer(() => clustered?.close());
   const backups = new Backups({
     dataDir: settings.dataDir,
     store,
@@ -246,7 +287,11 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
-  const secretsKey = { store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") };
+  const keyFile = join(settings.dataDir, "secrets.key");
+  const secretsKey = { store: store.secrets, keyFile };
+  const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
+  if (shared !== undefined) others.fetchImage = shared.fetchImage;
+  open.defer(() => shared?.close());
   const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
   open.defer(() => webhooks.close());
 
@@ -315,6 +360,9 @@ async function runLocked(
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
     check: () => store.check(),
+    cluster: shared?.api,
+    clusterAdmin: cluster?.admin,
+    hosts: clustered?.hosts,
     logger: log,
     registry,
   });
@@ -331,15 +379,20 @@ async function runLocked(
   await volumes.recover();
   await resources.recover();
   resources.dropSnapshots(unfit);
+  clustered?.start();
+  if (clustered !== undefined) open.defer(expireQuarantine(files, settings.quarantineMs, log));
+  shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store.machines));
   const apiUrl = await listenForApi(api, settings.apiListen);
+  cluster?.handle("api", (socket, from) => shared?.accept(api, socket, from));
   if (settings.apiListen.port === 0) await network.protectApi(Number(new URL(apiUrl).port));
   const configFile = join(configFolder(environment), "config.json");
   const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
+  shared?.publishToken(admin.token);
   if (admin.note !== undefined) log.warn({}, admin.note);
   log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
   log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
@@ -359,7 +412,9 @@ async function runLocked(
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const inside = { connectionsSurvive, gateway: network.gateway };
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
-  const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, log });
+  const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, cluster, log });
+  cluster?.handle("proxy", (socket) => coordinator.acceptHost(socket));
+  cluster?.handle("tcp", (socket) => coordinator.acceptTcp(socket));
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());
   // An authority asks for proofs at once, so the proxies come first.
@@ -372,6 +427,12 @@ async function runLocked(
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);
+  ready.drain = () => resources.drain.active;
+  ready.leaving = () => clustered?.hosts.drain.active ?? false;
+  // The others may place machines here from now on, and hear of a drain at once.
+  // Those who start the platform may create a machine at once. While the directory is away, nobody can.
+  if (cluster?.lease.state === "live") await publish();
+  open.defer(resources.drain.subscribe(() => void publish()));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
 }
@@ -380,4 +441,51 @@ async function runLocked(
 function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }: Settings): ReadonlySet<number> {
   const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen];
   return new Set([DNS_PORT, ...listens.flatMap((listen) => listen?.port ?? [])].filter((port) => port > 0));
+}
+
+/** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */
+async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
+  if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
+  const { openCluster } = await import("./cluster/open.ts");
+  return openCluster(options);
+}
+
+/** Which machines are this host's, and what it does with those of other hosts. */
+async function openOwning(cluster: OpenedCluster, log: Logger): Promise<Owning> {
+  const { openOwning: load } = await import("./cluster/owning.ts");
+  return load(cluster, log);
+}
+
+/** How often files in quarantine are looked at. They are kept for a day, unless a setting says otherwise. */
+const QUARANTINE_LOOK_MS = 10 * 60_000;
+
+/** Deletes what has been in quarantine for long enough, now and then. Returns a function that ends that. */
+function expireQuarantine(files: MachineFiles, keepMs: number, log: Logger): () => void {
+  const look = () =>
+    void files.expireQuarantine(keepMs).catch((err: unknown) => log.warn({ err }, "the quarantine was not cleaned up"));
+  look();
+  const timer = setInterval(look, QUARANTINE_LOOK_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** What the API of a host in a cluster shares with the others, and asks of them. */
+async function openShared(
+  options: Omit<OpenSharedOptions, "openSecrets"> & { keyFile: string },
+): Promise<OpenedShared> {
+  const { keyFile } = options;
+  const { openApiCluster } = await import("./api/cluster/open.ts");
+  return openApiCluster({ ...options, openSecrets: (store) => openSecrets({ store, keyFile }) });
+}
+
+/** What is told to all hosts at each change is told in steps of this size, in MB. */
+const MEMORY_STEP_MB = 256;
+
+function memoryOf(host: HostMemory): HostFacts["memoryMb"] {
+  const inSteps = (bytes: number) => Math.floor(bytes / 1024 / 1024 / MEMORY_STEP_MB) * MEMORY_STEP_MB;
+  return { total: Math.floor(totalmem() / 1024 / 1024), free: inSteps(host.available() ?? 0) };
+}
+
+/** An identity as the hosts of a cluster tell it to each other. */
+function textOf(identity: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(identity).map(([name, value]) => [name, String(value)]));
 }

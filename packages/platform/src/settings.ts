@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, type TSchema, Type } from "typebox";
 import { CERTIFICATE_SETTINGS } from "./settings/certificates.ts";
+import { CLUSTER_SETTINGS } from "./settings/cluster.ts";
 import { infoOf } from "./settings/forms.ts";
 import { IMAGE_SETTINGS } from "./settings/images.ts";
 import { LIMIT_SETTINGS } from "./settings/limits.ts";
@@ -32,6 +33,7 @@ export const SETTING_GROUPS = {
   Usage: USAGE_SETTINGS,
   Traces: TRACE_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
+  Cluster: CLUSTER_SETTINGS,
   Limits: LIMIT_SETTINGS,
 };
 
@@ -44,6 +46,7 @@ const SettingsSchema = Type.Object({
   ...USAGE_SETTINGS,
   ...TRACE_SETTINGS,
   ...WEBHOOK_SETTINGS,
+  ...CLUSTER_SETTINGS,
   ...LIMIT_SETTINGS,
 });
 

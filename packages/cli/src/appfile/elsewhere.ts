@@ -12,6 +12,7 @@ const PLACES: Record<string, string> = {
       "kill_timeout",
       "swap_size_mb",
       "keep_layer",
+      "on_host_loss",
       "status_page",
       "console_command",
     ].map((key) => [key, TOP]),

@@ -93,6 +93,7 @@ function configOf(
     ...part("restart", { policy: restart?.policy, max_retries: restart?.maxRetries }),
     ...part("stop_config", { signal: file.killSignal, timeout: file.killTimeout }),
     ...present({ keep_layer: file.keepLayer }),
+    ...present({ on_host_loss: file.onHostLoss }),
     ...(mounts.length > 0 && {
       mounts: mounts.map(({ source, destination, sizeGb, snapshotRetention, scheduledSnapshots }) => ({
         volume: source,

@@ -28,6 +28,7 @@ export interface AppFile {
   swapMb: number | undefined;
   /** Whether a stop keeps what machines wrote to their file systems. */
   keepLayer: boolean | undefined;
+  onHostLoss: "wait" | "recreate" | undefined;
   /** Whether anyone may see how the app is. Undefined: as it was. */
   statusPage: boolean | undefined;
   deploy: Deploy;

@@ -70,6 +70,7 @@ function readDocument(top: Section): AppFile {
     killTimeout: readKillTimeout(top) ?? oldKillTimeout,
     swapMb: readSwap(top),
     keepLayer: top.boolean("keep_layer"),
+    onHostLoss: top.choice("on_host_loss", ["wait", "recreate"]),
     statusPage: top.boolean("status_page"),
     deploy: readDeploy(top),
   };

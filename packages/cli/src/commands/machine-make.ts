@@ -19,6 +19,10 @@ const IMAGE: readonly Argument[] = [
 const NAME = [
   { flags: "-n, --name <name>", description: "name of the machine, unique within the app" },
   { flags: "--region <region>", description: "region to run the machine in" },
+  {
+    flags: "--host <host>",
+    description: "in a cluster, the host to run the machine on (default: one with room and few machines of the app)",
+  },
 ] as const satisfies readonly Option[];
 
 type MakeOptions = OptionValues<typeof NAME> & ConfigOptions & OptionValues<typeof UPLOAD>;
@@ -164,6 +168,7 @@ function request(args: readonly string[], options: MakeOptions): CreateMachineRe
   return {
     ...(options.name !== undefined && { name: options.name }),
     ...(options.region !== undefined && { region: options.region }),
+    ...(options.host !== undefined && { host: options.host }),
     config: words.length === 0 ? config : { ...config, init: { ...config.init, cmd: words } },
   };
 }

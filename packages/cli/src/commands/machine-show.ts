@@ -8,7 +8,7 @@ import { stateCell, stateText } from "../crashed.ts";
 import { LISTING, type ListOptions, listText } from "../listing.ts";
 import { localTime } from "../local-time.ts";
 import { WATCH, watched } from "../live.ts";
-import { WIDE_MACHINE } from "../machine-columns.ts";
+import { placeOf, WIDE_MACHINE } from "../machine-columns.ts";
 import { outputTable, TABLE } from "../output-format.ts";
 import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
@@ -31,18 +31,19 @@ const list = command({
 
 async function listMachines(context: Context, options: ListOptions): Promise<Result> {
   const machines = await (await context.client()).listMachines(context.app);
+  const place = placeOf(machines);
   const listing = {
-    head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
+    head: ["ID", "NAME", "STATE", place.title, "IMAGE", "UPDATED"],
     row: (machine: Machine) => [
       machine.id,
       machine.name,
       stateCell(machine),
-      machine.region,
+      place.cell(machine),
       shortImage(machine.image.ref),
       ago(machine.updated_at),
     ],
     wide: WIDE_MACHINE,
-    spare: ["REGION", "UPDATED", "IMAGE"],
+    spare: [place.title, "UPDATED", "IMAGE"],
     id: (machine: Machine) => machine.id,
     empty: `App ${context.app} has no machines.`,
   };
@@ -118,6 +119,7 @@ function statusText(machine: Machine): string {
     ]),
     ["address", machine.private_address],
     ["region", machine.region],
+    ...(machine.host === undefined ? [] : [["host", machine.host] as [string, string]]),
     ["version", machine.version],
     ["created", localTime(machine.created_at)],
     ["updated", localTime(machine.updated_at)],

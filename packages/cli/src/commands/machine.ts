@@ -5,6 +5,7 @@ import { copyCommands } from "./machine-copy.ts";
 import { execCommands } from "./machine-exec.ts";
 import { forwardCommands } from "./machine-forward.ts";
 import { makeCommands } from "./machine-make.ts";
+import { moveCommands } from "./machine-move.ts";
 import { showCommands } from "./machine-show.ts";
 import { whyCommands } from "./machine-why.ts";
 
@@ -21,5 +22,6 @@ export const machine: Noun = {
     ...execCommands,
     ...copyCommands,
     ...forwardCommands,
+    ...moveCommands,
   ],
 };

@@ -36,6 +36,7 @@ const create = command({
       unit: "gb",
     },
     { flags: "--snapshot-id <id>", description: "start with the content of this volume snapshot" },
+    { flags: "--host <host>", description: "in a cluster, the host to keep the volume on (default: one is chosen)" },
     { ...RETENTION, description: "how many days its snapshots are kept (default: 5)" },
     {
       ...SCHEDULED,
@@ -48,12 +49,13 @@ const create = command({
     "hibernaut volumes create data --size 2 --app shop",
     "hibernaut volumes create data --snapshot-id vs_0123456789abcdef --app shop",
   ],
-  async run(context, [name = ""], { size, snapshotId, snapshotRetention, scheduledSnapshots }) {
+  async run(context, [name = ""], { size, snapshotId, host, snapshotRetention, scheduledSnapshots }) {
     const client = await context.client();
     const making = client.createVolume(context.app, {
       name,
       ...(size !== undefined && { size_gb: size }),
       ...(snapshotId !== undefined && { snapshot_id: snapshotId }),
+      ...(host !== undefined && { host }),
       ...snapshotChanges(snapshotRetention, scheduledSnapshots),
     });
     const volume = await context.progress(`Creating volume ${name}`, making);

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
+import type { Write } from "../agreed/shared.ts";
 import { usageMetrics } from "../metering/metrics.ts";
 import { auditChanges } from "./audit.ts";
 import { requireScopes } from "./require-scopes.ts";
@@ -20,10 +21,12 @@ import { archiveRoutes } from "./routes/archive.ts";
 import { auditRoute } from "./routes/audit.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { certificateRoutes } from "./routes/certificates.ts";
+import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
+import { hostsRoutes } from "./routes/hosts.ts";
 import { imageRoutes } from "./routes/images.ts";
 import { hostRoutes } from "./routes/host.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
@@ -119,6 +122,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
 
   secureEdges(app, deps.corsOrigins);
   app.decorateRequest("insideMachine", null);
+  app.decorateRequest("peer", null);
+  app.decorateRequest("sentOnTo", null);
   app.decorateRequest("token", null);
   app.decorateRequest("session", null);
   const tokenUse = new TokenUse({
@@ -135,15 +140,30 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   healthRoute(app, deps);
   documentRoute(app);
   statusRoute(app, deps);
+  if (deps.cluster !== undefined) {
+    const { peerImageRoute } = await import("./cluster/images.ts");
+    peerImageRoute(app, deps.cluster);
+  }
+  const write: Write = deps.cluster?.shared.write ?? (async (work) => work(deps));
   await app.register(async (secured: Api) => {
     requireScopes(secured);
     const local = deps.local ?? new WeakMap();
     const onToken = ({ id }: TokenRecord) => tokenUse.note(id);
+    const { cluster } = deps;
+    if (cluster !== undefined)
+      secured.addHook("onRequest", async (request) => {
+        request.peer = cluster.connections.get(request.raw.socket) ?? null;
+      });
     secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
+    if (cluster !== undefined) {
+      const { sendRequests } = await import("./cluster/send-requests.ts");
+      sendRequests(secured, cluster, deps);
+    }
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
-    appRoutes(secured, deps);
+    const writes = { ...deps, write };
+    appRoutes(secured, writes);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
     activityRoute(secured, deps);
@@ -156,23 +176,25 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     archiveRoutes(secured, deps);
     forwardRoute(secured, deps);
     insideRoutes(secured, deps);
-    hostnameRoutes(secured, deps);
+    hostnameRoutes(secured, writes);
     certificateRoutes(secured, deps);
     auditRoute(secured, deps);
-    quotaRoutes(secured, deps);
-    secretRoutes(secured, deps);
-    releaseRoutes(secured, deps);
+    quotaRoutes(secured, writes);
+    secretRoutes(secured, writes);
+    releaseRoutes(secured, writes);
     volumeRoutes(secured, deps);
     imageRoutes(secured, deps);
     uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
-    tokenRoutes(secured, { ...deps, tokenUse });
+    tokenRoutes(secured, { ...writes, tokenUse });
     webhookRoutes(secured, deps);
     sessionRoutes(secured, { ...deps, sessions, onToken });
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
     hostRoutes(secured, deps);
     drainRoutes(secured, deps);
+    hostsRoutes(secured, deps);
+    clusterRoutes(secured, deps);
     backupRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });

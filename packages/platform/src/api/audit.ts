@@ -4,6 +4,7 @@ import type { AuditEntry } from "../audit/entry.ts";
 import type { AuditLog } from "../audit/log.ts";
 import { HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
+import { clientAddress } from "./cluster/peer.ts";
 import type { Api } from "./deps.ts";
 
 declare module "fastify" {
@@ -69,6 +70,8 @@ function unwritten(request: FastifyRequest, entry: AuditEntry, error: unknown): 
 
 function endOf(request: FastifyRequest, { statusCode: status }: FastifyReply): AuditEntry | undefined {
   const { auditBegun } = request;
+  // The host that it was sent on to has noted it.
+  if (request.sentOnTo !== null) return undefined;
   if (auditBegun !== null) return { ...auditBegun, at: new Date().toISOString(), phase: "end", status };
   if (!REFUSED.has(status) || !isAudited(request)) return undefined;
   return entryOf(request, "refused", status);
@@ -90,7 +93,7 @@ function entryOf(request: FastifyRequest, phase: AuditEntry["phase"], status: nu
     request_id: request.id,
     token: { id: token.id, name: token.name },
     ...(session !== null && { session: true as const }),
-    from: request.socket.remoteAddress ?? "unknown",
+    from: clientAddress(request),
     method,
     route: routeOptions.url ?? "unknown",
     app: typeof app === "string" ? app.slice(0, MAX_TEXT) : null,

@@ -4,6 +4,7 @@ import { HibernautError } from "../domain/errors.ts";
 import type { GuestApi } from "../machines/resources/guest-api.ts";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 import { type InsideAccess, requireAccess } from "./access.ts";
+import { vouchedToken } from "./cluster/peer.ts";
 import { sessionOf } from "./session-access.ts";
 import type { Sessions } from "./sessions.ts";
 import { findToken, isLive } from "./tokens.ts";
@@ -30,9 +31,11 @@ export function authorize({ tokens, sessions, guestApi, local, onToken }: AuthDe
     if (open === true) return;
     const { authorization } = request.headers;
     // A program that shows a token means that one, whatever cookies it sends along.
-    const session = authorization === undefined ? sessionOf(request, reply, sessions) : undefined;
+    const vouched = vouchedToken(request, tokens);
+    const session =
+      authorization === undefined && vouched === undefined ? sessionOf(request, reply, sessions) : undefined;
     request.session = session ?? null;
-    const token = session?.token ?? authenticate(tokens, authorization);
+    const token = vouched ?? session?.token ?? authenticate(tokens, authorization);
     request.token = token;
     onToken?.(token);
     if (access === "only")

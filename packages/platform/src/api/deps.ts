@@ -9,12 +9,17 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { Registry } from "prom-client";
+import type { SharedRecords, Write } from "../agreed/shared.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
+import type { View } from "../cluster/cluster.ts";
+import type { PeerClient } from "../cluster/peer-client.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
+import type { ClusterHosts } from "../cluster/owning.ts";
+import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
-import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
+import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
@@ -23,6 +28,7 @@ import type { SessionStore, TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { LocalConnections } from "./auth.ts";
+import type { PeerConnections } from "./cluster/peer.ts";
 import type { Finding } from "./findings.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
@@ -53,6 +59,18 @@ export interface ApiTls {
   key: string;
   /** PEM. Clients need a certificate of one of these authorities, in addition to a token. Default: they need none. */
   clientCa?: string | undefined;
+}
+
+/** What makes this platform one host of several. */
+export interface ApiCluster {
+  shared: SharedRecords;
+  view: View;
+  /** Asks other hosts. */
+  client: PeerClient;
+  /** The images of this host, which other hosts get from it. */
+  images: Pick<ImageStore, "get">;
+  /** Connections from other hosts, which the peer port hands to the API. */
+  connections: PeerConnections;
 }
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
@@ -96,10 +114,21 @@ export interface ApiDeps
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;
+  /** What can be done with other hosts. Absent on a host alone. */
+  hosts?: ClusterHosts | undefined;
+  /** The cluster that this host belongs to. Absent on a host alone. */
+  cluster?: ApiCluster | undefined;
+  /** What administrators do with that cluster. Absent on a host alone. */
+  clusterAdmin?: ClusterAdmin | undefined;
   /** Connections from inside machines; none when absent. */
   local?: LocalConnections;
   /** The registry that other parts of the platform keep their metrics in; a new one when absent. */
   registry?: Registry;
+}
+
+/** How a route changes what all hosts of a cluster share. */
+export interface Writes {
+  write: Write;
 }
 
 /** The Fastify instance of the API: its handlers are typed by their schemas. */

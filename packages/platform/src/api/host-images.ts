@@ -5,7 +5,7 @@ import { reachesApp } from "../domain/scopes.ts";
 import type { Machines } from "../machines/resources/machines.ts";
 
 /** References to what is on the host. `images/reference.ts` has the same words. */
-const ON_HOST = /^(oci|oci-archive|docker-archive|docker-daemon):/;
+export const ON_HOST = /^(oci|oci-archive|docker-archive|docker-daemon):/;
 
 /**
  * Returns a hook that refuses such a reference in the body of a limited token's request: it would read files with the

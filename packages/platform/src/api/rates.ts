@@ -32,7 +32,8 @@ export async function limitRates(app: Api, rates: Rates): Promise<void> {
   });
   app.addHook("onRequest", async (request) => {
     const kind = kindOf(request);
-    if (request.token === null || rates[kind] === 0) return;
+    // A request of another host was counted there.
+    if (request.token === null || request.peer !== null || rates[kind] === 0) return;
     const counted = await count(request);
     if (!counted.isAllowed && counted.isExceeded) throw tooMany(request, kind, counted.ttl);
   });

@@ -17,6 +17,7 @@ export function machineWire({
   guestBundle,
   nextRun,
   warmUntil,
+  host,
 }: MachineView): MachineWire {
   const { snapshot } = record;
   return {
@@ -29,6 +30,7 @@ export function machineWire({
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned ?? false,
     region: record.region,
+    ...(host !== undefined && { host }),
     version: record.version,
     config: record.config,
     image,

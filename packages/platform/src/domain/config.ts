@@ -333,6 +333,12 @@ export const MachineConfig = Type.Object(
         closed,
       ),
     ),
+    on_host_loss: Type.Optional(
+      Type.Union([Type.Literal("wait"), Type.Literal("recreate")], {
+        description:
+          "In a cluster, what happens when the machine's host is lost. `wait`: nothing, until you evacuate the host. `recreate`: another host starts the machine from scratch. A machine with a volume always waits. Default: wait.",
+      }),
+    ),
     keep_layer: Type.Optional(
       Type.Boolean({
         description:

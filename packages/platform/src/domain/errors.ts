@@ -10,6 +10,7 @@ export const ERROR_STATUS = {
   deadline_exceeded: 408,
   already_exists: 409,
   aborted: 409,
+  moved: 409,
   failed_precondition: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -17,6 +18,7 @@ export const ERROR_STATUS = {
   internal: 500,
   draining: 503,
   host_full: 503,
+  host_unreachable: 503,
   unavailable: 503,
 } as const;
 

@@ -127,6 +127,8 @@ export interface MachineRecord {
    */
   bundleMove?: { version: string } | null;
   address: string;
+  /** In a cluster: counts the machine's owners up to this host. Absent on a host alone, and until the machine is claimed. */
+  epoch?: number;
   snapshot: SnapshotRecord | null;
   /** The generation that the current suspend will publish. */
   capturing: string | null;
@@ -169,6 +171,8 @@ export interface MachineRecord {
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;
+  /** The host that owns the machine now: only in what followers of this host's machines are told last. Never stored. */
+  movedTo?: string;
   /** When the machine came into its state. Absent in records of earlier releases. */
   stateSince?: string;
   /** When the history got its last entry. */

@@ -73,6 +73,16 @@ export interface Login {
   password: string;
 }
 
+/**
+ * Gets an image from another host of the cluster: writes its root file system to the file. Resolves with what else is
+ * known of it, and with undefined when no host has it.
+ */
+export type FetchImage = (
+  digest: string,
+  file: string,
+  signal: AbortSignal,
+) => Promise<{ config: ImageConfig; ref?: string } | undefined>;
+
 /** Imports, finds and deletes images. */
 export interface ImageStore {
   /**

@@ -1,6 +1,6 @@
 /** Images: turns OCI references and archives into root file systems. */
 import { join } from "node:path";
-import type { ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
+import type { FetchImage, ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
 import { foreignFiles, foreignLogin, LoginStore } from "./credentials.ts";
 import type { ImageTools } from "./import.ts";
 import { LayerCache } from "./layers.ts";
@@ -31,6 +31,8 @@ interface ImageStoreOptions {
   uploadStallMs?: number;
   /** How long registries may take. */
   patience?: Partial<Patience>;
+  /** Gets images from other hosts of the cluster. By default, there are none. */
+  fetch?: FetchImage | undefined;
   /** The variables that locate docker's and skopeo's logins. Default: those of this process. */
   environment?: NodeJS.ProcessEnv;
 }
@@ -62,6 +64,7 @@ export async function openImages({
   uploadKeepH = UPLOAD_KEEP_H,
   uploadStallMs,
   patience = {},
+  fetch,
   environment = process.env,
 }: ImageStoreOptions): Promise<{
   images: ImageStore;
@@ -92,6 +95,6 @@ export async function openImages({
     isReady: async (digest) => (await images.get(digest)) !== undefined,
   });
   await uploads.recover();
-  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers, uploads });
+  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers, uploads, fetch });
   return { images, uploads, logins: new CheckedLogins(stored, client, limits.loginMs) };
 }

@@ -1,8 +1,10 @@
 /** The cache of imported images: finds images, imports missing ones once for all callers, and deletes unused ones. */
 import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type {
   CollectOptions,
   EnsureOptions,
+  FetchImage,
   HeldImage,
   Image,
   ImageProgress,
@@ -10,9 +12,10 @@ import type {
   StoredImage,
 } from "./contract.ts";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
+import { flush } from "../lib/durable.ts";
 import { explain } from "./failures.ts";
 import { UseCounter } from "./use-counter.ts";
-import { buildImage, type ImageTools, type Import, type Registries, resolveImage } from "./import.ts";
+import { buildImage, type ImageTools, type Import, type Registries, resolveImage, ROOTFS_FILE } from "./import.ts";
 import type { LayerCache } from "./layers.ts";
 import { formatReference, parseReference, type Reference } from "./reference.ts";
 import { type Job, SharedJobs } from "./shared.ts";
@@ -26,6 +29,8 @@ interface StoreParts {
   registries: Registries;
   layers: LayerCache;
   uploads: Pick<Uploads, "finish" | "fail" | "expire">;
+  /** Gets images from other hosts. By default, nobody has any. */
+  fetch?: FetchImage | undefined;
 }
 
 /** The image of a reference when it was resolved. */
@@ -43,6 +48,7 @@ class DiskImageStore implements ImageStore {
   readonly #parts: StoreParts;
   readonly #resolving = new SharedJobs<Found, ImageProgress>();
   readonly #building = new SharedJobs<Image, ImageProgress>();
+  readonly #fetching = new SharedJobs<boolean, ImageProgress>();
   /** Images that callers are about to use. They are not deleted. */
   readonly #uses = new UseCounter();
 
@@ -61,7 +67,7 @@ class DiskImageStore implements ImageStore {
     const parsed = parseReference(ref);
     try {
       // A digest identifies the image, so there is no need for its source, which may be unreachable or changed.
-      const pinned = parsed.digest ? await this.#held(parsed.digest) : undefined;
+      const pinned = parsed.digest ? await this.#pinned(parsed.digest, options) : undefined;
       if (pinned) {
         await this.#parts.uploads.finish(pinned.digest);
         return { ...pinned, ref };
@@ -152,6 +158,27 @@ class DiskImageStore implements ImageStore {
     const { tools, registries, layers } = this.#parts;
     const work = (folder: string) => resolveImage({ ref, reference, folder, tools, registries, layers, job });
     return { digest: await this.#directory.inTemporary(work), stamp };
+  }
+
+  /** Returns the image of a digest, held, from the disk or from another host. */
+  async #pinned(digest: string, options: EnsureOptions): Promise<HeldImage | undefined> {
+    const { fetch } = this.#parts;
+    const present = await this.#held(digest);
+    if (present !== undefined || fetch === undefined) return present;
+    const fetching = this.#fetching.join(digest, (job) => this.#fetch(digest, fetch, job), options);
+    return (await fetching) ? this.#held(digest) : undefined;
+  }
+
+  /** Resolves with whether another host had the image. */
+  #fetch(digest: string, fetch: FetchImage, { signal }: Job<ImageProgress>): Promise<boolean> {
+    return this.#directory.inTemporary(async (folder) => {
+      const file = join(folder, ROOTFS_FILE);
+      const found = await fetch(digest, file, signal);
+      if (found === undefined) return false;
+      await flush(file);
+      await this.#directory.publish(folder, { digest, importedAt: new Date().toISOString(), ...found });
+      return true;
+    });
   }
 
   #build(ref: string, reference: Reference, { digest, stamp }: Found, job: Job<ImageProgress>): Promise<Image> {

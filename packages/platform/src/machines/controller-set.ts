@@ -9,6 +9,7 @@ import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { sentenceOf } from "./logs/sentences.ts";
+import { settleOwnership } from "./settle-ownership.ts";
 import { requireApp } from "./require-app.ts";
 import { WarmKeeper } from "./warm/keeper.ts";
 import { WarmHistory } from "./warm/history.ts";
@@ -52,6 +53,7 @@ export class ControllerSet {
   /** Reconciles every stored machine with what is found on the host, and ends guests that belong to no machine. */
   async recover(): Promise<void> {
     const { hypervisor, store } = this.#deps;
+    await settleOwnership(this.#deps);
     const refs = await hypervisor.find();
     const records = store.machines.list();
     const known = new Set(records.map((record) => record.id));
@@ -81,6 +83,13 @@ export class ControllerSet {
     );
     this.changes.publish(record);
     return controller;
+  }
+
+  /** Forgets a machine that is not this host's any more; `record` is what followers are told. */
+  drop(record: MachineRecord): void {
+    this.#controllers.delete(record.id);
+    this.admission.follow(record);
+    this.changes.publish(record);
   }
 
   /** Returns the machines of all apps, oldest first. */
@@ -130,7 +139,10 @@ export class ControllerSet {
     this.admission.follow(record);
     controller.subscribe((changed) => {
       this.admission.follow(changed);
-      if (changed.state === "destroyed") this.#controllers.delete(changed.id);
+      if (changed.state === "destroyed") {
+        this.#controllers.delete(changed.id);
+        this.#deps.ownership?.release(changed);
+      } else this.#deps.ownership?.publish(changed);
       this.changes.publish(changed);
     });
     return controller;

@@ -11,6 +11,7 @@ import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
 import { abortable, never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
+import type { SnapshotOrigin } from "../snapshots/manifest.ts";
 import { protocolOf } from "./agent-protocol.ts";
 import type { Admission } from "./admission/admission.ts";
 import { mayStart, startIsDue } from "./admission/when.ts";
@@ -26,12 +27,13 @@ import {
   type LifecycleEvent,
 } from "./decide/index.ts";
 import { isPrewarming } from "./decide/prewarm.ts";
+import type { Departure } from "./departure.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { discardSnapshots } from "./effects/discard.ts";
 import { copyPaused, type CopyTarget, type PausedCopy } from "./effects/copy-paused.ts";
 import { holdStill } from "./effects/hold-still.ts";
 import { runEffect } from "./effects/index.ts";
-import type { EffectPorts, Milestones } from "./effects/ports.ts";
+import { type EffectPorts, type Milestones, originOf } from "./effects/ports.ts";
 import { observe, takeOver } from "./effects/recover.ts";
 import { MachineGuest } from "./guest.ts";
 import { newUlid } from "./identity.ts";
@@ -63,6 +65,8 @@ export class MachineController {
   /** What others see in place of the record while an outcome cannot be stored. */
   #unstored: Unstored | undefined;
   #closed = false;
+  /** Absent unless the machine is being moved to another host. */
+  #departure: Departure | undefined;
   /** What programs in the machine are told and say. */
   readonly inside = new Inside();
   /** What the app prints, and what happens to the machine. */
@@ -125,14 +129,31 @@ export class MachineController {
    * the host has no room for; returns as soon as the intent is stored.
    */
   command(command: Command): void {
-    if (mayStart(this.#record, command)) this.#requireRoom();
+    if (this.#departure !== undefined) return this.#departure.command(command);
+    this.#obey(command);
+  }
+
+  /** The machine is being moved: until `end` is called, the departure takes its commands. Throws `aborted` during another. */
+  depart(departure: Departure): { command(command: Command): void; end(): void } {
+    this.#departure?.refuse();
+    this.#departure = departure;
+    return { command: (command) => this.#obey(command), end: () => (this.#departure = undefined) };
+  }
+
+  #obey(command: Command): void {
+    if (mayStart(this.#record, command)) this.#requireStart();
     const { tell } = this.#happened(command);
     if (tell.refusal !== undefined) throw tell.refusal;
   }
 
-  /** Throws when the host has no memory for the machine, or its app no disk for a cold start. */
-  #requireRoom(): void {
+  /**
+   * Throws when the machine is not this host's to start, when the host has no memory for it, or its app no disk for a cold
+   * start.
+   */
+  #requireStart(): void {
     const { id, app, config, snapshot } = this.#record;
+    const refusal = this.#deps.ownership?.refusal(id);
+    if (refusal !== undefined) throw refusal;
     this.#deps.admission.require(this.#record);
     if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
   }
@@ -194,6 +215,12 @@ export class MachineController {
     return (this.#guest.live ?? this.#guest.kept)?.vmm.usage();
   }
 
+  /** Returns what a snapshot of the running guest would be taken from. Undefined without one. */
+  origin(): SnapshotOrigin | undefined {
+    const { live } = this.#guest;
+    return live && originOf(this.#record, this.#deps, live.vmm.identity);
+  }
+
   /** Ends the kept VMM, unless the machine has been started meanwhile. Its snapshot stays as it is. */
   async evict(reason: string): Promise<void> {
     await this.#queue.add(async () => {
@@ -231,6 +258,7 @@ export class MachineController {
 
   /** Takes the machine out of the proxy's hands, or gives it back. */
   cordon(on: boolean): void {
+    this.#departure?.refuse();
     this.#happened({ type: "cordon", on });
   }
 
@@ -239,13 +267,20 @@ export class MachineController {
    * `host_full` when there is no room for it.
    */
   timePassed(): void {
-    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) this.#deps.admission.require(this.#record);
+    this.#departure?.refuse();
+    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) {
+      const refusal = this.#deps.ownership?.refusal(this.#record.id);
+      if (refusal !== undefined) throw refusal;
+      this.#deps.admission.require(this.#record);
+    }
     this.#happened({ type: "schedule_due" });
     this.#happened({ type: "wake_due" });
   }
 
   /** Gives up the snapshot of a machine that rests. One that is being started finds out by itself. */
   dropSnapshot(reason: string): void {
+    // What makes it useless is found out by the next start, wherever that is.
+    if (this.#departure !== undefined) return;
     if (isResting(this.#record.state) && this.#record.snapshot !== null)
       this.command({ type: "discard_snapshot", reason });
   }
@@ -284,6 +319,23 @@ export class MachineController {
     // Nobody would know of it; the next platform would end it.
     if (this.#guest.kept !== undefined) await this.#guest.kill();
     this.#guest.release();
+    await this.machineLog.close();
+  }
+
+  /** Ends the VMM as if it had vanished: the restart policy decides what follows. */
+  async cutPower(): Promise<void> {
+    await (this.#guest.live ?? this.#guest.kept)?.vmm.kill();
+  }
+
+  /** The machine is not this host's any more: ends its guest at once, whatever is in progress, and does nothing more. */
+  async abandon(reason: string): Promise<void> {
+    this.#closed = true;
+    this.#queue.abandon(reason);
+    await this.#guest.kill();
+    await this.#queue.drained();
+    // A start that was under way may have got one in the meantime.
+    await this.#guest.kill();
+    this.inside.streams.reset(reason);
     await this.machineLog.close();
   }
 

@@ -3,6 +3,7 @@ import { type MachineConfig, requireSupported } from "../domain/config.ts";
 import { HibernautError } from "../domain/errors.ts";
 import type { CreateMachine, MachineRecord } from "../domain/machine.ts";
 import { isValidName, NAME_RULE } from "../domain/naming.ts";
+import { messageOf } from "../lib/text.ts";
 import type { HeldMounts } from "../volumes/contract.ts";
 import { freeAddress } from "./address.ts";
 import type { MachineController } from "./controller.ts";
@@ -69,7 +70,7 @@ export async function createMachine(
     ...(cordoned !== undefined && { cordoned }),
   });
   insert(deps, record, () => requireFreeName(controllers, app, name));
-  const controller = controllers.add(record);
+  const controller = controllers.add(deps.ownership === undefined ? record : await claim(deps, record));
   if (!skipLaunch) controller.command({ type: "start" });
   return controller;
 }
@@ -83,6 +84,23 @@ export function withMounts({ mounts: _asked, ...config }: MachineConfig, { mount
 function insert({ store }: MachineDependencies, record: MachineRecord, refuseTaken: () => void): void {
   const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
   if (!store.machines.insert(record, event)) refuseTaken();
+}
+
+/** Makes the machine this host's in the cluster. Undoes the intent, which is stored already, when that is refused. */
+async function claim(deps: MachineDependencies, record: MachineRecord): Promise<MachineRecord> {
+  const { store, ownership } = deps;
+  if (ownership === undefined) return record;
+  try {
+    const claimed = await ownership.claim(record, (taken) => freeAddress(deps, taken));
+    store.machines.update(claimed);
+    return claimed;
+  } catch (error) {
+    const at = (deps.clock?.() ?? new Date()).toISOString();
+    const details = { reason: messageOf(error) };
+    store.machines.remove(record, { at, type: "destroy", from: record.state, to: "destroyed", details });
+    ownership.release(record);
+    throw error;
+  }
 }
 
 function requireRegion(wanted: string | undefined, region: string): void {

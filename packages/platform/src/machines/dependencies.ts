@@ -11,6 +11,7 @@ import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";
 import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
+import type { Ownership } from "./ownership.ts";
 import type { CheckResult } from "../domain/check.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Slots } from "./slots.ts";
@@ -96,10 +97,14 @@ export interface MachineDependencies {
    * sleep. Resolves with whether no request needed it. By default, none does.
    */
   letGo?(machineId: string, sleep: () => boolean): Promise<boolean>;
+  /** This host's name in its cluster. Absent on a host alone. */
+  hostName?: string | undefined;
   /** What apps may have. By default, everything. */
   quotas?: Quotas;
   /** The ports on which the platform itself listens. By default, none. */
   ownPorts?: ReadonlySet<number>;
+  /** Which machines are this host's, in a cluster. Absent on a host alone, whose machines are all its own. */
+  ownership?: Ownership;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
 }

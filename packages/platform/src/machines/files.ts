@@ -1,9 +1,10 @@
 /** Locates and creates the files of a machine. */
-import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import { allocatedBytes, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
+import { undefinedIfMissing } from "../snapshots/check.ts";
 import { failureReason } from "../lib/exec.ts";
 
 /** Time limit for creating an empty file system, which takes milliseconds unless the disk is full or the tool broken. */
@@ -30,11 +31,14 @@ interface MachinePaths {
 export class MachineFiles {
   readonly machineRoot: string;
   readonly runRoot: string;
+  /** Where the files of machines are kept for a while that another host owns now. */
+  readonly quarantineRoot: string;
   readonly #layerSizeMb: number;
 
   constructor(dataDir: string, layerSizeMb: number) {
     this.machineRoot = join(dataDir, "machines");
     this.runRoot = join(dataDir, "run");
+    this.quarantineRoot = join(dataDir, "quarantine");
     this.#layerSizeMb = layerSizeMb;
   }
 
@@ -111,6 +115,43 @@ export class MachineFiles {
     const { folder, run: runDir } = this.paths(machineId);
     await rm(folder, { recursive: true, force: true });
     await rm(runDir, { recursive: true, force: true });
+  }
+
+  /** Moves all that a machine has to quarantine: to a directory named by the epoch up to which it was this host's. */
+  async quarantine(machineId: string, epoch: number): Promise<void> {
+    const { folder, run: runDir } = this.paths(machineId);
+    await rm(runDir, { recursive: true, force: true });
+    await mkdir(this.quarantineRoot, { recursive: true, mode: 0o700 });
+    await this.#toQuarantine(folder, `${machineId}-${epoch}`);
+  }
+
+  /** Moves a directory that holds files of a machine, and is not its own, to quarantine. */
+  async quarantineFolder(folder: string, machineId: string, epoch: number): Promise<void> {
+    await mkdir(this.quarantineRoot, { recursive: true, mode: 0o700 });
+    await this.#toQuarantine(folder, `${machineId}-${epoch}`);
+  }
+
+  /** What is there already is never replaced: it may be the only copy, as when this is repeated after a crash. */
+  async #toQuarantine(folder: string, name: string): Promise<void> {
+    if ((await stat(folder).catch(undefinedIfMissing)) === undefined) return;
+    let target = join(this.quarantineRoot, name);
+    for (let more = 2; (await stat(target).catch(undefinedIfMissing)) !== undefined; more += 1)
+      target = join(this.quarantineRoot, `${name}-${more}`);
+    await rename(folder, target);
+    // Its age counts from now on.
+    const now = new Date();
+    await utimes(target, now, now).catch(undefinedIfMissing);
+  }
+
+  /** Deletes what has been in quarantine for at least this long. */
+  async expireQuarantine(olderThanMs: number): Promise<void> {
+    const names = await readdir(this.quarantineRoot).catch((): string[] => []);
+    for (const name of names) {
+      const path = join(this.quarantineRoot, name);
+      const found = await stat(path).catch(undefinedIfMissing);
+      if (found !== undefined && Date.now() - found.mtimeMs >= olderThanMs)
+        await rm(path, { recursive: true, force: true });
+    }
   }
 
   async #ensureTemplate(template: string, sizeMb: number): Promise<void> {

@@ -4,6 +4,9 @@ import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
+import { Arrivals } from "./resources/arrivals.ts";
+import { Departures } from "./resources/departures.ts";
+import { Custody } from "./resources/custody.ts";
 import { Drain } from "./resources/drain.ts";
 import { Prewarmer } from "./prewarm/prewarmer.ts";
 import { Commands } from "./resources/commands.ts";
@@ -42,6 +45,10 @@ export interface Resources {
   readonly host: Host;
   readonly timelines: Timelines;
   readonly scrubber: Scrubber;
+  /** Machines that come to this host, or leave it, in a cluster. */
+  readonly custody: Custody;
+  readonly departures: Departures;
+  readonly arrivals: Arrivals;
   /** Bounds what guests print to their consoles. */
   readonly consoles: Consoles;
   /** The paused VMMs that are kept of suspended machines. */
@@ -100,6 +107,9 @@ export function openMachines(deps: MachineDependencies): Resources {
     host: new Host(deps, controllers.warm),
     timelines: new Timelines(deps.store.timeline, controllers, () => (deps.clock?.() ?? new Date()).getTime()),
     scrubber: new Scrubber(deps, controllers),
+    custody: new Custody(deps, controllers),
+    departures: new Departures(deps, controllers),
+    arrivals: new Arrivals(deps),
     consoles: new Consoles(deps, controllers),
     warm: controllers.warm,
     workload: workloadOf(controllers, deps.bootSlots),

@@ -3,7 +3,7 @@ import { guestSize, type MachineConfig } from "../domain/config.ts";
 import type { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { overQuota, type Quota, type QuotaOverrides } from "../domain/quota.ts";
-import type { Store } from "../store/contract.ts";
+import type { AppStore, Store } from "../store/contract.ts";
 import { occupies } from "./decide/occupies.ts";
 
 interface QuotasOptions {
@@ -18,6 +18,12 @@ export class Quotas {
 
   constructor(options: QuotasOptions) {
     this.#options = options;
+  }
+
+  /** Returns the same rules over other records of apps. */
+  over(apps: AppStore): Quotas {
+    const { store, defaults } = this.#options;
+    return new Quotas({ defaults, store: { ...store, apps } });
   }
 
   /** The limits of an app. 0 means that there is none. */

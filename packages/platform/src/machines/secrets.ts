@@ -10,6 +10,9 @@ export interface SecretsEffect {
   pending: string[];
 }
 
+/** A machine, as far as a change of secrets concerns it. */
+export type HasSecrets = Pick<MachineController, "record" | "command">;
+
 /** States in which a machine has, or is just being given, the old environment. */
 const AWAKE: readonly MachineState[] = ["starting", "running", "suspending"];
 
@@ -19,7 +22,7 @@ const AWAKE: readonly MachineState[] = ["starting", "running", "suspending"];
  * start has either resumed the snapshot before, or does not find it.
  */
 export function changeSecrets(
-  machines: readonly MachineController[],
+  machines: readonly HasSecrets[],
   change: () => void,
   { dryRun = false }: { dryRun?: boolean } = {},
 ): SecretsEffect {
@@ -33,6 +36,6 @@ export function changeSecrets(
   return { discarded: asleep.map(idOf), pending: awake.map(idOf) };
 }
 
-function idOf({ record }: MachineController): string {
+function idOf({ record }: HasSecrets): string {
   return record.id;
 }

@@ -23,10 +23,13 @@ export interface MachineView {
   warmUntil: string | null;
   /** When the schedule starts the machine next, RFC 3339. Null without a schedule. */
   nextRun: string | null;
+  /** The host of the cluster that owns the machine. Absent on a host alone. */
+  host?: string;
 }
 
 /** What a view is made from. */
-interface ViewDependencies extends Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock"> {
+interface ViewDependencies
+  extends Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock" | "hostName"> {
   warm: Pick<WarmKeeper, "until">;
 }
 
@@ -55,5 +58,6 @@ export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineVi
     image: { ref: record.config.image, digest: record.imageDigest },
     warmUntil: warmUntil === undefined ? null : new Date(warmUntil).toISOString(),
     nextRun: nextScheduled(record, deps.clock?.() ?? new Date())?.toISOString() ?? null,
+    ...(deps.hostName !== undefined && { host: deps.hostName }),
   };
 }

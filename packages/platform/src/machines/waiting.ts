@@ -54,7 +54,8 @@ export function waitFor(
     const look = (record: MachineRecord) => {
       const { state } = record;
       if (reached(record, checkResults?.(id) ?? [], targets)) end(() => resolve(state));
-      else if (state === "destroyed") end(() => reject(destroyed(id, targets)));
+      else if (state === "destroyed")
+        end(() => reject(record.movedTo === undefined ? destroyed(id, targets) : moved(id, record.movedTo)));
     };
     const abort = () => end(() => reject(signal?.reason as Error));
     const { id } = machine.record;
@@ -70,6 +71,11 @@ export function waitFor(
 function tooLate(targets: readonly WaitTarget[], state: MachineState): HibernautError {
   const message = `machine failed to reach desired state, ${targets.join(" or ")}, currently ${state}`;
   return new HibernautError("deadline_exceeded", message, { desired: targets, state });
+}
+
+function moved(id: string, host: string): HibernautError {
+  const message = `Machine ${id} moved to host ${host} meanwhile. Ask again: any host knows that.`;
+  return new HibernautError("moved", message, { machine_id: id, host });
 }
 
 function destroyed(id: string, targets: readonly WaitTarget[]): HibernautError {

@@ -19,10 +19,18 @@ export interface Candidate {
   resting: boolean;
   /** The app keeps crashing: requests neither wait for the machine nor start it. */
   crashing: boolean;
+  /**
+   * How much less load than a machine of this host one of another host needs in order to be given a request. 0 on this
+   * host, which wins a tie.
+   */
+  distance: number;
 }
 
 interface MachineChoice<T extends Candidate> {
-  /** The machine that takes the request. Undefined: the request has to wait. */
+  /**
+   * The machine that takes the request. Undefined: the request has to wait. One of another host may be asleep or full: the
+   * request waits there, because that host decides about it.
+   */
   send: T | undefined;
   /** A machine to wake, in addition to that. */
   wake: T | undefined;
@@ -34,6 +42,8 @@ interface MachineChoice<T extends Candidate> {
 const ON_ITS_WAY: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating"]);
 /** Cheapest first. A machine that is being suspended only has to cancel that. */
 const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped", "created", "stopping"];
+/** What it costs more to wake a machine of another host: less than to start one that has no snapshot. */
+const ELSEWHERE = 0.5;
 
 /**
  * Chooses the least loaded running machine below its soft limit, a resting one only if all others are at theirs; one at
@@ -44,9 +54,30 @@ export function choose<T extends Candidate>(machines: readonly T[]): MachineChoi
   if (underSoft !== undefined) return { send: underSoft, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");
   const up = machines.some((machine) => machine.state === "running" && machine.reachable);
-  const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state) && !machine.crashing);
+  const coming = machines.some(isComing);
   const wake = coming ? undefined : nextToWake(machines);
+  if (underHard === undefined) {
+    const there = waitsElsewhere(machines, wake);
+    if (there !== undefined) return { send: there, wake: undefined, hope: true };
+  }
   return { send: underHard, wake, hope: underHard !== undefined || up || coming || wake !== undefined };
+}
+
+function isComing(machine: Candidate): boolean {
+  return ON_ITS_WAY.has(machine.state) && !machine.crashing && machine.reachable;
+}
+
+/** Returns the machine of another host that a request waits for there, if no machine of this host gives it any hope. */
+function waitsElsewhere<T extends Candidate>(machines: readonly T[], wake: T | undefined): T | undefined {
+  if (wake !== undefined) return wake.distance > 0 ? wake : undefined;
+  let best: T | undefined;
+  for (const machine of machines) {
+    const up = machine.state === "running" && machine.reachable;
+    if (!up && !isComing(machine)) continue;
+    if (machine.distance === 0) return undefined;
+    if (best === undefined || machine.load < best.load) best = machine;
+  }
+  return best;
 }
 
 /**
@@ -63,14 +94,21 @@ function leastLoaded<T extends Candidate>(
     if (machine.state !== "running" || !machine.healthy || !machine.reachable || machine.load >= machine[limit])
       continue;
     if (machine.resting && !resting) continue;
-    if (best === undefined || machine.load < best.load) best = machine;
+    if (best === undefined || isBetter(machine, best)) best = machine;
   }
   return best;
 }
 
+function isBetter(machine: Candidate, best: Candidate): boolean {
+  const less = machine.load + machine.distance - best.load - best.distance;
+  return less < 0 || (less === 0 && machine.distance < best.distance);
+}
+
+/** Of machines that are as cheap to wake, those of this host come first. */
 function nextToWake<T extends Candidate>(machines: readonly T[]): T | undefined {
   const asleep = machines.filter(
-    (machine) => machine.autostart && !machine.crashing && WAKE_ORDER.includes(machine.state),
+    (machine) => machine.autostart && !machine.crashing && machine.reachable && WAKE_ORDER.includes(machine.state),
   );
-  return asleep.toSorted((a, b) => WAKE_ORDER.indexOf(a.state) - WAKE_ORDER.indexOf(b.state))[0];
+  const cost = ({ state, distance }: T) => WAKE_ORDER.indexOf(state) + (distance > 0 ? ELSEWHERE : 0);
+  return asleep.toSorted((a, b) => cost(a) - cost(b))[0];
 }

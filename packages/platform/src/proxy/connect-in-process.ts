@@ -14,7 +14,10 @@ export interface InProcessProxy {
 /** Connects a new broker to the coordinator. */
 export function connectInProcess(
   coordinator: ProxyCoordinator,
-  options: Omit<LeaseBrokerOptions, "link">,
+  options: Omit<LeaseBrokerOptions, "link"> & {
+    /** Whether it knows the machines of other hosts. By default, it does. */
+    everywhere?: boolean;
+  },
 ): InProcessProxy {
   const inFlight = new Set<() => void>();
   /** Delivers later, as a socket would: the sender is in the middle of something. */
@@ -30,7 +33,10 @@ export function connectInProcess(
     ...options,
     link: { send: (message) => deliver(proxy.receive, message) },
   });
-  const proxy = coordinator.connect((message) => deliver((arrived) => broker.receive(arrived), message));
+  const { everywhere = true } = options;
+  const proxy = coordinator.connect((message) => deliver((arrived) => broker.receive(arrived), message), {
+    everywhere,
+  });
   return {
     broker,
     async settled() {

@@ -5,6 +5,8 @@ import type { ToProxy } from "./messages.ts";
 /** A proxy, as the coordinator sees it. */
 export interface ConnectedProxy {
   send(message: ToProxy): void;
+  /** Whether it is told about the machines of other hosts. */
+  readonly everywhere: boolean;
   /** What the proxy has open, by machine; machines with nothing open are left out. */
   readonly loads: Map<string, { load: number; requests: number }>;
 }
@@ -23,8 +25,8 @@ export class ConnectedProxies {
     return this.#proxies.size;
   }
 
-  add(send: (message: ToProxy) => void): ConnectedProxy {
-    const proxy = { send, loads: new Map() };
+  add(send: (message: ToProxy) => void, everywhere = true): ConnectedProxy {
+    const proxy = { send, everywhere, loads: new Map() };
     this.#proxies.add(proxy);
     return proxy;
   }
@@ -35,6 +37,11 @@ export class ConnectedProxies {
 
   tellAll(message: ToProxy): void {
     for (const { send } of this.#proxies) send(message);
+  }
+
+  /** Tells the proxies that know other hosts' machines, or those that do not. */
+  tellThose(everywhere: boolean, message: ToProxy): void {
+    for (const proxy of this.#proxies) if (proxy.everywhere === everywhere) proxy.send(message);
   }
 
   /** The machine's load over all proxies, in the unit of its service. */

@@ -2,6 +2,7 @@
  * The contract between the proxy's HTTP engine and the part of the proxy that knows the machines. The engine knows HTTP
  * and sockets. Routing a hostname, choosing a machine and waking it is the lease provider's business.
  */
+import type { ConnectionOptions } from "node:tls";
 import type { BootKind } from "../domain/machine.ts";
 import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
 import type { RequestTrace } from "../tracing/contract.ts";
@@ -38,6 +39,11 @@ export interface LeaseProvider {
    * app or machine, or if that app does not allow it.
    */
   replayTo(order: ReplayOrder, fromApp: string): Destination;
+  /**
+   * Resolves once it makes sense to look for a machine again: the host of the lease says that it no longer has the machine.
+   * Rejects with the signal's reason.
+   */
+  afterMove?(lease: Lease, signal: AbortSignal): Promise<void>;
 }
 
 /** What an app says about a request that it sends on. */
@@ -50,13 +56,15 @@ export interface ReplayOrder {
   readonly state: string | undefined;
 }
 
-/** Where a request goes that an app sent on. */
+/** Where a request goes that an app, or a proxy of another host, sent on. */
 export interface Destination {
-  /** The app that sent it on. */
+  /** The app that sent it on. The same app, if a proxy did. */
   readonly from: string;
   readonly app: string;
   /** Undefined if any machine of the app will do. */
   readonly machineId: string | undefined;
+  /** The port of another service of the machine than the one that takes HTTP requests. */
+  readonly port?: number | undefined;
 }
 
 /** A field line of a message: `name` as it was spelled, `key` in lower case, `value` without surrounding whitespace. */
@@ -124,6 +132,8 @@ export interface Lease {
   readonly http2?: boolean;
   /** Headers that replace those of the app in its response. Undefined, the usual case, if there are none. */
   readonly ownHeaders?: readonly OwnHeader[] | undefined;
+  /** The machine is on another host, whose proxy takes the request. Undefined, the usual case, if it is on this one. */
+  readonly peer?: LeasePeer | undefined;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */
   upgraded?(): void;
   /** Bytes of bodies, or of a tunnel, were forwarded to the machine (`bytesIn`) or the client. Cheap; called for every piece. */
@@ -140,6 +150,27 @@ export interface Lease {
    * request failed. Must not throw.
    */
   release(outcome: LeaseOutcome): void;
+}
+
+/** What decides which connections a request can use. */
+export type ConnectionKey = Pick<Lease, "machineId" | "appName" | "address" | "port" | "http2" | "peer">;
+
+/** The way to a machine of another host. */
+export interface LeasePeer {
+  readonly host: string;
+  /** The port of another service of the machine than the one that takes HTTP requests. */
+  readonly port: number | undefined;
+  /** How to connect to that host's proxy, for HTTP or for a TCP connection. Throws if the host is away. */
+  target(kind: "http" | "tcp"): PeerTarget;
+  /** The other host says how its machine came to answer. */
+  answered(wake: Wake): void;
+}
+
+/** Where another host's proxy takes requests, over TLS with certificates of the cluster on both sides. */
+export interface PeerTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: ConnectionOptions;
 }
 
 /** How a machine came to answer a request. */

@@ -30,6 +30,8 @@ import { LoadReporter } from "./load-reporter.ts";
 import { candidates, type ChosenMachine, chosenMachine } from "./machine-choice.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
+import { MoveWaits } from "./hosts/move-waits.ts";
+import { PeerLease, type PeerLeaseKeeper, type ReachHost, unreachableHosts } from "./hosts/peer-lease.ts";
 import type { CoordinatorLink, ToProxy } from "./messages.ts";
 import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
@@ -45,17 +47,25 @@ export interface LeaseBrokerOptions extends QueueLimits {
   connectTimeoutMs: number;
   /** As in {@link TableUpdater}: connections to the machine are of no more use. */
   onLeft?(machineId: string, ended: boolean): void;
+  /** As in {@link TableUpdater}: connections to the host are of no more use. */
+  onHostLeft?(host: string): void;
   /** Returns the port on which this proxy serves HTTPS. Undefined if it does not. */
   tlsPort?(): number | undefined;
   /** Which apps each port for TCP connections belongs to may have changed. */
   onPorts?(): void;
+  /** What the broker knows about machines has changed. */
+  onTable?(): void;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
+  /** A machine of another host answered a request. */
+  onForwarded?(host: string): void;
+  /** How to connect to the proxies of other hosts. By default, there are none. */
+  reach?: ReachHost;
   /** For tests: milliseconds of a steady clock. */
   now?(): number;
 }
 
-export class LeaseBroker implements LeaseProvider, LeaseKeeper {
+export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper {
   readonly now: () => number;
   readonly #options: LeaseBrokerOptions;
   readonly #table: MachineTable;
@@ -63,6 +73,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   readonly #reporter: LoadReporter;
   readonly #traffic: TrafficReporter;
   readonly #updater: TableUpdater;
+  readonly #moves: MoveWaits = new MoveWaits();
 
   constructor(options: LeaseBrokerOptions) {
     this.#options = options;
@@ -78,6 +89,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
       link: options.link,
       wake: (machine) => this.onWanted(machine),
       onLeft: (machineId, ended) => options.onLeft?.(machineId, ended),
+      onHostLeft: (host) => options.onHostLeft?.(host),
       now: this.now,
     });
   }
@@ -160,6 +172,8 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   receive(message: ToProxy): void {
     const touchesPorts = this.#touchesPorts(message);
     this.#updater.apply(message);
+    this.#moves.look();
+    this.#options.onTable?.();
     if (touchesPorts) this.#options.onPorts?.();
     if (message.kind === "table") this.#traffic.connected();
   }
@@ -168,6 +182,18 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   disconnected(): void {
     this.#updater.disconnected();
     this.#traffic.disconnected();
+  }
+
+  /** Requests that a machine wakes, if it sleeps and requests may wake it. */
+  wake(id: string): void {
+    const machine = this.#table.get(id);
+    if (machine === undefined || machine.refusal !== undefined) return;
+    if (choose([machine]).wake === machine) this.onWanted(machine);
+  }
+
+  /** Whether there is a machine with this id and a service. */
+  hasMachine(id: string): boolean {
+    return this.#table.get(id) !== undefined;
   }
 
   /** Whether an app of this name has a machine with a service. */
@@ -197,6 +223,24 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#reporter.changed(id);
   }
 
+  get reach(): ReachHost {
+    return this.#options.reach ?? unreachableHosts;
+  }
+
+  onForwarded(app: string, host: string, wake: Wake): void {
+    if (wake.kind !== "running") this.#options.onWake?.(app, wake);
+    this.#options.onForwarded?.(host);
+  }
+
+  /** Resolves once the table says that the machine of a lease is elsewhere or gone, or after a moment. */
+  async afterMove({ machineId, peer }: Pick<Lease, "machineId" | "peer">, signal: AbortSignal): Promise<void> {
+    const host = peer?.host;
+    await this.#moves.wait(() => {
+      const machine = this.#table.get(machineId);
+      return machine === undefined || machine.row.remote?.host !== host;
+    }, signal);
+  }
+
   onReleased({ row }: RoutedMachine): void {
     this.#queues.serve(row.app);
   }
@@ -206,7 +250,8 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   }
 
   onWanted(machine: RoutedMachine, request?: Pick<RequestHead, "trace">): void {
-    if (machine.wakeRequested || this.#table.draining || this.#table.get(machine.id) !== machine) return;
+    const drains = this.#table.draining && machine.row.remote === undefined;
+    if (machine.wakeRequested || drains || this.#table.get(machine.id) !== machine) return;
     machine.wakeRequested = true;
     const trace = request?.trace?.wakeParent();
     this.#options.link.send({ kind: "wake", id: machine.id, ...(trace !== undefined && { trace }) });
@@ -221,10 +266,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
    */
   #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
     const machines = candidates(this.#table, app, request, chosen);
-    const { send, wake, hope } = choose(machines);
+    const { send, wake, hope } = chooseOfHosts(machines);
     const refusal = wake?.refusal;
     if (wake !== undefined && refusal === undefined) this.onWanted(wake, request);
-    if (send?.resting) this.#recall(send);
+    if (send?.resting && send.row.remote === undefined) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
@@ -253,6 +298,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const { connection, tcpPort } = request;
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
+    if (machine.row.remote !== undefined) {
+      const named = chosen?.machine === machine ? chosen.port : undefined;
+      return new PeerLease(this, machine, connection, named);
+    }
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
     const tcp = tcpPort === undefined ? undefined : tcpPortOf(machine.row.tcp, tcpPort);
     const port = tcp?.internal ?? (chosen?.machine === machine ? chosen.port : undefined);
@@ -262,6 +311,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const terms = { wake, connectTimeoutMs, port, quiet, proxyProtocol, http2 };
     return new MachineLease(this, machine, connection, terms);
   }
+}
+
+/** Chooses as {@link choose} does. A machine that its host refuses to start is no reason to refuse what another host can take. */
+function chooseOfHosts(machines: readonly RoutedMachine[]): ReturnType<typeof choose<RoutedMachine>> {
+  const choice = choose(machines);
+  if (choice.send !== undefined || choice.wake?.refusal === undefined) return choice;
+  const others = machines.filter(({ refusal }) => refusal === undefined);
+  return others.some(({ row }) => row.remote !== undefined) ? choose(others) : choice;
 }
 
 /** WebSockets go to the app over HTTP/1.1 in any case, as hardly an app takes them over HTTP/2. */

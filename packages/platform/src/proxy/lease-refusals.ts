@@ -8,6 +8,9 @@ import { FAILED_REST_MS, type RoutedMachine, type WakeRefusal } from "./routed-m
 /** Another machine of the app may fall asleep in the meantime. */
 const OVER_QUOTA_RETRY_S = 2;
 
+/** Roughly the time after which a host that restarts, or a broken connection to it, is back. */
+const HOST_AWAY_RETRY_S = 10;
+
 /** No app answers for the hostname. */
 export function unknownHostRefusal(hostname: string): ProxyRefusal {
   const message = `No app answers for ${hostname}: either no app has this hostname, or the app has no machine with a service.`;
@@ -71,9 +74,16 @@ export function wakeRefusal(app: string, id: string, { message, full, overQuota 
   return new ProxyRefusal(503, "host_full", message, full);
 }
 
+/** All machines that could take the request are on a host that is away. */
+export function hostUnreachable(app: string, host: string, cause?: unknown): ProxyRefusal {
+  const message = `Host ${host}, which has the machines of app ${app} that could answer, cannot be reached. Try again in a while. See: hibernaut cluster status`;
+  return new ProxyRefusal(503, "host_unreachable", message, { cause, retryAfterS: HOST_AWAY_RETRY_S });
+}
+
 /** None of the app's machines, except those already tried, can take a request, and none is on its way. */
 export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]): ProxyRefusal {
   const unreachable = machines.find((machine) => !machine.reachable);
+  if (unreachable?.row.remote !== undefined) return hostUnreachable(app, unreachable.row.remote.host);
   if (unreachable !== undefined) return unreachableRefusal(app, unreachable);
   const crashing = machines.find((machine) => machine.crashing);
   if (crashing !== undefined) return crashRefusal(app, crashing);

@@ -29,8 +29,10 @@ export class LoadReporter {
     const loads: Extract<FromProxy, { kind: "loads" }>["loads"] = {};
     for (const id of this.#changed) {
       const machine = this.#table.get(id);
-      const requests = machine === undefined ? 0 : machine.open.requests - machine.tunnels;
-      loads[id] = { load: machine?.ownLoad ?? 0, requests };
+      // The other host counts what its machines get from here.
+      const own = machine?.row.remote === undefined ? machine : undefined;
+      const requests = own === undefined ? 0 : own.open.requests - own.tunnels;
+      loads[id] = { load: own?.ownLoad ?? 0, requests };
     }
     this.#changed.clear();
     this.#link.send({ kind: "loads", loads });

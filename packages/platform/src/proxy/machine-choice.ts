@@ -24,8 +24,9 @@ export interface ChosenMachine {
 /** Returns the machine that a request asks for. Undefined if any will do. Refuses if there is no such machine. */
 export function chosenMachine(table: MachineTable, app: string, request: RequestHead): ChosenMachine | undefined {
   const { to, host, fields, tcpPort } = request;
-  if (tcpPort !== undefined) return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
-  if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, to.machineId);
+  if (tcpPort !== undefined && to === undefined)
+    return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
+  if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, to.machineId, to.port);
   if (!table.isAddressable(app)) return undefined;
   const address = addressOf(table.labelOf(host), fields, (word) => table.find(app, word));
   return address && accepted(app, address);
@@ -78,10 +79,10 @@ function takes(machine: RoutedMachine, draining: boolean): boolean {
   return send !== undefined || (hope && machine.state !== "running" && !draining);
 }
 
-function sentTo(table: MachineTable, app: string, id: string): ChosenMachine {
+function sentTo(table: MachineTable, app: string, id: string, port: number | undefined): ChosenMachine {
   const machine = table.get(id);
   if (machine?.row.app !== app) throw unknownMachineRefusal(app, id);
-  return uncordoned({ machine, port: machine.policy.port, only: true });
+  return uncordoned({ machine, port: port ?? machine.policy.port, only: true });
 }
 
 function accepted(app: string, address: Address<RoutedMachine>): ChosenMachine {

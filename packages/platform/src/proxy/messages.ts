@@ -31,8 +31,19 @@ export interface TableMachine {
   tcp?: TcpPort[];
   /** Those with handlers. Apart, because a proxy of an earlier release would open them without TLS. */
   tcpHandled?: TcpPort[];
+  /** The host that has the machine. Absent if it is this one. */
+  remote?: RemoteMachine;
   /** Null for a machine without a service. */
   policy: WirePolicy | null;
+}
+
+/** A machine on another host of the cluster. */
+export interface RemoteMachine {
+  host: string;
+  /** Where its proxy takes requests from other hosts, `host:port`. Null while the host is away. */
+  peer: string | null;
+  /** What is open on the machine, in the unit of its service, as its host last said, in coarse steps. */
+  load: number;
 }
 
 /** A policy with null for a hard limit of Infinity, which JSON does not have. Nor does it have undefined. */

@@ -21,6 +21,8 @@ interface ProxyCounts {
 
 interface ProxyMetrics {
   onWake(app: string, wake: Wake): void;
+  /** A machine of another host answered. */
+  onForwarded(host: string): void;
   onAccess(entry: AccessEntry): void;
 }
 
@@ -90,7 +92,16 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
     labelNames: ["app", "code"],
     registers,
   });
+  const forwarded = new Counter({
+    name: "hibernaut_proxy_forwarded_total",
+    help: "Requests that a machine of another host answered, by that host.",
+    labelNames: ["host"],
+    registers,
+  });
   return {
+    onForwarded(host) {
+      forwarded.inc({ host });
+    },
     onWake(app, { kind, durationMs }) {
       series.add(app);
       wakes.observe({ app, kind }, durationMs / 1000);

@@ -16,6 +16,7 @@ import type { WakeTraces } from "../tracing/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
+import type { RemoteRows } from "./hosts/remote-machines.ts";
 import { RoomWaits } from "./room-waits.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
@@ -41,6 +42,8 @@ interface CoordinatorOptions {
   onTraffic?(machineId: string, traffic: Traffic): void;
   /** Is told which wakes belong to traced requests. By default, nobody is. */
   traces?: Pick<WakeTraces, "asked" | "refused"> | undefined;
+  /** The machines of other hosts. Absent on a host that is in no cluster. */
+  remote?: RemoteRows | undefined;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
@@ -91,7 +94,12 @@ export class ProxyCoordinator {
     for (const { record } of machines.all()) this.#adopt(record);
     // Proxies may already be there, with requests open on machines that kept running.
     for (const machine of this.#machines.values()) machine.idleSince += RECONNECT_MS;
-    this.#unsubscribe = machines.subscribe("routing", (record) => this.#changed(record));
+    const unsubscribe = machines.subscribe("routing", (record) => this.#changed(record));
+    const unsubscribeRemote = options.remote?.subscribe((id, row) => this.#remoteChanged(id, row));
+    this.#unsubscribe = () => {
+      unsubscribe();
+      unsubscribeRemote?.();
+    };
     this.#sleep.plan();
   }
 
@@ -137,13 +145,21 @@ export class ProxyCoordinator {
     this.#proxies.tellAll({ kind: "draining", draining });
   }
 
-  /** Connects a proxy, which is sent the whole table first. */
-  connect(send: (message: ToProxy) => void): ProxyConnection {
-    const { hostnames, suffixes, connectionsSurvive, gateway } = this.#options;
-    const proxy = this.#proxies.add(send);
+  /**
+   * Connects a proxy, which is sent the whole table first.
+   *
+   * @param everywhere whether it is told about the machines of other hosts
+   */
+  connect(send: (message: ToProxy) => void, { everywhere = true } = {}): ProxyConnection {
+    const { hostnames, suffixes, connectionsSurvive, gateway, remote } = this.#options;
+    const proxy = this.#proxies.add(send, everywhere);
+    const own = [...this.#machines.values()].filter(({ record }) => remote?.has(record.id) !== true);
     send({
       kind: "table",
-      machines: [...this.#machines.values()].map((machine) => this.#tableMachine(machine)),
+      machines: [
+        ...own.map((machine) => this.#tableMachine(machine)),
+        ...(everywhere && remote !== undefined ? remote.all() : []),
+      ],
       hostnames: hostnames.owners(),
       suffixes: [...suffixes],
       ...(gateway !== undefined && { gateway }),
@@ -187,8 +203,11 @@ export class ProxyCoordinator {
 
   /** Wakes a machine for a request. If the machine is only being drained, that is cancelled instead. */
   #wake(proxy: ConnectedProxy, { id, trace }: { id: string; trace?: string }): void {
+    const { remote } = this.#options;
+    if (remote?.has(id) === true) return remote.wake(id);
     const machine = this.#machines.get(id);
-    if (machine === undefined) return proxy.send({ kind: "gone", id });
+    // One that is about to move here is not known yet.
+    if (machine === undefined) return remote?.isOwn(id) === true ? undefined : proxy.send({ kind: "gone", id });
     const taken = isPrewarming(machine.record);
     if (machine.record.state === "running" && !taken && (machine.draining || machine.resting)) {
       machine.draining = false;
@@ -227,7 +246,7 @@ export class ProxyCoordinator {
   #changed(record: MachineRecord): void {
     if (record.state === "destroyed") {
       this.#machines.delete(record.id);
-      return this.#proxies.tellAll({ kind: "gone", id: record.id });
+      return this.#tellGone(record.id);
     }
     const before = this.#machines.get(record.id)?.record.state;
     const machine = this.#adopt(record);
@@ -244,7 +263,29 @@ export class ProxyCoordinator {
   }
 
   #tell(machine: CoordinatedMachine): void {
+    // What this host's store says about another host's machine is void.
+    if (this.#options.remote?.has(machine.record.id) === true) return;
     this.#proxies.tellAll({ kind: "machine", machine: this.#tableMachine(machine) });
+  }
+
+  /** The machine is no longer on this host. Another one may have it. */
+  #tellGone(id: string): void {
+    const elsewhere = this.#options.remote?.has(id) === true;
+    if (elsewhere) this.#proxies.tellThose(false, { kind: "gone", id });
+    else this.#proxies.tellAll({ kind: "gone", id });
+  }
+
+  /** Another host's machine changed, or is no longer another host's. */
+  #remoteChanged(id: string, row: TableMachine | undefined): void {
+    if (row !== undefined) {
+      this.#proxies.tellThose(true, { kind: "machine", machine: row });
+      if (this.#machines.has(id)) this.#proxies.tellThose(false, { kind: "gone", id });
+      return;
+    }
+    const machine = this.#machines.get(id);
+    if (machine !== undefined) return this.#tell(machine);
+    // It has moved here, and the record follows in a moment.
+    if (this.#options.remote?.isOwn(id) !== true) this.#proxies.tellThose(true, { kind: "gone", id });
   }
 
   #tableMachine(machine: CoordinatedMachine): TableMachine {

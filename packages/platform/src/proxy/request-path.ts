@@ -36,8 +36,9 @@ import type { Limits } from "./http/limits.ts";
 import type { MachineSearch } from "./http/machine-search.ts";
 import { toProxyRefusal } from "./http/refusals.ts";
 import { isChallenge } from "./http/challenge.ts";
+import { readPeerRequest } from "./http/peer-heads.ts";
 import { parseRequest, type RequestMessage } from "./http/request.ts";
-import { Trust } from "./http/trust.ts";
+import { plainAddress, Trust } from "./http/trust.ts";
 import type { WakePage } from "./http/wake-page.ts";
 
 interface RequestPathOptions {
@@ -50,6 +51,8 @@ interface RequestPathOptions {
   wakePage: WakePage;
   /** Undefined when traces are off. */
   tracing: Tracing | undefined;
+  /** Whether the requests come from the proxies of other hosts, each for one machine. By default, from clients. */
+  fromPeers?: boolean;
   /** Called once for each request, when it has ended. */
   onAccess(entry: AccessEntry): void;
   /** Called for faults that no client is told about. */
@@ -63,6 +66,7 @@ export class RequestPath implements Engine {
   readonly bodies: KeptBodies;
   readonly secureFields: readonly Field[] | undefined;
   readonly wakePage: WakePage;
+  readonly fromPeers: boolean;
   readonly connections = new Set<ClientConnectionHandle>();
   readonly onAccess: (entry: AccessEntry) => void;
   readonly onFault: (error: unknown) => void;
@@ -75,7 +79,9 @@ export class RequestPath implements Engine {
    */
   requests = 0;
 
-  constructor({ leases, limits, trustedProxies, hstsS, wakePage, tracing, onAccess, onFault }: RequestPathOptions) {
+  constructor(options: RequestPathOptions) {
+    const { leases, limits, trustedProxies, hstsS, wakePage, tracing, onAccess, onFault, fromPeers = false } = options;
+    this.fromPeers = fromPeers;
     this.#leases = leases;
     this.#tracing = tracing;
     this.limits = limits;
@@ -93,6 +99,12 @@ export class RequestPath implements Engine {
     new ClientConnection(this, socket, peerOf(address, secure, socket, this.trust));
   }
 
+  /** 1, for the proxy of another host. */
+  acceptHost(socket: TLSSocket): void {
+    const peer = { address: plainAddress(socket.remoteAddress ?? ""), secure: true, trusted: true, connection: socket };
+    new ClientConnection(this, socket, peer);
+  }
+
   /** 1, for a client that chose HTTP/2: each stream is a request, and they are served together. */
   acceptHttp2(socket: TLSSocket, address: string | undefined): void {
     serveHttp2(this, socket, peerOf(address, true, socket, this.trust));
@@ -105,6 +117,7 @@ export class RequestPath implements Engine {
 
   /** 3. Then everything else. */
   serve(client: ClientSide, message: RequestMessage, peer: Peer): RequestHandler {
+    if (this.fromPeers) return this.#serveHost(client, message, peer);
     const origin = admit(message, peer, this.trust);
     const trace = this.#tracing?.begin(message, origin);
     const exchange = new Exchange(this, client, { message, origin, peer, trace });
@@ -117,6 +130,16 @@ export class RequestPath implements Engine {
     else if (framing.kind === "length" && framing.length > bodyBytes)
       exchange.refuse(toProxyRefusal(bodyTooLarge(bodyBytes)));
     else this.findMachine(exchange, false);
+    return exchange;
+  }
+
+  /** 3, for a request that the proxy of another host has admitted, and which is for one machine here. */
+  #serveHost(client: ClientSide, sent: RequestMessage, peer: Peer): RequestHandler {
+    const request = readPeerRequest(sent);
+    const exchange = new Exchange(this, client, { ...request, peer, trace: undefined });
+    client.attach(exchange, sent);
+    this.requests += 1;
+    this.findMachine(exchange, false);
     return exchange;
   }
 
@@ -135,6 +158,17 @@ export class RequestPath implements Engine {
     } catch (error) {
       exchange.refuse(search.refusalFor(error));
     }
+  }
+
+  /** 4 to 8, once this host knows more about the machine of a lease. */
+  async findMoved(exchange: PathExchange, lease: Lease): Promise<void> {
+    const { search } = exchange;
+    try {
+      await this.#leases.afterMove?.(lease, search.signal);
+    } catch (error) {
+      if (search.active) exchange.refuse(search.refusalFor(error));
+    }
+    if (search.active) this.findMachine(exchange, false);
   }
 
   /** 4 to 6. */

@@ -3,6 +3,7 @@ import type { MachineState } from "../domain/machine.ts";
 import type { Candidate } from "./balance.ts";
 import type { Wake } from "./contract.ts";
 import type { TableMachine } from "./messages.ts";
+import { loadStep } from "./hosts/load-steps.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
@@ -34,6 +35,8 @@ export class RoutedMachine implements Candidate {
   readonly open: OpenRequests;
   /** The load that other proxies put on the machine. */
   others = 0;
+  /** See {@link Candidate}. A field, as every request reads it. */
+  distance = 0;
   /** How many of the open requests are upgraded connections. */
   tunnels = 0;
   /** The machine may be put to sleep at any moment and takes no more requests. */
@@ -53,6 +56,7 @@ export class RoutedMachine implements Candidate {
     this.policy = policy;
     this.open = new OpenRequests(now());
     this.#now = now;
+    this.#adoptHost();
     this.#enterState();
   }
 
@@ -61,10 +65,16 @@ export class RoutedMachine implements Candidate {
     const before = this.row;
     this.row = row;
     this.policy = policy;
+    this.#adoptHost();
     if (before.lastBoot?.at !== row.lastBoot?.at) this.startedAt = this.#now();
     if (before.state === row.state) return false;
     this.#enterState();
     return true;
+  }
+
+  /** A host says what is open on its machines in steps, so a smaller difference does not count. */
+  #adoptHost(): void {
+    this.distance = this.row.remote === undefined ? 0 : loadStep(this.policy.softLimit);
   }
 
   #enterState(): void {
@@ -131,7 +141,9 @@ export class RoutedMachine implements Candidate {
   }
 
   get load(): number {
-    return this.ownLoad + this.others;
+    const { remote } = this.row;
+    // What another host says includes what it gets from here, except for the last moment.
+    return remote === undefined ? this.ownLoad + this.others : Math.max(this.ownLoad, remote.load);
   }
 
   /** The load that this proxy puts on the machine. */

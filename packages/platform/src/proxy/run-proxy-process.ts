@@ -1,7 +1,10 @@
 /** Runs `hibernaut proxy`: a proxy in its own process, next to a platform on the same host. */
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { join } from "node:path";
 import { Registry } from "prom-client";
+import { CLUSTER_FOLDER } from "../cluster/keys.ts";
 import { aborted } from "../lib/async.ts";
 import { cannotListen } from "../listening.ts";
 import { openLog } from "../log.ts";
@@ -26,6 +29,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   const registry = new Registry();
   const endMetrics = processMetrics(registry);
   const tracing = await openTracing({ settings, environment: process.env, registry, log });
+  const hosts = await openReachOf(settings.dataDir, log);
   const proxy = await startProxy({
     settings,
     registry,
@@ -35,6 +39,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
     connect: (options) =>
       connectOverSocket(coordinatorSocketPath(settings.dataDir), {
         ...options,
+        ...(hosts && { reach: hosts.reach }),
         onConnection: (connected) =>
           log.info({ connected }, connected ? "connected to the platform" : "the platform is away"),
       }),
@@ -46,10 +51,18 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
     await aborted(signal);
   } finally {
     metrics?.close();
+    hosts?.close();
     endMetrics();
     await proxy.close();
     await tracing?.close();
   }
+}
+
+/** How other hosts of the cluster are reached. Undefined, and nothing of clusters is loaded, on a host alone. */
+async function openReachOf(dataDir: string, log: { warn(fields: object, message: string): void }) {
+  if (!existsSync(join(dataDir, CLUSTER_FOLDER))) return undefined;
+  const { openReach } = await import("./hosts/reach.ts");
+  return openReach({ dataDir, log });
 }
 
 /** Rejects with `unavailable` if the port cannot be opened. */

@@ -1,4 +1,5 @@
 /** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
+import type { TLSSocket } from "node:tls";
 import type { Registry } from "prom-client";
 import type { Challenges } from "../certs/contract.ts";
 import type { CheckRunner } from "../checks/runner.ts";
@@ -10,6 +11,7 @@ import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
 import { coordinatorSocketPath, listenForProxies } from "./coordinator-socket.ts";
+import type { HostProxies, HostProxiesOptions } from "./hosts/open.ts";
 import { ProxyCoordinator } from "./proxy-coordinator.ts";
 import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
 
@@ -26,6 +28,8 @@ interface StartCoordinatorOptions {
   challenges: Challenges;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
+  /** Absent on a host that is in no cluster. */
+  cluster?: HostProxiesOptions["cluster"] | undefined;
   /** Told what proxies have forwarded. */
   onTraffic(machineId: string, traffic: Traffic): void;
   settings: Settings;
@@ -37,13 +41,23 @@ interface StartCoordinatorOptions {
 
 /** The platform's side of the proxies, as the rest of the platform sees it. */
 export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
+  /** Serve connections of another host's proxy, which has shown its certificate: for HTTP, and for one TCP connection. */
+  acceptHost(socket: TLSSocket): void;
+  acceptTcp(socket: TLSSocket): void;
   close(): Promise<void>;
+}
+
+/** Loaded in a cluster only. */
+async function openHostProxies(options: HostProxiesOptions): Promise<HostProxies> {
+  const { HostProxies } = await import("./hosts/open.ts");
+  return new HostProxies(options);
 }
 
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
-  const { connectionsSurvive, gateway, onTraffic } = options;
+  const { connectionsSurvive, gateway, onTraffic, cluster } = options;
+  const hosts = cluster && (await openHostProxies({ cluster, settings, log }));
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
@@ -56,6 +70,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     isDraining: () => resources.drain.active,
     challenges,
     traces: tracing?.wakes,
+    remote: hosts?.remote,
     log,
   });
   const unsubscribes = [
@@ -70,15 +85,23 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     await proxy?.close();
     for (const unsubscribe of unsubscribes) unsubscribe();
     await socket.close();
+    await hosts?.close();
     await coordinator.close();
   };
   try {
+    hosts?.start(coordinator);
     if (settings.proxy === "inside") {
-      const connect: StartProxyOptions["connect"] = (brokerOptions) => connectInProcess(coordinator, brokerOptions);
+      const connect: StartProxyOptions["connect"] = (brokerOptions) =>
+        connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
       proxy = await startProxy({ settings, registry, tracing, log, connect });
       addresses.opened(proxy);
     }
-    return { close, activity: (id) => coordinator.activity(id) };
+    return {
+      close,
+      activity: (id) => coordinator.activity(id),
+      acceptHost: (peer) => (hosts === undefined ? peer.destroy() : hosts.accept(peer)),
+      acceptTcp: (peer) => (hosts === undefined ? peer.destroy() : hosts.acceptTcp(peer)),
+    };
   } catch (error) {
     await close();
     throw error;

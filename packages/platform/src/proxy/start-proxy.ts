@@ -85,6 +85,11 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       for (const server of servers) server.forget(machineId, ended);
       tcp?.forget(machineId, ended);
     },
+    onHostLeft: (host) => {
+      for (const server of servers) server.forgetHost(host);
+      tcp?.forgetHost(host);
+    },
+    onForwarded: (host) => metrics.onForwarded(host),
     onPorts: () => openTcpPorts(),
     onWake: (app, wake) => metrics.onWake(app, wake),
     tlsPort: () => fronts.find(({ scheme }) => scheme === "https")?.port,

@@ -18,6 +18,8 @@ interface TableUpdaterPorts {
    * unless its guest has `ended`: nobody is left who would close them.
    */
   onLeft(machineId: string, ended: boolean): void;
+  /** Another host is away: connections to it are of no more use, and may never say so. */
+  onHostLeft(host: string): void;
   /** Milliseconds of a steady clock. */
   now(): number;
 }
@@ -104,13 +106,20 @@ export class TableUpdater {
   }
 
   #update(row: TableMachine): void {
-    const { table, onLeft, wake } = this.#ports;
+    const { table, onLeft, onHostLeft, wake, reporter } = this.#ports;
     // An address is given to another machine only after this one is gone, so the newest word about it is right.
     table.appsByAddress.set(row.address, row.app);
     if (row.policy === null) return this.#remove(row.id, false);
-    const before = table.get(row.id)?.row.state;
+    const known = table.get(row.id)?.row;
+    const before = known?.state;
     const { machine, moved } = table.put(row, row.policy);
-    if (!moved) return;
+    if (row.remote?.peer === null && known?.remote?.peer !== null) onHostLeft(row.remote.host);
+    if (known !== undefined && known.remote?.host !== row.remote?.host) {
+      // It has moved: its guest is elsewhere now, and the load there is told by its host.
+      onLeft(row.id, true);
+      return reporter.changed(row.id);
+    }
+    if (!moved || row.remote !== undefined) return;
     if (row.state !== "running") onLeft(row.id, guestEnded(before, row.state));
     if (this.#isNeeded(machine)) wake(machine);
   }

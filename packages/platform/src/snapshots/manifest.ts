@@ -39,6 +39,19 @@ export const SnapshotManifest = Type.Object({
 
 export type SnapshotManifest = Static<typeof SnapshotManifest>;
 
+/** What a snapshot was taken from, as its manifest has it. */
+export type TakenFrom = Pick<
+  SnapshotManifest,
+  | "machine_id"
+  | "machine_version"
+  | "hypervisor"
+  | "bundle_version"
+  | "agent_protocol"
+  | "image_digest"
+  | "cpus"
+  | "memory_mb"
+>;
+
 /** The code and sizes that a snapshot was taken with, and that it must match to be resumed. */
 export interface SnapshotOrigin {
   machineId: string;
@@ -63,6 +76,20 @@ export type HypervisorRule = (was: HypervisorIdentity, now: HypervisorIdentity) 
 export const sameHypervisor: HypervisorRule = (was, now) =>
   differenceIn(was, now, ["hypervisor", "version", "accelerator", "cpu_model", "machine_type"]);
 
+/** Returns what the manifest of a snapshot says that is taken from this. */
+export function takenFrom(origin: SnapshotOrigin): TakenFrom {
+  return {
+    machine_id: origin.machineId,
+    machine_version: origin.machineVersion,
+    hypervisor: origin.hypervisor,
+    bundle_version: origin.bundleVersion,
+    agent_protocol: origin.agentProtocol,
+    image_digest: origin.imageDigest,
+    cpus: origin.cpus,
+    memory_mb: origin.memoryMb,
+  };
+}
+
 /** Writes a manifest with its checksum. */
 export function manifestText(manifest: SnapshotManifest): string {
   return checkedJson(manifest);
@@ -83,7 +110,7 @@ export function parseManifest(text: string): SnapshotManifest | string {
 
 /** Returns why the snapshot cannot be resumed here: a stable word, a colon and what differs. Undefined when it can. */
 export function mismatch(
-  manifest: SnapshotManifest,
+  manifest: TakenFrom,
   now: SnapshotOrigin,
   refusedHypervisor: HypervisorRule = sameHypervisor,
 ): string | undefined {

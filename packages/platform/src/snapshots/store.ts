@@ -22,6 +22,8 @@ import {
   sameHypervisor,
   type SnapshotManifest,
   type SnapshotOrigin,
+  type TakenFrom,
+  takenFrom,
 } from "./manifest.ts";
 import type { ScrubOptions } from "./scrub.ts";
 import { Sealer, type SealerOptions } from "./sealer.ts";
@@ -159,6 +161,21 @@ export class SnapshotStore {
     return { generation, devices, clockMs: manifest.guest_clock_ms, files };
   }
 
+  /** Returns what a published generation was taken from, or why its manifest cannot be read. */
+  async takenFrom(machineId: string, generation: string): Promise<TakenFrom | string> {
+    return this.#manifest(machineId, generation).catch(unreadable);
+  }
+
+  /** Why a snapshot that was taken from this cannot be resumed here. Undefined when it can. */
+  refusal(taken: TakenFrom, now: SnapshotOrigin): string | undefined {
+    return mismatch(taken, now, this.#refusedHypervisor);
+  }
+
+  /** A generation came from another host, whole: it is sealed in the background. */
+  arrived(machineId: string, generation: string): void {
+    this.#sealer.add(machineId, join(this.#folder(machineId), generation));
+  }
+
   /** When all of a generation was read last: at its suspend, or by {@link scrub}. Undefined if it is not sealed. */
   async verifiedAt(machineId: string, generation: string): Promise<Date | undefined> {
     const files = await this.#files(machineId, generation).catch(unreadable);
@@ -268,17 +285,10 @@ async function writeManifest(
   ]);
   const manifest: SnapshotManifest = {
     format: 2,
-    machine_id: origin.machineId,
-    machine_version: origin.machineVersion,
+    ...takenFrom(origin),
     generation,
     created_at: createdAt,
     guest_clock_ms: clockMs,
-    hypervisor: origin.hypervisor,
-    bundle_version: origin.bundleVersion,
-    agent_protocol: origin.agentProtocol,
-    image_digest: origin.imageDigest,
-    cpus: origin.cpus,
-    memory_mb: origin.memoryMb,
     files: { memory, devices },
   };
   await writeFile(join(folder, "manifest.json"), manifestText(manifest), { mode: 0o600, flush: true });

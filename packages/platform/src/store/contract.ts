@@ -61,14 +61,20 @@ export interface AppStore {
 export interface MachineStore {
   /**
    * Adds a machine with its first event. False when the id is taken, or the name by another machine of the app that is
-   * not destroyed. Throws `not_found` when the app does not exist.
+   * not destroyed. Throws `not_found` when the app does not exist. `history` is what happened to it elsewhere, oldest first;
+   * nobody is told of that.
    */
-  insert(machine: MachineRecord, event: MachineEvent): boolean;
+  insert(machine: MachineRecord, event: MachineEvent, history?: readonly MachineEvent[]): boolean;
   /**
    * Replaces a record and adds the event that explains the change, in one transaction. Durable when it returns; with
    * `unsynced`, a power cut may lose it until the next transaction that is durable.
    */
   update(machine: MachineRecord, event?: MachineEvent, options?: { unsynced: boolean }): void;
+  /**
+   * Forgets a machine that is no longer this host's, with its history. The event, which says why, is for the stream of
+   * events alone.
+   */
+  remove(machine: MachineRecord, event: MachineEvent): void;
   get(id: string): MachineRecord | undefined;
   /** Lists the machines that are not destroyed, of one app or of all, oldest first. */
   list(app?: string): MachineRecord[];
@@ -171,6 +177,10 @@ export interface ReleaseStore {
   list(app: string, limit: number): ReleaseRecord[];
   /** Changes the outcome of a release. False when there is no such release. */
   update(app: string, version: number, status: ReleaseRecord["status"], description: string): boolean;
+  /** Adds or replaces a release of a cluster, with its version. False when nothing has changed. */
+  put(app: string, release: ReleaseRecord): boolean;
+  /** Removes a release that a cluster no longer has. False when there is no such release. */
+  remove(app: string, version: number): boolean;
 }
 
 /** A secret as it is stored. `ciphertext` ends with the authentication tag. */
@@ -212,6 +222,10 @@ export interface TokenStore {
   get(id: string): TokenRecord | undefined;
   /** Revokes a token and ends its sessions. False when it does not exist or is already revoked. */
   revoke(id: string, at: string): boolean;
+  /** Adds or replaces a token of a cluster; of its apps, those that exist. If it is revoked, its sessions end. */
+  put(token: TokenRecord): void;
+  /** Removes a token that a cluster no longer has, and its sessions. False when there is no such token. */
+  remove(id: string): boolean;
 }
 
 /** Someone who is signed in from a browser. Times are milliseconds since 1970. */

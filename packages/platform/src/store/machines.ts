@@ -52,6 +52,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   const update = db.prepare<MachineRow>(
     "UPDATE machines SET app = @app, name = @name, state = @state, document = @document WHERE id = @id",
   );
+  const remove = db.prepare<[string]>("DELETE FROM machines WHERE id = ?");
   const get = db.prepare<[string], MachineRow>(`SELECT ${COLUMNS} FROM machines WHERE id = ?`);
   const listAll = db.prepare<[], MachineRow>(LIST_MACHINES);
   const listApp = db.prepare<[string], MachineRow>(
@@ -59,8 +60,10 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   );
   const events = eventStore(db);
 
-  const insertBoth = db.transaction((machine: MachineRecord, event: MachineEvent): boolean => {
+  type Insert = (machine: MachineRecord, event: MachineEvent, history: readonly MachineEvent[]) => boolean;
+  const insertBoth = db.transaction<Insert>((machine, event, history) => {
     if (insert.run(toRow(machine)).changes === 0) return false;
+    for (const earlier of history) events.add(machine.id, earlier);
     events.add(machine.id, event);
     outbox.add(machineFact(machine, event));
     timeline.machine(machine, event);
@@ -76,11 +79,16 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
     }
     usage.machine(machine, event);
   });
+  const removeBoth = db.transaction((machine: MachineRecord, event: MachineEvent): void => {
+    outbox.add(machineFact(machine, event));
+    usage.machine({ ...machine, state: "destroyed" }, event);
+    remove.run(machine.id);
+  });
 
   return {
-    insert(machine, event) {
+    insert(machine, event, history = []) {
       try {
-        return insertBoth.immediate(machine, event);
+        return insertBoth.immediate(machine, event, history);
       } catch (error) {
         if ((error as { code?: string }).code !== "SQLITE_CONSTRAINT_FOREIGNKEY") throw error;
         throw new HibernautError(
@@ -96,6 +104,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
       if (unsynced) withoutSync(db, () => updateBoth.immediate(machine, event));
       else updateBoth.immediate(machine, event);
     },
+    remove: (machine, event) => removeBoth.immediate(machine, event),
     get(id) {
       const row = get.get(id);
       return row && fromRow(row);

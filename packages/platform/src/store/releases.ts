@@ -50,9 +50,24 @@ export function releaseStore(db: Database, outbox: OutboxWriter): ReleaseStore {
     tell(app, { version, status, description });
     return true;
   });
+  const get = db.prepare<[string, number], Row>(`SELECT ${columns} FROM releases WHERE app = ? AND version = ?`);
+  const replace = db.prepare<Row & { app: string }>(`
+    INSERT OR REPLACE INTO releases (app, version, status, image, digest, description, created_at)
+    VALUES (@app, @version, @status, @image, @digest, @description, @createdAt)
+  `);
+  const remove = db.prepare<[string, number]>("DELETE FROM releases WHERE app = ? AND version = ?");
+  const put = db.transaction((app: string, release: ReleaseRecord): boolean => {
+    const before = get.get(app, release.version);
+    if (before?.status === release.status && before.description === release.description) return false;
+    replace.run({ app, ...release });
+    tell(app, release);
+    return true;
+  });
   return {
     add: (app, release) => add.immediate(app, release),
     list: (app, limit) => list.all(app, limit) as ReleaseRecord[],
     update: (app, version, status, description) => changed.immediate(app, version, status, description),
+    put: (app, release) => put.immediate(app, release),
+    remove: (app, version) => remove.run(app, version).changes === 1,
   };
 }

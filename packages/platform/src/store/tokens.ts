@@ -33,11 +33,24 @@ export function tokenStore(db: Database): TokenStore {
   const retire = db.prepare<{ id: string; by: string; at: string }>(
     "UPDATE tokens SET expires_at = @at, replaced_by = @by WHERE id = @id AND revoked_at IS NULL",
   );
+  const remove = db.prepare<[string]>("DELETE FROM tokens WHERE id = ?");
+  const replaceToken = db.prepare<TokenRow & { limited: number }>(
+    `INSERT INTO tokens (id, name, hash, created_at, revoked_at, scopes, limited, expires_at, last_used_at, replaced_by)
+     VALUES (@id, @name, @hash, @createdAt, @revokedAt, @scopes, @limited, @expiresAt, @lastUsedAt, @replacedBy)
+     ON CONFLICT (id) DO UPDATE SET name = @name, revoked_at = @revokedAt, scopes = @scopes, limited = @limited,
+       expires_at = @expiresAt, replaced_by = @replacedBy`,
+  );
+  const removeApps = db.prepare<[string]>("DELETE FROM token_apps WHERE token = ?");
   const use = db.prepare<{ id: string; at: string }>("UPDATE tokens SET last_used_at = @at WHERE id = @id");
 
+  const rowOf = (token: TokenRecord) => ({
+    ...token,
+    scopes: JSON.stringify(token.scopes),
+    apps: null,
+    limited: token.apps === null ? 0 : 1,
+  });
   const add = (token: TokenRecord): void => {
-    const row = { ...token, scopes: JSON.stringify(token.scopes), apps: null, limited: token.apps === null ? 0 : 1 };
-    insertToken.run(row);
+    insertToken.run(rowOf(token));
     for (const app of token.apps ?? []) if (insertApp.run({ token: token.id, app }).changes === 0) throw UNKNOWN;
   };
 
@@ -62,6 +75,16 @@ export function tokenStore(db: Database): TokenStore {
     revoke: db.transaction((id: string, at: string) => {
       endSessions.run(id);
       return revoke.run({ id, at }).changes === 1;
+    }),
+    put: db.transaction((token: TokenRecord) => {
+      if (token.revokedAt !== null) endSessions.run(token.id);
+      replaceToken.run(rowOf(token));
+      removeApps.run(token.id);
+      for (const app of token.apps ?? []) insertApp.run({ token: token.id, app });
+    }),
+    remove: db.transaction((id: string) => {
+      endSessions.run(id);
+      return remove.run(id).changes === 1;
     }),
   };
 }

@@ -48,17 +48,19 @@ const HELD_BOOT_MS = 120_000;
 /** A line is on the disk within milliseconds, unless the host is busy. */
 const WRITTEN_MS = 10_000;
 
-/** Starts the API. `changes` replace parts of the platform behind it. */
+/** Starts the API. `changes` replace parts of the platform behind it; `place` is a platform that runs already, and stays. */
 export async function startApi(
   changes: Partial<ApiDeps> = {},
-  { quota }: Pick<PlatformParts, "quota"> = {},
+  { quota, place }: Pick<PlatformParts, "quota"> & { place?: { world: World; platform: FakePlatform } } = {},
 ): Promise<TestApi> {
-  const world = await newWorld();
+  const world = place?.world ?? (await newWorld());
   // A boot that a test holds must not time out while the CLI starts on a busy host.
-  const platform = await startPlatform(world, {
-    settings: { bootTimeoutMs: HELD_BOOT_MS },
-    ...(quota && { quota }),
-  });
+  const platform =
+    place?.platform ??
+    (await startPlatform(world, {
+      settings: { bootTimeoutMs: HELD_BOOT_MS },
+      ...(quota && { quota }),
+    }));
   const open = countOpen(platform);
   const logged: Record<string, unknown>[] = [];
   const logger = pino(
@@ -101,6 +103,7 @@ export async function startApi(
     await audit.close();
     await certificates.close();
     world.releaseBoots();
+    if (place !== undefined) return;
     await platform.close();
     await world.dispose();
   };

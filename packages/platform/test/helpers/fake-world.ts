@@ -127,6 +127,8 @@ export interface PlatformParts {
   settings?: Partial<MachineDependencies["settings"]>;
   /** What apps may have. By default, everything. */
   quota?: Partial<Quota>;
+  /** Throws when the app may get no volume. By default, it may. */
+  refuseVolume?(app: string): void;
   wrap?(deps: MachineDependencies): MachineDependencies;
 }
 
@@ -153,7 +155,10 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const volumes = new Volumes({
     store: world.store,
     files: volumeFiles,
-    requireRoom: (app, gb) => quotas.requireVolume(app, gb),
+    requireRoom(app, gb) {
+      parts.refuseVolume?.(app);
+      quotas.requireVolume(app, gb);
+    },
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),

@@ -17,12 +17,26 @@ export class Mortality {
   readonly death = Promise.withResolvers<void>();
   dead = false;
   readonly #fatal: number;
-  readonly #when: "before" | "after";
+  #when: "before" | "after";
+  #armed: { name: string; times: number } | undefined;
 
   /** Dies before, or right after, the step with this number (from 0). */
   constructor(fatal = Number.POSITIVE_INFINITY, when: "before" | "after" = "before") {
     this.#fatal = fatal;
     this.#when = when;
+  }
+
+  /** From now on: dies at a step of this name, after `passing` more of that name. */
+  arm(name: string, when: "before" | "after", { passing = 0 } = {}): void {
+    this.#armed = { name, times: passing };
+    this.#when = when;
+  }
+
+  #isFatal(name: string): boolean {
+    if (this.#armed === undefined) return this.steps.length - 1 === this.#fatal;
+    if (this.#armed.name !== name) return false;
+    this.#armed.times -= 1;
+    return this.#armed.times < 0;
   }
 
   wrap(deps: MachineDependencies): MachineDependencies {
@@ -51,6 +65,7 @@ export class Mortality {
       carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
       volumes: this.#async(deps.volumes, "volumes", ["hold", "disks"]),
+      ...(deps.ownership !== undefined && { ownership: this.#async(deps.ownership, "ownership", ["claim"]) }),
     };
   }
 
@@ -60,6 +75,11 @@ export class Mortality {
     const volumes = this.#sync(options.store.volumes, "volumes", records);
     const files = this.#async(options.files, "files", ["make", "copy", "grow", "remove", "removeSnapshot"]);
     return { ...options, store: { ...options.store, volumes }, files };
+  }
+
+  /** The same for anything else. */
+  guard<T extends object>(target: T, name: string, steps: { async?: string[]; sync?: string[] }): T {
+    return this.#sync(this.#async(target, name, steps.async ?? []), name, steps.sync ?? []);
   }
 
   kill(): void {
@@ -101,7 +121,7 @@ export class Mortality {
         return (...args: unknown[]) => {
           const counted = steps.includes(String(key)) && !this.dead;
           if (counted) this.steps.push(`${name}.${String(key)}`);
-          const fatal = counted && this.steps.length - 1 === this.#fatal;
+          const fatal = counted && this.#isFatal(`${name}.${String(key)}`);
           if (fatal && this.#when === "before") this.kill();
           const result = guard(() => {
             const value = member.apply(object, args) as unknown;

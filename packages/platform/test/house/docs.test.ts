@@ -149,7 +149,7 @@ test("every command is named in some document", () => {
 test("every refusal of the proxy is explained, with its status, and no other", () => {
   const rows = [...section("docs/errors.md", "Proxy errors").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
   const found = new Map<string, string>(Object.entries(REFUSALS).map(([code, status]) => [code, String(status)]));
-  for (const file of globSync("proxy/*.ts", { cwd: SRC })) {
+  for (const file of globSync(["proxy/*.ts", "proxy/hosts/*.ts"], { cwd: SRC })) {
     const code = readFileSync(join(SRC, file), "utf8");
     for (const [, status = "", word = ""] of code.matchAll(/new ProxyRefusal\((\d+), "(\w+)"/g))
       found.set(word, status);

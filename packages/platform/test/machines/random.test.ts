@@ -44,6 +44,9 @@ const RARE = new Set([
   "destroying>failed",
   "updating>failed",
   "suspending>starting",
+  // Only a host of a cluster may have to refuse a start.
+  "starting>suspended",
+  "starting>stopped",
 ]);
 /** Not `restarting`, which is left by itself. */
 const AT_REST = ["created", "running", "suspended", "stopped", "failed", "destroyed"] as const;

@@ -28,6 +28,7 @@ test("every metric that is printed is documented with its labels, and every docu
   world.proxy.onAccess(access("shop"));
   world.proxy.onAccess(access("shop", { status: 504, error: "wake_timeout" }));
   world.proxy.onWake("shop", { kind: "resume", durationMs: 12 });
+  world.proxy.onForwarded("b");
   const found = parseScrape(await world.scrape());
   expect(surprises(found)).toEqual([]);
   expect([...found.types.keys()].sort()).toEqual([...documented().keys()].sort());

@@ -20,6 +20,7 @@ const machine = (id: string, state: MachineState, load = 0, more: Partial<Candid
   reachable: true,
   resting: false,
   crashing: false,
+  distance: 0,
   ...more,
 });
 
@@ -110,6 +111,7 @@ describe("balancing", () => {
       reachable: fc.constant(true),
       resting: fc.boolean(),
       crashing: fc.boolean(),
+      distance: fc.constant(0),
     });
     fc.assert(
       fc.property(fc.uniqueArray(any, { maxLength: 8, selector: ({ id }) => id }), (machines) => {

@@ -2,16 +2,27 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import { within } from "../access.ts";
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { AppList, AppParams, AppReply, CreateAppBody, UpdateAppBody } from "./apps.schemas.ts";
 import { appWire } from "../views.ts";
 
 /** Registers the routes of apps. */
-export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "apps" | "machines" | "proxy">): void {
+export function appRoutes(
+  app: Api,
+  {
+    apps,
+    machines,
+    volumes,
+    proxy,
+    write,
+    cluster,
+  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster"> & Writes,
+): void {
   const tags = ["apps"];
+  const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
   const wire = (record: AppRecord) =>
-    appWire(record, { machineCount: machines.list(record.name).length, urls: proxy?.urlsOf(record.name) ?? [] });
+    appWire(record, { machineCount: count(record.name), urls: proxy?.urlsOf(record.name) ?? [] });
 
   app.get(
     "/v1/apps",
@@ -44,7 +55,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
       }
       const wanted = app_name ?? name;
       if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
-      return reply.code(201).send(wire(apps.create(wanted)));
+      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted))));
     },
   );
 
@@ -77,7 +88,11 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
       },
     },
     async ({ params: { app_name: name }, body: { status_page: statusPage } }) =>
-      wire(statusPage === undefined ? apps.get(name) : apps.setStatusPage(name, statusPage)),
+      wire(
+        statusPage === undefined
+          ? apps.get(name)
+          : await write((shared) => shared.apps.setStatusPage(name, statusPage)),
+      ),
   );
 
   app.delete(
@@ -93,7 +108,17 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
       },
     },
     async (request) => {
-      await apps.delete(request.params.app_name, { force: request.query.force ?? false });
+      const { app_name: name } = request.params;
+      const { force = false } = request.query;
+      if (cluster === undefined) await apps.delete(name, { force });
+      // The host that the client talks to removes the app when all hosts have emptied it.
+      else {
+        const { emptyHere } = await import("../cluster/empty-here.ts");
+        const { emptyEverywhere } = await import("../cluster/empty-everywhere.ts");
+        const here = () => emptyHere(name, { force }, { apps, volumes, cluster });
+        if (request.peer !== null) await here();
+        else await cluster.shared.deleteApp(name, () => emptyEverywhere(request, cluster, here));
+      }
       return { ok: true as const };
     },
   );

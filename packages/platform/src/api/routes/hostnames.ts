@@ -1,11 +1,11 @@
 /** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { HostnameBody, HostnameList, HostnameParams, HostnameReply } from "./hostnames.schemas.ts";
 
 /** Registers the routes of hostnames. */
-export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames">): void {
+export function hostnameRoutes(app: Api, { hostnames, write }: Pick<ApiDeps, "hostnames"> & Writes): void {
   const path = "/v1/apps/:app_name/hostnames";
   const common = { tags: ["apps"], querystring: NoQuery };
 
@@ -36,7 +36,9 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
       },
     },
     async ({ params, body }, reply) =>
-      reply.code(201).send({ hostname: hostnames.add(params.app_name, body.hostname) }),
+      reply.code(201).send({
+        hostname: await write((shared) => shared.hostnames.add(params.app_name, body.hostname)),
+      }),
   );
 
   app.delete(
@@ -51,7 +53,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
       },
     },
     async ({ params }) => {
-      hostnames.remove(params.app_name, params.hostname);
+      await write((shared) => shared.hostnames.remove(params.app_name, params.hostname));
       return { ok: true as const };
     },
   );

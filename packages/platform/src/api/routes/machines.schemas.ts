@@ -77,6 +77,7 @@ export const MachineReply = Type.Object(
       description: "Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep.",
     }),
     region: Type.String(),
+    host: Type.Optional(Type.String({ description: "The host that owns the machine. Absent outside of a cluster." })),
     version: Type.String({ description: "A ULID that changes with every update." }),
     config: MachineConfig,
     image: imageReference,
@@ -170,6 +171,13 @@ export const CreateMachineBody = Type.Object(
   {
     name: Type.Optional(Type.String({ description: "Default: a generated name." })),
     region: Type.Optional(Type.String({ description: "The platform's only region." })),
+    host: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description:
+          "In a cluster, the host to create the machine on. Default: one with room, where the app has the fewest machines.",
+      }),
+    ),
     config: MachineConfig,
     skip_launch: Type.Optional(
       Type.Boolean({ description: "Leave the machine in `created` instead of starting it. Default: false." }),

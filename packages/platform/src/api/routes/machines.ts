@@ -2,6 +2,7 @@
 import { HibernautError } from "../../domain/errors.ts";
 import { within } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { requireCluster } from "../require-cluster.ts";
 import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
@@ -24,7 +25,7 @@ const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`,
 const ITSELF = { scope: "read", inside: "self" } as const;
 
 /** Registers the routes of machines. */
-export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
+export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "machines" | "cluster">): void {
   const tags = ["machines"];
   const one = { tags, params: MachineParams, querystring: NoQuery };
 
@@ -71,6 +72,7 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
       },
     },
     async (request, reply) => {
+      requireCluster({ cluster }, request.body.host);
       const { name, region, config, skip_launch: skipLaunch, skip_service_registration: cordoned } = request.body;
       const view = await machines.create(request.params.app_name, {
         config,

@@ -74,6 +74,22 @@ export const Health = Type.Object(
     accelerator_reason: Type.String({ description: "Why the platform uses this accelerator." }),
     proxy_url: nullable(Type.String(), "Where the proxy listens. Null when proxies run as processes of their own."),
     guest_bundle: Type.String({ description: "Version of the guest bundle that new machines boot from." }),
+    cluster: Type.Optional(
+      Type.Object(
+        {
+          host: Type.String({ description: "The name of this host." }),
+          lease: oneOf(["live", "grace", "lost"]),
+          directory_age_s: Type.Integer({
+            description: "Seconds since this host last heard of etcd; 0 while it is connected.",
+          }),
+        },
+        {
+          ...closed,
+          description:
+            "This host's place in its cluster. Absent on a host alone. Unless the lease is `live`, machines may not start here.",
+        },
+      ),
+    ),
     network: Type.Object(
       {
         mode: Type.String({ description: "`bridge`, or `user` for QEMU's user-mode network." }),

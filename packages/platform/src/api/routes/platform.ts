@@ -15,7 +15,13 @@ const CHECK_INTERVAL_MS = 1000;
 /** `GET /v1/health`, without a token, for load balancers and the setup. */
 export function healthRoute(
   app: Api,
-  { platform, proxy, check, drain }: Pick<ApiDeps, "platform" | "proxy" | "check" | "drain">,
+  {
+    platform,
+    proxy,
+    check,
+    drain,
+    clusterAdmin,
+  }: Pick<ApiDeps, "platform" | "proxy" | "check" | "drain" | "clusterAdmin">,
 ): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
@@ -49,6 +55,7 @@ export function healthRoute(
         accelerator_reason: platform.acceleratorReason,
         proxy_url: proxy?.url() ?? null,
         guest_bundle: platform.guestBundle,
+        ...(clusterAdmin && { cluster: clusterAdmin.health() }),
         network: platform.network,
       };
     },

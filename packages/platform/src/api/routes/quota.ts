@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import { QUOTA_NAMES, type QuotaOverrides } from "../../domain/quota.ts";
 import type { Quotas } from "../../machines/quotas.ts";
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { closed, NoQuery, nullable, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 
@@ -56,7 +56,7 @@ const QuotaBody = Type.Object(
 );
 
 /** Registers the routes of quotas. */
-export function quotaRoutes(app: Api, { apps, quotas }: Pick<ApiDeps, "apps" | "quotas">): void {
+export function quotaRoutes(app: Api, { apps, quotas, write }: Pick<ApiDeps, "apps" | "quotas"> & Writes): void {
   const path = "/v1/apps/:app_name/quota";
   const common = { tags: ["apps"], params: AppParams, querystring: NoQuery, response: replies(200, QuotaReply) };
 
@@ -78,8 +78,8 @@ export function quotaRoutes(app: Api, { apps, quotas }: Pick<ApiDeps, "apps" | "
       schema: { ...common, summary: "Change what an app may have", body: QuotaBody },
     },
     async ({ params, body }) => {
-      const { name, quota = {} } = apps.get(params.app_name);
-      quotas.set(name, changed(quota, body));
+      const { app_name: name } = params;
+      await write((shared) => shared.quotas.set(name, changed(shared.apps.get(name).quota ?? {}, body)));
       return quotaWire(quotas, apps.get(name));
     },
   );

@@ -5,7 +5,7 @@ import type { LogEntry } from "../../machines/logs/entry.ts";
 import type { CommandVerdict } from "../../machines/release-command/rules.ts";
 import type { CommandOutput } from "../../machines/release-command/run.ts";
 import { clientGone } from "../client-gone.ts";
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { StreamReplies, NDJSON } from "../stream-replies.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
@@ -25,10 +25,7 @@ import {
 const LIMIT = 25;
 
 /** Registers the routes of releases. */
-export function releaseRoutes(
-  app: Api,
-  { releases, releaseCommands }: Pick<ApiDeps, "releases" | "releaseCommands">,
-): void {
+export function releaseRoutes(app: Api, { releaseCommands, write }: Pick<ApiDeps, "releaseCommands"> & Writes): void {
   const path = "/v1/apps/:app_name/releases";
   const tags = ["apps"];
 
@@ -45,7 +42,7 @@ export function releaseRoutes(
       },
     },
     async ({ params, query }) => ({
-      releases: releases.list(params.app_name, query.limit ?? LIMIT).map(releaseWire),
+      releases: (await write(({ releases }) => releases.list(params.app_name, query.limit ?? LIMIT))).map(releaseWire),
     }),
   );
 
@@ -63,7 +60,13 @@ export function releaseRoutes(
       },
     },
     async ({ params, body }, reply) =>
-      reply.code(201).send(releaseWire(await releases.begin(params.app_name, body.image, body.description ?? ""))),
+      reply
+        .code(201)
+        .send(
+          releaseWire(
+            await write(({ releases }) => releases.begin(params.app_name, body.image, body.description ?? "")),
+          ),
+        ),
   );
 
   app.post(
@@ -81,8 +84,10 @@ export function releaseRoutes(
     },
     async ({ params, body }) => {
       const version = Number(params.version);
-      if (body.status === "pending") return releaseWire(releases.renew(params.app_name, version));
-      return releaseWire(releases.end(params.app_name, version, body.status, body.description ?? ""));
+      const { status, description = "" } = body;
+      if (status === "pending")
+        return releaseWire(await write(({ releases }) => releases.renew(params.app_name, version)));
+      return releaseWire(await write(({ releases }) => releases.end(params.app_name, version, status, description)));
     },
   );
 

@@ -1,12 +1,12 @@
 /** `/v1/apps/{app_name}/secrets`: encrypted environment variables of apps. Values can be set but never read. */
 import type { SecretSummary } from "../../secrets/contract.ts";
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { NoQuery, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { DryRunQuery, SecretList, SecretParams, SecretsBody, SecretsEffect } from "./secrets.schemas.ts";
 
 /** Registers the routes of secrets. */
-export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): void {
+export function secretRoutes(app: Api, { secrets, write }: Pick<ApiDeps, "secrets"> & Writes): void {
   const path = "/v1/apps/:app_name/secrets";
   const tags = ["apps"];
 
@@ -38,7 +38,8 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
         response: replies(200, SecretsEffect),
       },
     },
-    async ({ params, query, body }) => secrets.set(params.app_name, body.secrets, { dryRun: query.dry_run ?? false }),
+    async ({ params, query, body }) =>
+      write((shared) => shared.secrets.set(params.app_name, body.secrets, { dryRun: query.dry_run ?? false })),
   );
 
   app.delete(
@@ -53,7 +54,8 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
         response: replies(200, SecretsEffect),
       },
     },
-    async ({ params, query }) => secrets.unset(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false }),
+    async ({ params, query }) =>
+      write((shared) => shared.secrets.unset(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false })),
   );
 }
 

@@ -1,6 +1,6 @@
 /** `/v1/tokens` */
 import { allowNoBody } from "./actions.ts";
-import type { Api, ApiDeps } from "../deps.ts";
+import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
 import {
   CreateTokenBody,
@@ -18,7 +18,7 @@ import { newTokenWire, tokenWire } from "../views.ts";
 /** Registers the routes of tokens. */
 export function tokenRoutes(
   app: Api,
-  { tokens, tokenUse }: Pick<ApiDeps, "tokens"> & { tokenUse: Pick<TokenUse, "of"> },
+  { tokens, tokenUse, write }: Pick<ApiDeps, "tokens"> & Writes & { tokenUse: Pick<TokenUse, "of"> },
 ): void {
   const tags = ["tokens"];
 
@@ -53,11 +53,13 @@ export function tokenRoutes(
       },
     },
     async ({ body: { name, scopes, apps, expires_in: lifeS } }, reply) => {
-      const made = createToken(tokens, name, {
-        ...(scopes !== undefined && { scopes: [...new Set(scopes)] }),
-        ...(apps !== undefined && { apps: [...new Set(apps)] }),
-        ...(lifeS !== undefined && { lifeMs: lifeS * 1000 }),
-      });
+      const made = await write((shared) =>
+        createToken(shared.tokens, name, {
+          ...(scopes !== undefined && { scopes: [...new Set(scopes)] }),
+          ...(apps !== undefined && { apps: [...new Set(apps)] }),
+          ...(lifeS !== undefined && { lifeMs: lifeS * 1000 }),
+        }),
+      );
       return reply.code(201).send(newTokenWire(made));
     },
   );
@@ -78,7 +80,9 @@ export function tokenRoutes(
     },
     async ({ params, body: { overlap = OVERLAP_S, expires_in: lifeS } }, reply) => {
       const lifeMs = lifeS === undefined ? undefined : lifeS * 1000;
-      const { old, ...made } = rotateToken(tokens, params.token_id, { overlapMs: overlap * 1000, lifeMs });
+      const { old, ...made } = await write((shared) =>
+        rotateToken(shared.tokens, params.token_id, { overlapMs: overlap * 1000, lifeMs }),
+      );
       return reply.code(201).send({ token: newTokenWire(made), old: { id: old.id, valid_until: old.validUntil } });
     },
   );
@@ -96,7 +100,7 @@ export function tokenRoutes(
       },
     },
     async (request) => {
-      revokeToken(tokens, request.params.token_id);
+      await write((shared) => revokeToken(shared.tokens, request.params.token_id));
       return { ok: true as const };
     },
   );

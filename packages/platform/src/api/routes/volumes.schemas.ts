@@ -75,6 +75,12 @@ export const CreateVolumeBody = Type.Object(
       Type.Integer({ ...VOLUME_GB, description: "Size in GB. Default: that of the snapshot, otherwise 1." }),
     ),
     region: Type.Optional(Type.String({ maxLength: 64, description: "The platform's only region." })),
+    host: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: "In a cluster, the host to create the volume on. Default: one that is chosen.",
+      }),
+    ),
     snapshot_id: Type.Optional(
       Type.String({ maxLength: 64, description: "Start with the content of this snapshot. Default: empty." }),
     ),

@@ -4,6 +4,7 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
 import type { VolumeSnapshotRecord } from "../../domain/volume.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { requireCluster } from "../require-cluster.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
@@ -22,7 +23,11 @@ import {
 } from "./volumes.schemas.ts";
 
 /** Registers the routes of volumes. */
-export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<ApiDeps, "volumes" | "platform">): void {
+export function volumeRoutes(
+  app: Api,
+  { volumes, platform, cluster }: Pick<ApiDeps, "volumes" | "platform" | "cluster">,
+): void {
+  const { region } = platform;
   const path = "/v1/apps/:app_name/volumes";
   const common = { tags: ["volumes"], querystring: NoQuery };
   const wire = async (volume: VolumeView) => volumeWire(volume, { region, usedBytes: await volumes.usedBytes(volume) });
@@ -49,6 +54,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
       },
     },
     async ({ params, body }, reply) => {
+      requireCluster({ cluster }, body.host);
       if (body.region !== undefined && body.region !== region)
         throw new HibernautError(
           "invalid_argument",

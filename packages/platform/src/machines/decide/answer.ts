@@ -19,6 +19,8 @@ interface Situation {
   prewarming?: boolean | undefined;
   /** Whether a start ended in a resume. */
   resumed?: boolean | undefined;
+  /** Whether there is a snapshot. */
+  asleep?: boolean | undefined;
 }
 
 export type Rule = (situation: Situation) => Answer;

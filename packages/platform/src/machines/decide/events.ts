@@ -59,6 +59,8 @@ export interface Boot {
 export type EffectOutcome = { details?: Details } & (
   | { type: "started"; boot: Boot }
   | { type: "start_failed"; reason: string }
+  /** The machine may not start on this host now, and is as it was. */
+  | { type: "start_refused"; reason: string }
   /** The VMM was killed from outside while it started. `start` is what was being tried. */
   | { type: "start_killed"; reason: string; start: BootEffect }
   /** `snapshot` is null when it was published but can no longer be read. */
@@ -185,6 +187,8 @@ export const COMMANDS = [
 export const OUTCOMES = [
   "started",
   "start_failed",
+  /** The host may not start the machine at the moment: in a cluster, it must know that the machine is its own. */
+  "start_refused",
   "captured",
   "capture_cancelled",
   "capture_failed",
@@ -210,8 +214,13 @@ export const REMARKS = [
   /** The proxy leaves it alone from now on. */
   "cordoned",
   "uncordoned",
+  /** In a cluster, it came to this host without its files, because its host was lost. */
+  "evacuated",
   /** The paused VMM of a suspended machine is no longer kept. */
   "kept_ended",
+  /** In a cluster, it left this host, or came to it. */
+  "moved_away",
+  "moved_in",
   /** It should sleep, and keeps running. */
   "not_suspended",
   /** A prewarm is over, and the state stayed as it was. */

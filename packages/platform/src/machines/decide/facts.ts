@@ -49,6 +49,7 @@ export function factsOf(
     case "removed":
       return { changes: { pending: null }, details: {} };
     case "start_failed":
+    case "start_refused":
     case "halt_failed":
     case "remove_failed":
       return { changes: { stateReason: outcome.reason }, details: { reason: outcome.reason } };

@@ -28,6 +28,7 @@ export {
   type Note,
   type Boot,
   OUTCOMES,
+  type RemarkName,
   REMARKS,
   type TakenOver,
 } from "./events.ts";

@@ -21,6 +21,7 @@ const TABLE: Record<MachineState, Partial<Record<OutcomeName, Rule>>> = {
     // The files of a snapshot that was consumed are of no use, but nobody has to wait until they are gone.
     started: ({ resumed }) => move("running", resumed ? "discard_snapshots" : null)({ goal: null }),
     start_failed: move("failed"),
+    start_refused: ({ asleep }) => move(asleep === true ? "suspended" : "stopped")({ goal: null }),
     app_ended: move("stopping", "halt"),
     app_restarts: haltThenBackOff,
   },
@@ -64,7 +65,9 @@ export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, con
       : { type: outcome.type, ...factsOf(record, outcome) };
   const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind !== "cold";
   const { goal, pending } = record;
-  const answer = TABLE[record.state][type]?.({ goal, from: pending?.from, prewarming: isPrewarming(record), resumed });
+  const asleep = record.snapshot !== null;
+  const situation = { goal, from: pending?.from, prewarming: isPrewarming(record), resumed, asleep };
+  const answer = TABLE[record.state][type]?.(situation);
   if (answer === undefined || answer.kind === "refuse") return tooLate(record, type);
   const decision = step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);
   // A request waits for this one: an fsync takes as long as the rest of a warm start.

@@ -7,6 +7,7 @@ import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { coldStart, startApp } from "./cold-start.ts";
 import type { EffectPorts } from "./ports.ts";
+import { NotOwned } from "./owned.ts";
 import { untilReady } from "./ready.ts";
 import { resume } from "./resume.ts";
 import { imageOf } from "./spec.ts";
@@ -35,6 +36,8 @@ export async function boot(
   };
   try {
     if (ports.guest.live !== undefined) return await takeOverStart(record, booted, ports, signal);
+    const refusal = await ports.ownership?.verify(record.id, signal);
+    if (refusal !== undefined) return { type: "start_refused", reason: refusal.message };
     await ports.steps.time("room", () => ports.admission.enter(record, signal));
     const resumed = (await wakeKept(record, ports, signal)) ?? (await resume(record, ports, signal));
     if (resumed.kind !== "cold")
@@ -50,6 +53,7 @@ export async function boot(
   } catch (error) {
     const killed = !signal.aborted && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
     const reason = (await ports.guest.kill()) ?? messageOf(error);
+    if (error instanceof NotOwned) return { type: "start_refused", reason };
     if (!killed) return { type: "start_failed", reason };
     const { attempt } = effect;
     ports.log.warn({ machine: record.id, reason, attempt }, "a guest was killed while it started");

@@ -5,11 +5,12 @@ import { wipe } from "../../lib/wipe.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { Image } from "../../images/contract.ts";
 import { within } from "../../lib/async.ts";
-import { freeAddress } from "../address.ts";
+import { anotherAddress } from "../address.ts";
 import type { Boot, EffectOutcome, Moved } from "../decide/index.ts";
 import { guestConfigOf } from "../environment.ts";
 import type { LiveGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
+import { requireOwned } from "./owned.ts";
 import { untilReady } from "./ready.ts";
 import { specOf } from "./spec.ts";
 
@@ -39,7 +40,7 @@ export async function coldStart(
   const swapMb = swapMbOf(record.config);
   await files.requireRoom(record.id, guestSize(record.config).memoryMb + swapMb);
   if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id, { swapMb });
-  const address = network.owns(record.address) ? record.address : freeAddress(ports);
+  const address = network.owns(record.address) ? record.address : await anotherAddress(record, ports);
   const moved = moveOf(record, ports);
   ports.milestones.beginColdStart({ reason, address, ...(moved !== undefined && { moved }) });
   const placed = { ...record, address, ...moved };
@@ -49,6 +50,7 @@ export async function coldStart(
   inside.streams.reset("the machine was started from scratch");
   ports.machineLog.newGuest();
   const { live, hello } = await steps.time("boot", async () => {
+    requireOwned(record.id, ports);
     const vmm = await ports.hypervisor.boot(spec, limit);
     const attached = await guest.attach(vmm, servicePorts(record.config));
     return { live: attached, hello: await attached.agent.hello(limit) };
@@ -88,6 +90,8 @@ export async function startApp(
   await ports.steps.time("app", async () => {
     const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
     ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
+    // The boot may have taken longer than the host's lease.
+    requireOwned(record.id, ports);
     const config = guestConfigOf(record, image.config, network, secrets);
     const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
     await agent.run(config, limit).finally(() => wipeFiles(config.files));

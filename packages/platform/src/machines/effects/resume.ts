@@ -10,6 +10,7 @@ import { CONSUMED } from "../decide/notes.ts";
 import type { Details } from "../decide/index.ts";
 import { fittingSnapshot } from "./fitting.ts";
 import { letRun } from "./let-run.ts";
+import { requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
 import { specOf } from "./spec.ts";
 import { damaged } from "./whole.ts";
@@ -97,6 +98,7 @@ async function run(
   const { guest, milestones, steps } = ports;
   const { agent } = await steps.time("attach", () => guest.attach(vmm, servicePorts(record.config)));
   const { clockMs } = snapshot;
+  requireOwned(record.id, ports);
   // From here on the snapshot is spent, whatever happens: that must be stored before the guest runs.
   const began = performance.now();
   milestones.consumeSnapshot();

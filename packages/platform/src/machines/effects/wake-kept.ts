@@ -4,6 +4,7 @@ import { abortable, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { KeptGuest } from "../guest.ts";
 import { letRun } from "./let-run.ts";
+import { requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
 import type { Resumed } from "./resume.ts";
 
@@ -40,6 +41,7 @@ export async function wakeKept(
   if (live === undefined) return undefined;
   let consumed = false;
   try {
+    requireOwned(record.id, ports);
     snapshots.interrupt(record.id);
     // As in every resume: spent in the store first, so that it never runs twice.
     const began = performance.now();

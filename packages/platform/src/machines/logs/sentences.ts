@@ -15,6 +15,7 @@ const SENTENCES: Record<HistoryType, string> = {
   discard_snapshot: "Snapshot discarded.",
   started: "Running.",
   start_failed: "Start failed.",
+  start_refused: "Not started.",
   captured: "Suspended.",
   capture_cancelled: "Suspend cancelled; still running.",
   capture_failed: "Suspend failed; still running.",
@@ -32,6 +33,9 @@ const SENTENCES: Record<HistoryType, string> = {
   schedule_skipped: "A scheduled run was skipped.",
   not_suspended: "Not suspended; still running.",
   cordoned: "The proxy sends it no requests from now on.",
+  evacuated: "Its host was lost, so another one has it now.",
+  moved_away: "It is on another host now.",
+  moved_in: "It is on this host now.",
   kept_ended: "Its virtual machine is no longer kept in memory.",
   uncordoned: "The proxy sends it requests again.",
   unreachable: "Requests do not reach the app.",
@@ -67,6 +71,8 @@ const REQUESTERS: Record<string, string> = {
   schedule: "by its schedule",
   wake: "by the wake it planned",
   drain: "by a drain",
+  evacuation: "because its host was lost",
+  move: "after a move",
   backup: "by the restore of a backup",
 };
 

@@ -1,19 +1,34 @@
 /** Secrets: encrypted environment variables of an app, whose values nobody can read back. */
 import { HibernautError } from "../../domain/errors.ts";
 import type { SecretSummary } from "../../secrets/contract.ts";
-import type { ControllerSet } from "../controller-set.ts";
+import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
-import { changeSecrets, type SecretsEffect } from "../secrets.ts";
+import { changeSecrets, type HasSecrets, type SecretsEffect } from "../secrets.ts";
+
+interface AppSecretsDependencies extends Pick<MachineDependencies, "secrets"> {
+  store: Pick<Store, "apps">;
+}
 
 /** Sets, lists and unsets secrets of apps. */
 export class AppSecrets {
-  readonly #deps: Pick<MachineDependencies, "store" | "secrets">;
-  readonly #controllers: ControllerSet;
+  readonly #deps: AppSecretsDependencies;
+  readonly #controllers: { of(app: string): HasSecrets[] };
 
-  constructor(deps: Pick<MachineDependencies, "store" | "secrets">, controllers: ControllerSet) {
+  constructor(deps: AppSecretsDependencies, controllers: { of(app: string): HasSecrets[] }) {
     this.#deps = deps;
     this.#controllers = controllers;
+  }
+
+  /** Returns the same rules over other secrets. What they change has no effect on machines: {@link adopt} has. */
+  over(deps: AppSecretsDependencies): AppSecrets {
+    const of = (app: string) => this.#controllers.of(app).map(({ record }) => ({ record, command() {} }));
+    return new AppSecrets(deps, { of });
+  }
+
+  /** Carries out a change of an app's secrets that was decided elsewhere, and discards its machines' snapshots. */
+  adopt(app: string, change: () => void): void {
+    changeSecrets(this.#controllers.of(app), change);
   }
 
   /** Returns an app's secrets by name, without their values. */

@@ -3,6 +3,7 @@ import { HibernautError } from "../../domain/errors.ts";
 import { type AppStatus, appStatusOf } from "../../domain/app-status.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import { isValidName, NAME_RULE } from "../../domain/naming.ts";
+import type { AppStore, Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 import type { Machines } from "./machines.ts";
@@ -10,15 +11,25 @@ import type { Machines } from "./machines.ts";
 /** How long the deletion of an app waits for its machines to be destroyed. */
 const DESTROY_TIMEOUT_MS = 60_000;
 
+interface AppsDependencies extends Pick<MachineDependencies, "volumes"> {
+  store: Pick<Store, "apps" | "machines">;
+}
+
 /** Creates, lists and deletes apps. */
 export class Apps {
-  readonly #deps: Pick<MachineDependencies, "store" | "volumes">;
+  readonly #deps: AppsDependencies;
   readonly #machines: Machines;
   readonly #listeners = new Set<() => void>();
 
-  constructor(deps: Pick<MachineDependencies, "store" | "volumes">, machines: Machines) {
+  constructor(deps: AppsDependencies, machines: Machines) {
     this.#deps = deps;
     this.#machines = machines;
+  }
+
+  /** Returns the same rules over other records of apps. */
+  over(apps: AppStore): Apps {
+    const { store, volumes } = this.#deps;
+    return new Apps({ volumes, store: { apps, machines: store.machines } }, this.#machines);
   }
 
   /** Throws `invalid_argument` when the name is not valid, and `already_exists` when it is taken. */
@@ -33,6 +44,10 @@ export class Apps {
   /** Returns all apps, by name. */
   list(): AppRecord[] {
     return this.#deps.store.apps.list();
+  }
+
+  has(name: string): boolean {
+    return this.#deps.store.apps.get(name) !== undefined;
   }
 
   /** Throws `not_found` when there is no such app. */
@@ -70,17 +85,30 @@ export class Apps {
    * destroys them first.
    */
   async delete(name: string, { force = false } = {}): Promise<void> {
+    await this.empty(name, { force });
+    if (!this.#deps.store.apps.delete(name))
+      throw new HibernautError(
+        "aborted",
+        `App ${name} got a new machine or volume while it was being deleted. Try again.`,
+      );
+    this.deleted();
+  }
+
+  /**
+   * Destroys the app's machines and volumes on this host. Without `force`, rejects with `failed_precondition` when there
+   * are any.
+   */
+  async empty(name: string, { force }: { force: boolean }): Promise<void> {
     this.get(name);
     if (!force) this.#requireEmpty(name);
     const ids = this.#deps.store.machines.list(name).map(({ id }) => id);
     for (const id of ids) this.#machines.destroy(name, id, { force: true });
     await Promise.all(ids.map((id) => this.#machines.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
     await this.#deps.volumes.destroyAll(name);
-    if (!this.#deps.store.apps.delete(name))
-      throw new HibernautError(
-        "aborted",
-        `App ${name} got a new machine or volume while it was being deleted. Try again.`,
-      );
+  }
+
+  /** Tells the listeners that apps were deleted. */
+  deleted(): void {
     for (const listener of this.#listeners) listener();
   }
 

@@ -1,18 +1,28 @@
 /** Hostnames: names of their own at which apps answer, in addition to `<app>.<suffix>`. */
 import { HibernautError } from "../../domain/errors.ts";
+import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { checkHostname } from "../hostnames.ts";
 import { requireApp } from "../require-app.ts";
 import type { Apps } from "./apps.ts";
 
+interface HostnamesDependencies extends Pick<MachineDependencies, "settings"> {
+  store: Pick<Store, "apps" | "hostnames">;
+}
+
 /** Adds, lists and removes hostnames of apps. */
 export class Hostnames {
-  readonly #deps: Pick<MachineDependencies, "store" | "settings">;
+  readonly #deps: HostnamesDependencies;
   readonly #listeners = new Set<() => void>();
 
-  constructor(deps: Pick<MachineDependencies, "store" | "settings">, apps: Apps) {
+  constructor(deps: HostnamesDependencies, apps: Pick<Apps, "subscribe">) {
     this.#deps = deps;
-    apps.subscribe(() => this.#tell());
+    apps.subscribe(() => this.changed());
+  }
+
+  /** Returns the same rules over other records of hostnames and apps. */
+  over(store: Pick<Store, "apps" | "hostnames">): Hostnames {
+    return new Hostnames({ ...this.#deps, store }, { subscribe: () => () => false });
   }
 
   /** Returns the hostnames of all apps, each with its app. */
@@ -40,7 +50,7 @@ export class Hostnames {
       const message = `${hostname} already belongs to app ${owner}. Remove it there first.`;
       throw new HibernautError("already_exists", message, { hostname, app_name: owner });
     }
-    this.#tell();
+    this.changed();
     return hostname;
   }
 
@@ -49,7 +59,7 @@ export class Hostnames {
     requireApp(this.#deps.store.apps, app);
     if (!this.#deps.store.hostnames.remove(name.toLowerCase(), app))
       throw new HibernautError("not_found", `App ${app} has no hostname ${name}.`, { hostname: name });
-    this.#tell();
+    this.changed();
   }
 
   /** Calls `listener` when hostnames were added or removed. Returns a function that ends that. */
@@ -58,7 +68,8 @@ export class Hostnames {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(): void {
+  /** Tells the listeners that hostnames were added or removed. */
+  changed(): void {
     for (const listener of this.#listeners) listener();
   }
 }

@@ -1,6 +1,7 @@
 /** Releases: which image and configuration of an app were deployed, and how the deployment ended. */
 import { HibernautError } from "../../domain/errors.ts";
 import type { ReleaseRecord } from "../../domain/machine.ts";
+import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 
@@ -13,17 +14,33 @@ const ALL_RELEASES = 1000;
  */
 const ABANDONED_AFTER_MS = 60_000;
 
+interface ReleasesDependencies extends Pick<MachineDependencies, "images"> {
+  store: Pick<Store, "apps" | "releases">;
+  /** Whether the client of a release reports here. By default, it does. */
+  isReportedHere?(app: string, version: number): boolean;
+}
+
 /** Records releases of apps. */
 export class Releases {
-  readonly #deps: Pick<MachineDependencies, "store" | "images">;
+  readonly #deps: ReleasesDependencies;
   readonly #now: () => number;
   /** When the client of a pending release last reported. Kept in memory: after a restart, every client gets its time. */
-  readonly #reports = new Map<string, number>();
+  readonly #reports: Map<string, number>;
 
   /** `now` is the monotonic clock, in milliseconds. */
-  constructor(deps: Pick<MachineDependencies, "store" | "images">, now: () => number = () => performance.now()) {
+  constructor(
+    deps: ReleasesDependencies,
+    now: () => number = () => performance.now(),
+    reports = new Map<string, number>(),
+  ) {
     this.#deps = deps;
     this.#now = now;
+    this.#reports = reports;
+  }
+
+  /** Returns the same rules over other records of releases and apps. */
+  over(other: Omit<ReleasesDependencies, "images">): Releases {
+    return new Releases({ ...this.#deps, ...other }, this.#now, this.#reports);
   }
 
   /** Returns up to `limit` releases of the app, newest first. */
@@ -31,7 +48,8 @@ export class Releases {
     const { store } = this.#deps;
     requireApp(store.apps, app);
     for (const { version, status } of store.releases.list(app, ALL_RELEASES))
-      if (status === "pending" && this.#isAbandoned(app, version)) this.#finish(app, version, "abandoned", ABANDONED);
+      if (status === "pending" && this.#isReportedHere(app, version) && this.#isAbandoned(app, version))
+        this.#finish(app, version, "abandoned", ABANDONED);
     return store.releases.list(app, limit);
   }
 
@@ -73,6 +91,10 @@ export class Releases {
   #finish(app: string, version: number, status: ReleaseRecord["status"], description: string): void {
     this.#deps.store.releases.update(app, version, status, description);
     this.#reports.delete(keyOf(app, version));
+  }
+
+  #isReportedHere(app: string, version: number): boolean {
+    return this.#deps.isReportedHere?.(app, version) ?? true;
   }
 
   #isAbandoned(app: string, version: number): boolean {

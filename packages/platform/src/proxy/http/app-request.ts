@@ -1,6 +1,6 @@
 /** What an exchange and the app's side of it, HTTP/1.1 or HTTP/2, ask of each other. */
 import type { Socket } from "node:net";
-import type { Field } from "../contract.ts";
+import type { Field, Lease } from "../contract.ts";
 import type { Origin } from "./heads.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
@@ -20,8 +20,15 @@ export interface AppRequest {
    * Begins a request with its head.
    *
    * @param source the value of `fly-replay-src`, if another app sent the request on
+   * @param lease for which machine it is: a connection to another host's proxy carries requests for many
    */
-  begin(handler: ResponseHandler, message: RequestMessage, origin: Origin, source: string | undefined): void;
+  begin(
+    handler: ResponseHandler,
+    message: RequestMessage,
+    origin: Origin,
+    source: string | undefined,
+    lease: Lease,
+  ): void;
   /** Sends a piece of the request's body. Returns false if no more should follow until `onRoom`. */
   sendBody(piece: Buffer): boolean;
   /** Ends the request, unless its head already said that it ends. */

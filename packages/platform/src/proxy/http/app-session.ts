@@ -1,7 +1,7 @@
 /** An HTTP/2 connection to an app, without TLS, by prior knowledge (RFC 9113 3.3). Its streams are requests. */
 import { type ClientHttp2Session, type ClientHttp2Stream, type ClientSessionRequestOptions, connect } from "node:http2";
 import type { Socket } from "node:net";
-import type { Lease } from "../contract.ts";
+import type { ConnectionKey } from "../contract.ts";
 import { AppStream } from "./app-stream.ts";
 import type { Limits } from "./limits.ts";
 
@@ -25,7 +25,12 @@ export class AppSession {
   readonly #limits: Limits;
   #streams = 0;
 
-  private constructor(session: ClientHttp2Session, { address, port }: Lease, limits: Limits, onClose: () => void) {
+  private constructor(
+    session: ClientHttp2Session,
+    { address, port }: ConnectionKey,
+    limits: Limits,
+    onClose: () => void,
+  ) {
     this.address = address;
     this.port = port;
     this.#session = session;
@@ -42,7 +47,7 @@ export class AppSession {
    */
   static async open(
     socket: Socket,
-    lease: Lease,
+    lease: ConnectionKey,
     limits: Limits,
     signal: AbortSignal,
     onClose: (session: AppSession) => void,

@@ -1,6 +1,6 @@
 /** The connections to all machines: busy ones, and idle ones that are kept for the next request. */
 import type { Socket } from "node:net";
-import type { Lease } from "../contract.ts";
+import type { ConnectionKey } from "../contract.ts";
 import type { Limits } from "./limits.ts";
 import { Intake } from "../intake.ts";
 import type { AppRequest } from "./app-request.ts";
@@ -28,6 +28,8 @@ export class ConnectionPool {
   readonly #machines = new Map<string, MachineConnections>();
   /** Those to apps that speak HTTP/2. */
   readonly #sessions: SessionPool;
+  /** Those to the proxies of other hosts, as if each were one machine. Made for the first of them. */
+  #peers: ConnectionPool | undefined;
 
   constructor(limits: Limits) {
     this.#limits = limits;
@@ -35,7 +37,8 @@ export class ConnectionPool {
   }
 
   /** Returns an idle connection to the lease's port, or a place on one that takes many requests, if there is one. */
-  take(lease: Lease): AppRequest | undefined {
+  take(lease: ConnectionKey): AppRequest | undefined {
+    if (lease.peer !== undefined) return this.#peers?.take(asHost(lease));
     if (lease.http2 === true) return this.#sessions.take(lease);
     const { machineId, address, port } = lease;
     const idle = this.#machines.get(machineId)?.idle;
@@ -57,7 +60,11 @@ export class ConnectionPool {
    *
    * @param signal aborts when the request ends
    */
-  async add(lease: Lease, open: Open, signal: AbortSignal): Promise<AppRequest> {
+  async add(lease: ConnectionKey, open: Open, signal: AbortSignal): Promise<AppRequest> {
+    if (lease.peer !== undefined) {
+      this.#peers ??= new ConnectionPool({ ...this.#limits, machineIdleMs: this.#limits.peerIdleMs });
+      return this.#peers.add(asHost(lease), open, signal);
+    }
     if (lease.http2 === true) return this.#sessions.add(lease, open, signal);
     const { machineId } = lease;
     const machine = this.#machine(machineId);
@@ -79,7 +86,9 @@ export class ConnectionPool {
   }
 
   /** Takes a connection back after its response. Keeps it if it can be used again. */
-  give({ machineId }: Lease, connection: AppRequest): void {
+  give(lease: ConnectionKey, connection: AppRequest): void {
+    if (lease.peer !== undefined) return this.#peers?.give(asHost(lease), connection);
+    const { machineId } = lease;
     // A stream gives its place back itself.
     if (!(connection instanceof UpstreamConnection)) return;
     const machine = this.#machines.get(machineId);
@@ -106,8 +115,14 @@ export class ConnectionPool {
     if (ended) for (const connection of [...machine.all]) connection.abandon(new MachineLeft("The machine has ended."));
   }
 
+  /** Another host is away: its connections may never say so. */
+  forgetHost(host: string): void {
+    this.#peers?.forget(host, true);
+  }
+
   /** Closes connections that were idle for too long. */
   sweep(now: number): void {
+    this.#peers?.sweep(now);
     this.#sessions.sweep(now);
     const eldest = now - this.#limits.machineIdleMs;
     for (const { idle } of this.#machines.values()) {
@@ -119,12 +134,15 @@ export class ConnectionPool {
 
   /** Closes all idle connections. Busy ones belong to their exchanges. */
   close(): void {
+    this.#peers?.close();
     this.#sessions.close();
     for (const machineId of this.#machines.keys()) this.forget(machineId);
   }
 
   count(): { open: number; idle: number } {
     let { open, idle } = this.#sessions.count();
+    const peers = this.#peers?.count();
+    if (peers !== undefined) [open, idle] = [open + peers.open, idle + peers.idle];
     for (const machine of this.#machines.values()) {
       open += machine.all.size + machine.coming;
       idle += machine.idle.length;
@@ -153,4 +171,9 @@ export class ConnectionPool {
   #tidy(machineId: string, machine: MachineConnections): void {
     if (machine.all.size === 0 && machine.coming === 0) this.#machines.delete(machineId);
   }
+}
+
+/** Any connection to a host will do for a request for any of its machines. */
+function asHost({ peer, appName }: ConnectionKey): ConnectionKey {
+  return { machineId: peer?.host ?? "", address: "", port: 0, appName };
 }

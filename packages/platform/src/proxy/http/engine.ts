@@ -1,5 +1,5 @@
 /** What all connections and exchanges of one proxy share. The implementation is the request path. */
-import type { AccessEntry, Destination, Field, ProxyRefusal, ReplayOrder } from "../contract.ts";
+import type { AccessEntry, Destination, Field, Lease, ProxyRefusal, ReplayOrder } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
@@ -21,6 +21,8 @@ export interface Engine {
   readonly secureFields: readonly Field[] | undefined;
   /** What a browser is shown while a machine cold starts. */
   readonly wakePage: WakePage;
+  /** Whether the requests come from the proxies of other hosts. */
+  readonly fromPeers: boolean;
   /** Client connections, without those that are still in a TLS handshake. */
   readonly connections: Set<ClientConnectionHandle>;
   /** No further requests are accepted on the open connections. */
@@ -38,6 +40,8 @@ export interface Engine {
    * @param fresh whether to use a new connection rather than a kept one
    */
   findMachine(exchange: PathExchange, fresh: boolean): void;
+  /** The same, once it is known where the machine of a lease has moved to. */
+  findMoved(exchange: PathExchange, lease: Lease): Promise<void>;
   /** Returns where a request goes that an app sends on. Refuses if it may not go there. */
   replayTo(order: ReplayOrder, fromApp: string): Destination;
   /** Ends a request that was served, refused or cut off: releases its lease and logs it. */

@@ -30,15 +30,19 @@ export function awaited(phase: ExchangePhase, appsTurn: boolean, clientFull: boo
   }
 }
 
-/** Returns how long it may take, in milliseconds. */
-export function patienceMs(what: Awaited, limits: Limits): number {
+/**
+ * Returns how long it may take, in milliseconds.
+ *
+ * @param elsewhere whether the machine is on another host, whose proxy may have to wake it first
+ */
+export function patienceMs(what: Awaited, limits: Limits, elsewhere = false): number {
   switch (what) {
     case "machine":
       return limits.findMachineMs;
     case "requestBody":
       return limits.requestBodyMs;
     case "responseHead":
-      return limits.responseHeadMs;
+      return limits.responseHeadMs + (elsewhere ? limits.findMachineMs : 0);
     case "responseBody":
       return limits.responseBodyMs;
     case "client":

@@ -9,7 +9,7 @@
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
 import type { RequestTrace } from "../../tracing/contract.ts";
-import type { AccessEntry, Field, Lease, ProxyRefusal, RequestHead } from "../contract.ts";
+import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { challengeAnswer } from "./challenge.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";
@@ -21,8 +21,9 @@ import { grpcAnswer, isGrpc } from "./grpc.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
 import { MachineLeft } from "./machine-left.ts";
+import { peerAnswer, peerRefusal, type PeerRefusal, refusedByPeer, tracedParent, wakeAtPeer } from "./peer-heads.ts";
 import { MachineSearch } from "./machine-search.ts";
-import { ENDINGS, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
+import { ENDINGS, mayHelpElsewhere, MOVED, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { bodyRefusal, Replay, replaySource } from "./replay.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
@@ -41,6 +42,10 @@ interface Begun {
   peer: Peer;
   /** Undefined when it is not traced. */
   trace: RequestTrace | undefined;
+  /** Where the request goes, if the proxy of another host has decided that. */
+  to?: Destination;
+  /** The value of `fly-replay-src` that the app gets, if that proxy says so. */
+  source?: string | undefined;
 }
 
 export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
@@ -69,6 +74,13 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #keptFor = "";
   #trailers = NO_TRAILERS;
   #replay: Replay | undefined;
+  readonly #source: string | undefined;
+  /** What the proxy of another host answered in the app's place, until its answer has ended. */
+  #refused: PeerRefusal | undefined;
+  /** Whether what was kept of the body has to be sent again. */
+  #sendsKept = false;
+  /** Whether an app may have seen the request. */
+  #seen = false;
   /** Whether the app is held back because the client reads slowly. */
   #clientFull = false;
   #cutting = false;
@@ -76,13 +88,15 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #bytesIn = 0;
   #bytesOut = 0;
 
-  constructor(engine: Engine, client: ClientSide, { message, origin, peer, trace }: Begun) {
+  constructor(engine: Engine, client: ClientSide, { message, origin, peer, trace, to, source }: Begun) {
     this.#engine = engine;
     this.#client = client;
     this.#message = message;
     this.#origin = origin;
     this.#peer = peer;
-    this.search = new MachineSearch(engine, leaseRequest(message, origin, peer, trace), this.#begun, trace);
+    this.#source = source;
+    const head = leaseRequest(message, origin, peer, trace, to);
+    this.search = new MachineSearch(engine, head, this.#begun, trace);
     const { framing } = message;
     this.#requestDone = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
   }
@@ -141,8 +155,9 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.search.active = false;
     this.#connection = connection;
     this.search.trace?.forwards(this.#message, this.#lease);
-    connection.begin(this, this.#message, this.#origin, this.#replay?.source);
-    if (this.#replay !== undefined) this.#pushKept(connection);
+    this.#seen = true;
+    connection.begin(this, this.#message, this.#origin, this.#replay?.source ?? this.#source, this.#lease);
+    if (this.#replay !== undefined || this.#sendsKept) this.#pushKept(connection);
     this.#touch();
     if (!this.#requestDone && !connection.full) this.#releaseBody();
   }
@@ -169,13 +184,39 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   onHead(response: ResponseMessage): void {
-    if (response.replay !== undefined) return this.#beginReplay(response.replay);
+    const { peer } = this.#lease;
+    if (peer !== undefined && this.#heardPeer(peer, response)) return;
+    // The proxy of the other host, which has the body, follows it.
+    if (response.replay !== undefined && !this.#engine.fromPeers) return this.#beginReplay(response.replay);
     if (this.#message.webSocketKey !== undefined && this.#refuseFalseSocket(response)) return;
     this.#phase = "answering";
     this.#forgetBody();
     this.status = response.status;
     this.#touch();
     if (!this.#client.sendHead(this.#answerOf(response))) this.#holdApp();
+  }
+
+  /** Adopts what the proxy of another host says. Returns whether it answered in the app's place. */
+  #heardPeer(peer: LeasePeer, response: ResponseMessage): boolean {
+    this.#refused = refusedByPeer(response);
+    if (this.#refused === undefined) peer.answered(wakeAtPeer(response.fields));
+    else this.#holdBody();
+    return this.#refused !== undefined;
+  }
+
+  /** The proxy of another host has no answer of the app: another machine may, or the same one where it is now. */
+  #afterRefusal({ refusal, seen }: PeerRefusal): void {
+    this.#refused = undefined;
+    this.#seen = seen;
+    const whole = !this.#bodyTaken || this.#kept !== null;
+    if (!whole || (seen && !IDEMPOTENT.has(this.#message.method)) || !mayHelpElsewhere(refusal))
+      return this.refuse(refusal);
+    this.#sendsKept = this.#bodyTaken;
+    const { lease } = this.search;
+    if (refusal.code !== MOVED && this.search.tryAnother(refusal)) return this.#retry(false);
+    if (refusal.code !== MOVED || lease === undefined || !this.search.startAgain()) return this.refuse(refusal);
+    this.#seek(false);
+    void this.#engine.findMoved(this, lease);
   }
 
   /** Refuses a response that would look like an open WebSocket over HTTP/2. Returns whether it did. */
@@ -189,10 +230,12 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   #answerOf(response: ResponseMessage): Answer {
     const { requestId, secure } = this.#origin;
+    if (this.#engine.fromPeers) return peerAnswer(response, this.#lease);
     return answerOf(response, requestId, this.#lease, secure ? this.#engine.secureFields : undefined);
   }
 
   onData(piece: Buffer): void {
+    if (this.#refused !== undefined) return;
     if (this.#replay?.order !== undefined) {
       if (this.#replay.drain(piece.length, this.#engine.limits)) this.#sendOn();
       return;
@@ -209,11 +252,13 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     // An app that responds before it has read the whole request is not asked anything else on this connection.
     if (this.#requestDone && connection !== undefined) this.#engine.pool.give(this.#lease, connection);
     else connection?.destroy();
+    if (this.#refused !== undefined) return this.#afterRefusal(this.#refused);
     if (this.#replay?.order !== undefined) return this.#sendOn();
     this.#end(passingTrailers(trailers, needsTrust), undefined);
   }
 
   onUpgrade(response: ResponseMessage, upgraded: Upgraded): void {
+    this.#lease.peer?.answered(wakeAtPeer(response.fields));
     if (this.#refuseFalseSocket(response)) return void upgraded.socket.destroy();
     this.#phase = "tunnel";
     this.#connection = undefined;
@@ -237,6 +282,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   onFailed(error: Error): void {
     const connection = this.#connection;
     this.#connection = undefined;
+    if (connection?.unseen === true) this.#seen = false;
+    if (this.#refused !== undefined) return this.#afterRefusal(this.#refused);
     if (this.#replay?.order !== undefined) return this.#sendOn();
     if (this.#phase === "answering")
       return this.#break(ENDINGS.upstreamBroke, error instanceof StreamReset ? error.code : undefined);
@@ -296,11 +343,15 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   #retry(fresh: boolean): void {
+    this.#seek(fresh);
+    this.#engine.findMachine(this, fresh);
+  }
+
+  #seek(fresh: boolean): void {
     this.#phase = "seeking";
     this.#afresh = fresh;
     this.search.active = true;
     this.#touch();
-    this.#engine.findMachine(this, fresh);
   }
 
   // The end.
@@ -310,6 +361,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#forgetBody();
     this.#dropConnection(refusal);
     const { requestId } = this.#origin;
+    if (this.#engine.fromPeers) return this.#respond(peerRefusal(refusal, this.#seen), refusal.code);
     const answer = isGrpc(this.#message)
       ? grpcAnswer(refusal, requestId)
       : refusalAnswer(refusal, requestId, this.#engine.wakePage);
@@ -393,7 +445,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   tick(now: number): void {
     if (this.#phase === "over") return;
     const what = awaited(this.#phase, this.#requestDone || this.#bodyHeld, this.#clientFull);
-    if (this.#moved) this.#deadline = now + patienceMs(what, this.#engine.limits);
+    if (this.#moved)
+      this.#deadline = now + patienceMs(what, this.#engine.limits, this.search.lease?.peer !== undefined);
     this.#moved = false;
     if (now < this.#deadline) return;
     const ending = timeoutEnding(what, this.#clientFull);
@@ -433,6 +486,7 @@ function leaseRequest(
   { clientAddress, secure, requestId }: Origin,
   { connection }: Peer,
   trace: RequestTrace | undefined,
+  to: Destination | undefined,
 ): RequestHead {
   const tried = NONE_TRIED;
   return {
@@ -447,7 +501,7 @@ function leaseRequest(
     connection,
     tried,
     since: undefined,
-    to: undefined,
-    trace,
+    to,
+    trace: to === undefined ? trace : tracedParent({ fields }),
   };
 }

@@ -31,6 +31,7 @@ const NOT_TO_APPS = new Set([
   "hibernaut-request-id",
   "hibernaut-client-ip",
   "hibernaut-machine",
+  "hibernaut-peer-request",
 ]);
 /** Fields that {@link forwardedLines} rewrites. */
 const FORWARDED = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
@@ -117,7 +118,12 @@ function forwardedLines(message: RequestMessage, origin: Origin, given: readonly
   ].join("");
 }
 
-function framingField(framing: Framing): string {
+/** Whether a field ends at each hop, or is written again there. */
+export function endingHere(key: string): boolean {
+  return NOT_FORWARDED.has(key);
+}
+
+export function framingField(framing: Framing): string {
   if (framing.kind === "chunked") return "Transfer-Encoding: chunked\r\n";
   return framing.kind === "length" ? `Content-Length: ${framing.length}\r\n` : "";
 }

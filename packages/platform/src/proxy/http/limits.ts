@@ -53,6 +53,10 @@ export interface Limits {
   machineIdleConnections: number;
   /** How long idle connections are kept: less than the 5 s after which many servers close theirs (Node's default). */
   machineIdleMs: number;
+  /** How long idle connections to other hosts are kept: less than {@link idleMs}, after which those close theirs. */
+  peerIdleMs: number;
+  /** From the beginning of a connection to another host's proxy until both have shown their certificates. */
+  peerConnectMs: number;
   /** How often one request may be sent on by apps: apps that send it to each other would do so forever. */
   replayHops: number;
   /** How much of a request's body is kept while it is forwarded, in case the app sends the request on. Over it: 413. */
@@ -91,6 +95,8 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   machineConnections: 4096,
   machineIdleConnections: 256,
   machineIdleMs: 4_000,
+  peerIdleMs: 60_000,
+  peerConnectMs: 3_000,
   replayHops: 10,
   replayBodyBytes: 1024 * 1024,
   replayKeptBytes: 64 * 1024 * 1024,

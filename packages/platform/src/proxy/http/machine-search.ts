@@ -1,7 +1,9 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import type { RequestTrace } from "../../tracing/contract.ts";
+import { hostUnreachable } from "../lease-refusals.ts";
 import { connect, type MoreOptions } from "./connect.ts";
+import { connectPeer } from "./connect-peer.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
@@ -72,17 +74,22 @@ export class MachineSearch {
     const { signal, trace } = this;
     trace?.connects();
     try {
-      const open = (left: AbortSignal, more?: MoreOptions) =>
-        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits, more });
+      const open = (left: AbortSignal, more?: MoreOptions) => {
+        const either = AbortSignal.any([signal, left]);
+        if (lease.peer === undefined) return connect({ address, port, deadline, signal: either, limits, more });
+        return connectPeer(lease.peer.target("http"), { timeoutMs: limits.peerConnectMs, signal: either, more });
+      };
       const connection = await pool.add(lease, open, signal);
       trace?.connected();
       return connection;
     } catch (error) {
       trace?.connected(error);
-      if (error instanceof ProxyRefusal || !this.active) throw error;
+      if (!this.active || (error instanceof ProxyRefusal && error.code !== "host_unreachable")) throw error;
       // The machine may be the right one again once it is back or awake.
       if (error instanceof MachineLeft) return this.#giveBack("machine_left");
-      const failure = unreachableMachine(lease, error);
+      const { peer, appName } = lease;
+      const failure =
+        peer === undefined ? unreachableMachine(lease, error) : hostUnreachable(appName, peer.host, error);
       if (this.tryAnother(failure)) return undefined;
       throw failure;
     }

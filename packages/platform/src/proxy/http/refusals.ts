@@ -1,6 +1,6 @@
 /** The responses that the proxy gives itself. */
 import { messageOf, withoutPeriod } from "../../lib/text.ts";
-import { type Lease, ProxyRefusal } from "../contract.ts";
+import { type ConnectionKey, type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
 import { OWN_WAKE_PAGE, wakePageAnswer } from "./wake-page.ts";
@@ -60,7 +60,7 @@ export function unreachableMachine({ machineId, appName, port }: Lease, cause: u
 }
 
 /** The refusal for an app whose service says that it speaks HTTP/2, and which does not. */
-export function notHttp2({ machineId, appName, port }: Lease, cause: Error): ProxyRefusal {
+export function notHttp2({ machineId, appName, port }: ConnectionKey, cause: Error): ProxyRefusal {
   const message = `App ${appName} does not speak HTTP/2 without TLS on port ${port} of machine ${machineId} (${withoutPeriod(cause.message)}). Set h2_backend = false for the service, or have the app serve h2c.`;
   return proxyRefusal("upstream_invalid", message, { cause });
 }
@@ -68,6 +68,17 @@ export function notHttp2({ machineId, appName, port }: Lease, cause: Error): Pro
 /** The refusal for a machine that has more connections than one app may have. */
 export function tooManyConnections(): ProxyRefusal {
   return proxyRefusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
+}
+
+/** The machine is no longer on the host that was asked for it. */
+export const MOVED = "moved";
+
+/** What another machine would answer in the same way, or what the client must be told as it is. */
+const FINAL: ReadonlySet<string> = new Set(["bad_request", "internal", "waking", "wake_timeout", "upstream_timeout"]);
+
+/** Whether another machine may take a request that the proxy of a host has refused. */
+export function mayHelpElsewhere({ code, status }: ProxyRefusal): boolean {
+  return code === MOVED || (status >= 500 && !FINAL.has(code));
 }
 
 const LARGE = { head: "head_too_large", target: "target_too_long", body: "body_too_large" } as const;

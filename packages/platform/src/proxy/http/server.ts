@@ -54,6 +54,8 @@ export interface ProxyServer {
    * guest is gone: requests that it did not answer then fail, or wait for a machine again if they may be repeated.
    */
   forget(machineId: string, ended?: boolean): void;
+  /** Closes the connections to another host's proxy, which is away: requests on them fail, or go elsewhere if they may. */
+  forgetHost(host: string): void;
   /** Returns the number of client connections, including upgraded ones and those in a handshake. */
   openConnections(): number;
   stats(): ProxyStats;
@@ -163,6 +165,10 @@ class HttpProxy implements ProxyServer {
 
   forget(machineId: string, ended = false): void {
     this.#path.pool.forget(machineId, ended);
+  }
+
+  forgetHost(host: string): void {
+    this.#path.pool.forgetHost(host);
   }
 
   openConnections(): number {

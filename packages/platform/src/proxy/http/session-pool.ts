@@ -1,6 +1,6 @@
 /** The HTTP/2 connections to all machines whose apps speak it. Each carries many requests at once. */
 import type { Socket } from "node:net";
-import type { Lease } from "../contract.ts";
+import type { ConnectionKey } from "../contract.ts";
 import { AppSession, NotHttp2 } from "./app-session.ts";
 import type { AppStream } from "./app-stream.ts";
 import type { Limits } from "./limits.ts";
@@ -24,14 +24,18 @@ export class SessionPool {
   }
 
   /** Returns a place on a connection that is open, if there is one. */
-  take({ machineId, address, port }: Lease): AppStream | undefined {
+  take({ machineId, address, port }: ConnectionKey): AppStream | undefined {
     for (const session of this.#machines.get(machineId)?.all ?? [])
       if (session.port === port && session.address === address && session.hasRoom) return session.take();
     return undefined;
   }
 
   /** Returns a place on a new connection, made with `open`, or on one that was made in the meantime. */
-  async add(lease: Lease, open: (left: AbortSignal) => Promise<Socket>, signal: AbortSignal): Promise<AppStream> {
+  async add(
+    lease: ConnectionKey,
+    open: (left: AbortSignal) => Promise<Socket>,
+    signal: AbortSignal,
+  ): Promise<AppStream> {
     for (;;) {
       signal.throwIfAborted();
       const machine = this.#machine(lease.machineId);
@@ -46,7 +50,7 @@ export class SessionPool {
 
   async #make(
     machine: MachineSessions,
-    lease: Lease,
+    lease: ConnectionKey,
     open: (left: AbortSignal) => Promise<Socket>,
     signal: AbortSignal,
   ): Promise<AppStream> {

@@ -13,6 +13,7 @@ import { HeadReader } from "./head-reader.ts";
 import { type Origin, requestHead } from "./heads.ts";
 import { type Limits, MOST_INTERIM } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
+import { peerRequestHead } from "./peer-heads.ts";
 import type { RequestMessage } from "./request.ts";
 import { parseResponse, type ResponseMessage } from "./response.ts";
 
@@ -93,7 +94,13 @@ export class UpstreamConnection implements AppRequest, BodySink {
     return this.#outbox.full;
   }
 
-  begin(handler: ResponseHandler, message: RequestMessage, origin: Origin, source: string | undefined): void {
+  begin(
+    handler: ResponseHandler,
+    message: RequestMessage,
+    origin: Origin,
+    source: string | undefined,
+    lease: Lease,
+  ): void {
     this.#handler = handler;
     this.#method = message.method;
     this.#mayUpgrade = message.upgrade !== undefined;
@@ -104,7 +111,8 @@ export class UpstreamConnection implements AppRequest, BodySink {
     this.#untilClose = false;
     this.answering = false;
     this.#outbox.written = 0;
-    this.#outbox.push(requestHead(message, origin, source));
+    const toApp = lease.peer === undefined;
+    this.#outbox.push(toApp ? requestHead(message, origin, source) : peerRequestHead(message, origin, lease, source));
   }
 
   sendBody(piece: Buffer): boolean {

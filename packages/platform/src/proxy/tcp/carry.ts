@@ -1,13 +1,22 @@
 /** Carries one TCP connection: finds a machine for it, waking one if necessary, and connects the two sockets. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import { type AccessEntry, type Lease, type LeaseProvider, ProxyRefusal, type RequestHead } from "../contract.ts";
+import {
+  type AccessEntry,
+  type Destination,
+  type Lease,
+  type LeaseProvider,
+  ProxyRefusal,
+  type RequestHead,
+  type Wake,
+} from "../contract.ts";
+import { openLink } from "../hosts/tcp-link.ts";
 import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
-import { toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
+import { mayHelpElsewhere, MOVED, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
-import { HIGH_WATER_BYTES, splice } from "./splice.ts";
+import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 
 /**
@@ -26,12 +35,19 @@ export interface CarryOptions {
   origin: Origin;
   /** The hostname that the client named over TLS; empty if none. */
   serverName: string;
-  /** Breaks the client's connection off, so that what is cut short does not look whole. */
-  cut(): void;
-  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease">;
-  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "tries" | "tunnelStallMs">;
-  /** The connection is being given to this machine. Returns what to call when that is over. */
-  onMachine(machineId: string): () => void;
+  /** Where the connection goes, if another host has decided that. */
+  to?: Destination;
+  /** Breaks the client's connection off, so that what is cut short does not look whole. `error`: no machine took it. */
+  cut(error?: unknown): void;
+  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease" | "afterMove">;
+  limits: Pick<
+    Limits,
+    "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "peerConnectMs" | "tries" | "tunnelStallMs"
+  >;
+  /** The connection is being given to this machine, of another host if that is given. Returns what to call when that is over. */
+  onMachine(machineId: string, host: string | undefined): () => void;
+  /** A machine has taken the connection. */
+  onConnected?(wake: Wake): void;
   onAccess(entry: AccessEntry): void;
 }
 
@@ -41,7 +57,7 @@ export async function carry(options: CarryOptions): Promise<void> {
   const began = performance.now();
   const entry = entryOf(options, options.app);
   const over = await exchange(options, entry.requestId, began).catch((error: unknown) => {
-    cut();
+    cut(error);
     return { error: toProxyRefusal(error).code };
   });
   onAccess({ ...entry, ...over, durationMs: performance.now() - began });
@@ -78,38 +94,51 @@ async function exchange(options: CarryOptions, requestId: string, came: number) 
   const leave = () => gone.abort(new ProxyRefusal(499, "client_gone", "The client left."));
   client.once("close", leave);
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(limits.findMachineMs)]);
-  for (let head = headOf(options, requestId); ; ) {
+  for (let head = headOf(options, requestId), tries = 1; ; tries += 1) {
     const lease = leases.leaseNow(app, head) ?? (await leases.waitForLease(app, head, signal));
-    const { wake, machineId, address, connectDeadline: deadline } = lease;
-    const ended = onMachine(machineId);
+    const { machineId, peer } = lease;
+    const ended = onMachine(machineId, peer?.host);
     const intake = new Intake();
     try {
-      const upstream = await connect({
-        ...{ address, port: lease.port, deadline, signal, limits },
-        more: { onread: intake.onread, highWaterMark: HIGH_WATER_BYTES },
-      }).catch((error: unknown): ProxyRefusal => {
-        signal.throwIfAborted();
-        return unreachableMachine(lease, error);
-      });
+      const upstream = await (peer === undefined
+        ? reach(lease, intake, signal, limits)
+        : openLink(lease, peer, options, { limits, signal }));
       if (!(upstream instanceof ProxyRefusal)) {
         // The client may have left in the very moment in which the machine answered.
         if (signal.aborted) upstream.destroy();
         signal.throwIfAborted();
         client.off("close", leave);
+        options.onConnected?.(lease.wake);
         if (lease.proxyProtocol !== undefined) upstream.write(proxyHeader(lease.proxyProtocol, origin));
         return {
           ...(await tunnel({ client, upstream, intake, lease, cut, stallMs, fromClient: ahead() })),
-          wake,
+          wake: lease.wake,
           machineId,
         };
       }
-      head = { ...head, tried: [...head.tried, machineId], since: came };
-      if (head.tried.length >= limits.tries) throw upstream;
+      if (tries >= limits.tries || (peer !== undefined && !mayHelpElsewhere(upstream))) throw upstream;
+      if (upstream.code === MOVED) await leases.afterMove?.(lease, signal);
+      else head = { ...head, tried: [...head.tried, machineId], since: came };
     } finally {
       ended();
       lease.release({});
     }
   }
+}
+
+/** Connects to a machine of this host. */
+async function reach(
+  lease: Lease,
+  intake: Intake,
+  signal: AbortSignal,
+  limits: CarryOptions["limits"],
+): Promise<Socket | ProxyRefusal> {
+  const { address, port, connectDeadline: deadline } = lease;
+  const more = { onread: intake.onread, highWaterMark: HIGH_WATER_BYTES };
+  return connect({ address, port, deadline, signal, limits, more }).catch((error: unknown): ProxyRefusal => {
+    signal.throwIfAborted();
+    return unreachableMachine(lease, error);
+  });
 }
 
 /** Reads what the client sends, up to a limit, because only a socket that is read notices that its client left. */
@@ -146,7 +175,8 @@ function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut }: E
     openTunnel({
       ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, stallMs, reset: true },
       cutClient: cut,
-      move: splice(intake),
+      // Those of another host come out of TLS, in buffers of their own.
+      move: lease.peer === undefined ? splice(intake) : pipe,
       onClientData: () => lease.wanted?.(),
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
@@ -157,7 +187,7 @@ function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut }: E
   });
 }
 
-function headOf({ client, port, origin, serverName }: CarryOptions, requestId: string): RequestHead {
+function headOf({ client, port, origin, serverName, to }: CarryOptions, requestId: string): RequestHead {
   return {
     method: "TCP",
     target: `:${port}`,
@@ -170,5 +200,6 @@ function headOf({ client, port, origin, serverName }: CarryOptions, requestId: s
     connection: client,
     tried: [],
     tcpPort: port,
+    to,
   };
 }

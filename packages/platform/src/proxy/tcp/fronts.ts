@@ -29,6 +29,8 @@ interface Carried {
   /** The connection itself, below its TLS. */
   client: Socket;
   machineId: string | undefined;
+  /** The other host that has the machine, if one has. */
+  host: string | undefined;
 }
 
 export class TcpFronts {
@@ -62,6 +64,11 @@ export class TcpFronts {
   forget(machineId: string, ended: boolean): void {
     if (!ended) return;
     for (const one of this.#carried) if (one.machineId === machineId) one.client.resetAndDestroy();
+  }
+
+  /** Breaks the connections to machines of another host, which is away and may never say so. */
+  forgetHost(host: string): void {
+    for (const one of this.#carried) if (one.host === host) one.client.resetAndDestroy();
   }
 
   /** Takes no more connections, and cuts the others off as soon as they are quiet, or after `graceMs`. */
@@ -118,7 +125,7 @@ export class TcpFronts {
     raw.on("error", () => {}); // what is wrong with it shows in its close
     const apps = this.#owners.get(port);
     if (apps === undefined) return void raw.resetAndDestroy();
-    const one: Carried = { client: raw, machineId: undefined };
+    const one: Carried = { client: raw, machineId: undefined, host: undefined };
     this.#carried.add(one);
     void this.#serve(port, apps, one).finally(() => this.#carried.delete(one));
   }
@@ -137,9 +144,9 @@ export class TcpFronts {
       return;
     }
     if (isStranger(raw.remoteAddress ?? "", arrival.app)) return cut();
-    const onMachine = (machineId: string) => {
-      one.machineId = machineId;
-      return () => (one.machineId = undefined);
+    const onMachine = (machineId: string, host: string | undefined) => {
+      Object.assign(one, { machineId, host });
+      return () => void Object.assign(one, { machineId: undefined, host: undefined });
     };
     await carry({ ...arrival, port, cut, leases, limits, onMachine, onAccess });
   }

@@ -38,3 +38,11 @@ export function splice(intake: Intake): Move {
     upstream.resume();
   };
 }
+
+/** Moves the bytes of a tunnel whose other side is not read by an {@link Intake}. */
+export const pipe: Move = (client, upstream, { fromClient, fromUpstream }) => {
+  client.on("data", (piece: Buffer) => fromClient(piece.length));
+  upstream.on("data", (piece: Buffer) => fromUpstream(piece.length));
+  client.pipe(upstream);
+  upstream.pipe(client);
+};

@@ -18,6 +18,13 @@ describe("a start", () => {
     expect([cold.effect, cold.unsynced]).toEqual([null, undefined]);
   });
 
+  test("that the host may not make leaves the machine as it was, and says why", () => {
+    const refusal = { type: "start_refused", reason: "no lease" } as const;
+    const asleep = after(machine("starting", { snapshot: SNAPSHOT }), refusal).record;
+    expect(asleep).toMatchObject({ state: "suspended", stateReason: "no lease", snapshot: SNAPSHOT });
+    expect(after(machine("starting"), refusal).record).toMatchObject({ state: "stopped", stateReason: "no lease" });
+  });
+
   test("that failed says why, and keeps a snapshot that did not run", () => {
     const { record, tell } = after(machine("starting", { snapshot: SNAPSHOT }), {
       type: "start_failed",

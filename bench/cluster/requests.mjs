@@ -1,0 +1,123 @@
+#!/usr/bin/env node
+/**
+ * `npm run bench:cluster` measures what it costs when a request comes to another host than the one of its machine. Two
+ * platforms on this machine form a cluster, with real machines of the counter's image. Requests at host b, which has the
+ * machine, and at host a, which forwards them, take turns in every round: first wakes from a snapshot, then bursts at the
+ * running machine. Prints medians and spread, records every sample in `bench/results/cluster.json`, and exits with code 1
+ * if a goal is missed.
+ */
+import { join } from "node:path";
+import { cpus } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { setup } from "../../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { round, summary } from "../lib/stats.mjs";
+import { burst } from "../proxy/burst.mjs";
+import { quietMoment } from "../proxy/wake-quiet.mjs";
+import { ask } from "../proxy/wake-request.mjs";
+import { startCluster } from "./hosts.mjs";
+
+const ROOT = join(import.meta.dirname, "../..");
+const HOST = "127.0.0.1";
+/** The name that bursts ask for. */
+const APP = "bench";
+const MEMORY_MB = 256;
+/** Rounds before the first one that counts, until V8 and the emulator have compiled what runs often. */
+const WARM_UP = 3;
+/** By then, an app that was just woken has finished what it had to do. */
+const SETTLE_MS = 300;
+const PATIENCE_MS = 4_000;
+/** In turns, because what comes second finds the caches of the first. */
+const WAYS = /** @type {const} */ (["local", "forwarded"]);
+/** Medians of forwarded requests by those of local ones. */
+const GOALS = { wake: 1.15, throughput: 0.7 };
+
+const { values: options } = parseArgs({
+  options: {
+    wakes: { type: "string", default: "30" },
+    bursts: { type: "string", default: "7" },
+    seconds: { type: "string", default: "4" },
+    connections: { type: "string", default: "16" },
+    quick: { type: "boolean", default: false },
+  },
+});
+const wakes = options.quick ? 3 : Number(options.wakes);
+const bursts = options.quick ? 2 : Number(options.bursts);
+
+await setup({ quiet: true });
+const about = environment();
+const { hosts, close } = await startCluster();
+const [a, b] = hosts;
+/** @type {Record<"wake_ms" | "throughput_rps" | "p50_ms", Record<"local" | "forwarded", number[]>>} */
+const samples = {
+  wake_ms: { local: [], forwarded: [] },
+  throughput_rps: { local: [], forwarded: [] },
+  p50_ms: { local: [], forwarded: [] },
+};
+try {
+  await a.call("POST", "/apps", { app_name: APP });
+  const services = [{ internal_port: 8080, autostop: "off", concurrency: { soft_limit: 1000 } }];
+  const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, guest: { memory_mb: MEMORY_MB }, services };
+  const { machine_id: id } = await heard(() => b.call("POST", `/apps/${APP}/machines`, { config, host: b.name }));
+  const path = `/apps/${APP}/machines/${id}`;
+  await b.call("GET", `${path}/wait?timeout=120`);
+  const portOf = { local: b.port, forwarded: a.port };
+  const request = (/** @type {"local" | "forwarded"} */ way) =>
+    ask({ host: HOST, port: portOf[way], name: `${APP}.localhost` });
+  await heard(() => request("forwarded"));
+
+  for (let number = -WARM_UP; number < wakes; number += 1)
+    for (const way of number % 2 === 0 ? WAYS : WAYS.toReversed()) {
+      await b.call("POST", `${path}/suspend`);
+      await b.call("GET", `${path}/wait?state=suspended`);
+      await quietMoment(PATIENCE_MS);
+      const { began, firstByte, wake } = await request(way);
+      if (!wake.startsWith("resume;")) throw new Error(`A ${way} request was answered with "${wake}".`);
+      if (number >= 0) samples.wake_ms[way].push(round(firstByte - began));
+      await delay(SETTLE_MS);
+    }
+
+  const load = { cpu: cpus().length - 1, connections: options.connections, seconds: Number(options.seconds) };
+  for (let number = -1; number < bursts; number += 1)
+    for (const way of number % 2 === 0 ? WAYS : WAYS.toReversed()) {
+      const server = { name: way, port: portOf[way], cpuMs: () => a.cpuMs() + b.cpuMs() };
+      const { rps, p50_ms: p50 } = await burst(/** @type {any} */ (server), load);
+      if (number < 0) continue;
+      samples.throughput_rps[way].push(round(rps));
+      samples.p50_ms[way].push(round(p50));
+    }
+} finally {
+  await b.call("DELETE", `/apps/${APP}?force=true`).catch(() => {});
+  await close();
+}
+
+/**
+ * Repeats a request until the hosts have heard of each other, and of the machine.
+ *
+ * @param {() => Promise<any>} request
+ */
+async function heard(request) {
+  for (const end = performance.now() + PATIENCE_MS; ; await delay(20))
+    try {
+      return await request();
+    } catch (error) {
+      if (performance.now() > end) throw error;
+    }
+}
+
+const results = Object.fromEntries(
+  Object.entries(samples).flatMap(([name, ways]) => WAYS.map((way) => [`${name}_${way}`, summary(ways[way])])),
+);
+console.table(results);
+const ratio = (/** @type {keyof typeof samples} */ name) =>
+  round(summary(samples[name].forwarded).median / summary(samples[name].local).median);
+const figures = { wake: ratio("wake_ms"), throughput: ratio("throughput_rps") };
+const met = { wake: figures.wake <= GOALS.wake, throughput: figures.throughput >= GOALS.throughput };
+console.log(`${met.wake ? "ok  " : "MISS"} a forwarded wake to a local one: ${figures.wake} (goal: <= ${GOALS.wake})`);
+console.log(
+  `${met.throughput ? "ok  " : "MISS"} forwarded throughput to local: ${figures.throughput} (goal: >= ${GOALS.throughput})`,
+);
+if (!options.quick)
+  writeResult("cluster", { command: commandLine("bench:cluster"), ...about, figures, results, samples });
+process.exitCode = met.wake && met.throughput ? 0 : 1;

@@ -1,0 +1,230 @@
+/** `hibernaut cluster`: several hosts that act as one. `init`, `join` and `leave` work on the data directory of a stopped platform. */
+import { readFileSync } from "node:fs";
+import type { Cluster, ClusterHost } from "@hibernaut/client";
+import { command, type Noun, type Option } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
+import { UsageError } from "../failure.ts";
+import { TABLE, outputTable } from "../output-format.ts";
+import { ago, lines } from "../terminal.ts";
+
+const NAME = {
+  flags: "--name <name>",
+  description: "what this host is called (default: the computer's name)",
+} as const satisfies Option;
+const PEER = {
+  flags: "--peer <address>",
+  description:
+    "where other hosts reach this one, as host:port or host (default: an address of this host, and HIBERNAUT_PEER_LISTEN's port)",
+} as const satisfies Option;
+const START = "Start the platform now, for example with `hibernaut serve`.";
+
+const init = command({
+  name: "init",
+  summary: "Make a cluster, with this host as its first member",
+  description:
+    "The platform must be stopped. What the host has stays, and is shared: its apps, hostnames, tokens and secrets. The hosts agree through etcd, which you run: name each of its members with --etcd.",
+  options: [
+    NAME,
+    {
+      flags: "--etcd <url>",
+      description: "a client URL of etcd; may repeat, or be separated by commas",
+      repeats: true,
+    },
+    { flags: "--etcd-ca <file>", description: "what signed etcd's certificates, PEM" },
+    { flags: "--etcd-cert <file>", description: "the certificate that hosts show etcd, PEM" },
+    { flags: "--etcd-key <file>", description: "its key, PEM" },
+    PEER,
+  ],
+  examples: [
+    "hibernaut cluster init --name a --etcd http://10.0.0.5:2379",
+    "hibernaut cluster init --name a --etcd https://e1:2379,https://e2:2379,https://e3:2379 --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
+  ],
+  async run(_context, _args, { name, etcd = [], etcdCa, etcdCert, etcdKey, peer }) {
+    const endpoints = urls(etcd);
+    if (endpoints.length === 0)
+      throw new UsageError(
+        "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd http://10.0.0.5:2379.",
+      );
+    if ((etcdCert === undefined) !== (etcdKey === undefined))
+      throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
+    const given = etcdCa ?? etcdCert;
+    const tls = given === undefined ? undefined : { ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) };
+    const { platform, settings } = await load();
+    const directory = { etcd: endpoints, ...(tls && { tls }) };
+    const made = await platform.initCluster({ settings, name, peer, directory });
+    const text = `Made cluster ${made.clusterId}, with this host as ${made.host}. ${START} Then let others join with \`hibernaut cluster token\`.`;
+    return { document: documentOf(made), text };
+  },
+});
+
+const token = command({
+  name: "token",
+  summary: "Create a token with which one host joins",
+  description: "The token is shown once, and works once. Give it to `hibernaut cluster join` on the other host.",
+  options: [
+    {
+      flags: "--expires <time>",
+      description: "how long it is valid, such as 30m (default: 1h)",
+      ...{ minimum: 60, maximum: 604_800, unit: "life" },
+    },
+  ],
+  examples: ["hibernaut cluster token", "hibernaut cluster token --expires 10m --json"],
+  async run(context, _args, { expires }) {
+    const client = await context.client();
+    const made = await client.createJoinToken(expires === undefined ? {} : { expires_in: expires });
+    return { document: made, text: made.token };
+  },
+});
+
+const join = command({
+  name: "join",
+  summary: "Make this host a member of a cluster",
+  description:
+    "The platform must be stopped, and the host must have no apps. The token says where the cluster is and how to recognize it.",
+  arguments: [{ usage: "<token>", description: "from `hibernaut cluster token` on a host of the cluster" }],
+  options: [
+    NAME,
+    PEER,
+    {
+      flags: "--etcd <url>",
+      description: "where this host reaches etcd, if not where the others do; may repeat",
+      repeats: true,
+    },
+  ],
+  examples: ["hibernaut cluster join hibjoin_eyJwZWVyIjoi... --name b"],
+  async run(_context, [text = ""], { name, peer, etcd = [] }) {
+    const { platform, settings } = await load();
+    const endpoints = urls(etcd);
+    const options = { settings, token: text, name, peer, ...(endpoints.length > 0 && { etcd: endpoints }) };
+    const done = await platform.joinCluster(options);
+    return {
+      document: documentOf(done),
+      text: `This host is a member of cluster ${done.clusterId}, as ${done.host}. ${START}`,
+    };
+  },
+});
+
+const status = command({
+  name: "status",
+  summary: "Show the hosts of the cluster",
+  options: TABLE,
+  examples: [
+    "hibernaut cluster status",
+    "hibernaut cluster status --json | jq -r '.hosts[] | select(.state == \"away\").name'",
+  ],
+  async run(context, _args, options) {
+    const cluster = await (await context.client()).getCluster();
+    const head = ["NAME", "STATE", "MACHINES", "FREE MEMORY", "VERSION", "ADDRESS", "STARTED"];
+    const table = outputTable([head, ...cluster.hosts.map((host) => rowOf(host, cluster))], options);
+    return { document: cluster, text: lines(...summaryOf(cluster), "", table) };
+  },
+});
+
+const leave = command({
+  name: "leave",
+  summary: "Take this host out of its cluster",
+  description:
+    "The platform must be stopped, and the host must have no machines: `hibernaut hosts drain` moves them away. The host keeps its copy of the cluster's apps, names, tokens and secrets.",
+  options: [
+    { flags: "--forget", description: "only forget the cluster here, for a host that was removed from it" },
+    YES,
+  ],
+  examples: ["hibernaut cluster leave", "hibernaut cluster leave --forget --yes"],
+  async run(_context, _args, { forget = false, yes = false }) {
+    const { platform, settings } = await load();
+    const what = forget ? "This host forgets its cluster." : "This host leaves its cluster.";
+    await agree(`${what} It can come back only with a new token.`, { yes, what: "changed" });
+    const left = await platform.leaveCluster({ settings, forget });
+    return {
+      document: documentOf(left),
+      text: `Host ${left.host} is no longer part of cluster ${left.clusterId} here.`,
+    };
+  },
+});
+
+const remove = command({
+  name: "remove",
+  aliases: ["rm"],
+  summary: "Remove a host that is gone for good",
+  description: "The host must be away, and must own no machines. If it comes back, it is refused.",
+  arguments: [{ usage: "<host>", description: "the host's name, from `cluster status`" }],
+  examples: ["hibernaut cluster remove b"],
+  async run(context, [host = ""]) {
+    await (await context.client()).removeHost(host);
+    return { document: { host, ok: true }, text: `Removed host ${host} from the cluster.` };
+  },
+});
+
+function summaryOf({ id, region, host, lease, directory, directory_age_s: age }: Cluster): string[] {
+  const heard = age === 0 ? "connected" : `last heard of ${age} s ago`;
+  const start = {
+    live: "",
+    grace: ", which has ended: this host starts only machines that it knows to be its own, and only for a while",
+    lost: ", which has ended: this host starts no machines until etcd answers",
+  }[lease];
+  return [`Cluster ${id} in region ${region}, seen by host ${host}`, `${directory}: ${heard}; lease ${lease}${start}`];
+}
+
+function rowOf(host: ClusterHost, { host: here }: Cluster): string[] {
+  const { name, state, machines, memory_mb: memory, version, peer, started_at: started, draining } = host;
+  return [
+    name === here ? `${name} *` : name,
+    draining ? `${state}, draining` : state,
+    String(machines),
+    memory === null ? "-" : `${memory.free} of ${memory.total} MB`,
+    version ?? "-",
+    peer ?? "-",
+    started === null ? "-" : ago(started),
+  ];
+}
+
+function documentOf({
+  clusterId,
+  host,
+  region,
+  directory,
+}: {
+  clusterId: string;
+  host: string;
+  region: string;
+  directory: string;
+}) {
+  return { cluster_id: clusterId, host, region, directory };
+}
+
+function urls(given: readonly string[]): string[] {
+  const all = given
+    .flatMap((each) => each.split(","))
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
+  for (const url of all)
+    if (!/^https?:\/\/[^/]+\/?$/.test(url))
+      throw new UsageError(`\`${url}\` is not a valid URL of etcd. Write http://host:port or https://host:port.`);
+  if (new Set(all.map((url) => new URL(url).protocol)).size > 1)
+    throw new UsageError("All URLs of etcd must begin alike: with http:// or with https://.");
+  return all;
+}
+
+function read(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`The file ${file} cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+async function load() {
+  const [platform, { readSettings }] = await Promise.all([
+    import("@hibernaut/platform/membership.ts"),
+    import("@hibernaut/platform/settings.ts"),
+  ]);
+  return { platform, settings: readSettings(process.env) };
+}
+
+/** The commands about clusters. */
+export const cluster: Noun = {
+  name: "cluster",
+  summary: "Join several hosts",
+  commands: [init, token, join, status, leave, remove],
+};

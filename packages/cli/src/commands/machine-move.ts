@@ -1,0 +1,45 @@
+/** `hibernaut machine move`: to another host of the cluster. */
+import { type Command, command } from "../command.ts";
+import { interruptible } from "../interrupting.ts";
+import { moveDisplay } from "../moving.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
+
+const move = command({
+  name: "move",
+  summary: "Move a machine to another host of the cluster",
+  description:
+    "The machine takes its memory, its files and its logs along, and keeps its ID, name and address. One that runs is suspended for the move and resumes on the other host. Requests that arrive meanwhile are held.",
+  arguments: [MACHINE],
+  options: [
+    { flags: "--host <name>", description: "the host to move to (default: the one with the most room)" },
+    {
+      flags: "--cold",
+      description: "move without the memory: the machine is stopped, and starts from scratch there with its files",
+    },
+  ],
+  ofApp: true,
+  examples: [
+    "hibernaut machine move 3f9c01ab22de41 --host b --app shop",
+    "hibernaut machine move web --host b --cold --app shop",
+  ],
+  async run(context, [word], { host, cold }) {
+    const { id, name } = await machineOf(context, word);
+    const client = await context.client();
+    const display = moveDisplay(context);
+    using stop = interruptible("The move was interrupted.");
+    try {
+      const document = await client.moveMachine(context.app, id, {
+        ...{ host, cold, signal: stop.signal },
+        onProgress: ({ host: to, ...progress }) => display.show({ what: name, host: to, ...progress }),
+      });
+      display.end();
+      return { document, text: `Machine ${id} (${name}) is on host ${document.host} now.` };
+    } catch (error) {
+      display.end();
+      throw stop.signal.aborted ? stop.signal.reason : error;
+    }
+  },
+});
+
+/** The commands that move machines. */
+export const moveCommands: readonly Command[] = [move];

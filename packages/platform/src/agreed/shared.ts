@@ -1,0 +1,38 @@
+/** How the API changes what all hosts of a cluster share. On a host alone, the same work is done at once on its own store. */
+import type { Resources } from "../machines/open.ts";
+import type { Quotas } from "../machines/quotas.ts";
+import type { TokenStore } from "../store/contract.ts";
+
+/** What a change is made with. */
+export interface SharedParts {
+  apps: Pick<Resources["apps"], "create" | "get" | "setStatusPage">;
+  hostnames: Pick<Resources["hostnames"], "add" | "remove">;
+  secrets: Pick<Resources["secrets"], "set" | "unset">;
+  releases: Pick<Resources["releases"], "begin" | "end" | "renew" | "list">;
+  quotas: Pick<Quotas, "set">;
+  tokens: TokenStore;
+}
+
+/**
+ * Carries out a change with the parts it is given, all or nothing, and resolves with what `work` returned. In a cluster,
+ * `work` may be called again when someone else changed the same records meanwhile, so it has no other effects.
+ */
+export type Write = <T>(work: (parts: SharedParts) => T | Promise<T>) => Promise<T>;
+
+/** The records that all hosts of a cluster share. */
+export interface SharedRecords {
+  /** This host's name. */
+  readonly host: string;
+  write: Write;
+  /** Resolves once this host knows of all changes that ended before the call, or after a second. */
+  catchUp(): Promise<void>;
+  /** The host that the client of a release reports to. Undefined when there is no such release. */
+  reporterOf(app: string, version: number): string | undefined;
+  /** Deletes an app. `empty` destroys its machines and volumes on all hosts, or rejects because there are any. */
+  deleteApp(app: string, empty: () => Promise<void>): Promise<void>;
+  /** Begins to follow the records. Until then, and until the directory has answered, nothing can be changed. */
+  start(): void;
+  /** Tells the other hosts soon of a token that this host has made by itself. */
+  publishToken(id: string): void;
+  close(): void;
+}

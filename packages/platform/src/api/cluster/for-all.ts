@@ -1,0 +1,35 @@
+/** Adds to what this host answers what the other hosts have. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { View } from "../../cluster/cluster.ts";
+import type { PeerClient } from "../../cluster/peer-client.ts";
+import type { Api } from "../deps.ts";
+import type { AskHosts } from "./ask-hosts.ts";
+import { MISSING_HEADER } from "./headers.ts";
+import { MERGES } from "./merges.ts";
+import { mergedStream } from "./merged-stream.ts";
+import { whereOf } from "./where.ts";
+
+interface ForAllDeps {
+  ask: AskHosts;
+  client: PeerClient;
+  host: string;
+  view: Pick<View, "hosts">;
+}
+
+/** Registers the hooks. */
+export function answerForAll(app: Api, deps: ForAllDeps): void {
+  app.addHook("preSerialization", async (request, reply, payload) => {
+    const merge = forAll(request, reply) ? MERGES[`${request.method} ${request.routeOptions.url}`] : undefined;
+    if (merge === undefined) return payload;
+    const { answers, missing } = await deps.ask(request);
+    if (missing.length > 0) reply.header(MISSING_HEADER, missing.join(", "));
+    return merge([payload, ...answers.map(({ body }) => body)] as never[], request);
+  });
+  app.addHook("onSend", async (request, reply, payload) =>
+    forAll(request, reply) ? mergedStream({ request, reply, payload }, deps) : payload,
+  );
+}
+
+function forAll(request: FastifyRequest, reply: FastifyReply): boolean {
+  return whereOf(request) === "all" && request.peer === null && reply.statusCode === 200;
+}

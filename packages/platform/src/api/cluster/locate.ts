@@ -1,0 +1,73 @@
+/** Which host answers a request. */
+import type { FastifyRequest } from "fastify";
+import type { View } from "../../cluster/cluster.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { findNamed } from "../../domain/naming.ts";
+import type { ApiCluster } from "../deps.ts";
+import type { AskHosts } from "./ask-hosts.ts";
+import type { Where } from "./routes-table.ts";
+
+interface LocateDeps {
+  cluster: ApiCluster;
+  ask: AskHosts;
+  /** Whether this host has a machine or volume that the directory does not know, such as a destroyed machine. */
+  hasVolume(app: string, word: string): boolean;
+  /** Whether this host knows the machine of this whole id. */
+  hasMachine(app: string, id: string): boolean;
+}
+
+/** Returns the host; undefined when it is this one. */
+export async function locate(request: FastifyRequest, where: Where, deps: LocateDeps): Promise<string | undefined> {
+  const params = request.params as Record<string, string>;
+  const { app_name: app = "" } = params;
+  if (where === "machine") return ownerOf(app, params.machine_id ?? "", deps);
+  if (where === "host") return hostOf(params.host ?? "", deps.cluster);
+  if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
+  if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
+  return undefined;
+}
+
+/** A name that no host has is answered here, by the route. */
+function hostOf(name: string, cluster: ApiCluster): string | undefined {
+  return cluster.view.host(name) === undefined ? undefined : other(name, cluster);
+}
+
+async function ownerOf(app: string, word: string, { cluster, hasMachine }: LocateDeps): Promise<string | undefined> {
+  const { shared, view } = cluster;
+  let machine = find(view, app, word);
+  if (machine === undefined) {
+    // It may have been created through another host a moment ago.
+    await shared.catchUp();
+    machine = find(view, app, word);
+  }
+  if (machine?.host !== shared.host) return machine?.host;
+  if (hasMachine(app, machine.id)) return undefined;
+  // Its files are here, and it is being taken in: a client must not believe that it was destroyed.
+  const message = `Machine ${machine.id} has just come to host ${shared.host}, which does not have it ready yet. Try again in a moment.`;
+  throw new HibernautError("unavailable", message, { machine_id: machine.id, host: shared.host, retry_after_s: 1 });
+}
+
+function find(view: View, app: string, word: string) {
+  return findNamed(word, view.machines(app), { noun: "machine" });
+}
+
+/** Volumes are in no directory: a host that has it says so. */
+async function volumeHost(
+  request: FastifyRequest,
+  app: string,
+  word: string,
+  { ask, hasVolume }: LocateDeps,
+): Promise<string | undefined> {
+  if (request.peer !== null || hasVolume(app, word)) return undefined;
+  const path = `/v1/apps/${encodeURIComponent(app)}/volumes/${encodeURIComponent(word)}`;
+  const { answers, missing } = await ask(request, { path, onlyOk: true });
+  const [found] = answers;
+  if (found !== undefined) return found.host;
+  if (missing.length === 0) return undefined;
+  const message = `This host has no volume ${word.slice(0, 80)} of app ${app}, and ${missing.join(", ")} did not answer. See \`hibernaut cluster status\`, and try again.`;
+  throw new HibernautError("host_unreachable", message, { hosts: missing });
+}
+
+function other(host: string | undefined, { shared }: ApiCluster): string | undefined {
+  return host === shared.host ? undefined : host;
+}

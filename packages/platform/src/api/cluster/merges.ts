@@ -1,0 +1,72 @@
+/** Puts the answers of several hosts together, this host's first. Pure. */
+import type { FastifyRequest } from "fastify";
+import type { Static } from "typebox";
+import type { MachineWire } from "../routes/machines.schemas.ts";
+import type { TimelineWire } from "../routes/timeline.schemas.ts";
+import type { UsageReportReply } from "../routes/usage.schemas.ts";
+import type { VolumeWire } from "../routes/volumes.schemas.ts";
+
+type Report = Static<typeof UsageReportReply>;
+type Row = Report["total"];
+type Merge = (answers: never[], request: FastifyRequest) => unknown;
+
+const A = "/v1/apps/:app_name";
+
+/** By route. Those that answer with a stream are elsewhere. */
+export const MERGES: Readonly<Record<string, Merge>> = {
+  "GET /v1/machines": (answers: MachineWire[][]) => answers.flat().toSorted(byAppAndAge),
+  [`GET ${A}/machines`]: (answers: MachineWire[][]) => answers.flat().toSorted(byAge),
+  [`GET ${A}/volumes`]: (answers: VolumeWire[][]) => answers.flat().toSorted(byAge),
+  [`GET ${A}/quota`]: (answers: { used: Record<string, number> }[]) => ({
+    ...answers[0],
+    used: sum(answers.map(({ used }) => used)),
+  }),
+  "GET /v1/timeline": (answers: TimelineWire[]) => ({
+    ...answers[0],
+    machines: answers.flatMap(({ machines }) => machines),
+  }),
+  "GET /v1/usage": mergeUsage,
+};
+
+function byAge(a: { created_at: string }, b: { created_at: string }): number {
+  return a.created_at < b.created_at ? -1 : Number(a.created_at > b.created_at);
+}
+
+function byAppAndAge(a: MachineWire, b: MachineWire): number {
+  if (a.app_name !== b.app_name) return a.app_name < b.app_name ? -1 : 1;
+  return byAge(a, b);
+}
+
+/** Rows of the same app, machine or day are added up. */
+function mergeUsage(reports: Report[]): Report {
+  const [first] = reports;
+  if (first === undefined) throw new Error("no host has answered");
+  const rows = Map.groupBy(
+    reports.flatMap(({ usage }) => usage),
+    ({ app_name: app, machine_id: machine, day }) => JSON.stringify([app, machine, day]),
+  );
+  return {
+    ...first,
+    usage: [...rows.values()].map(sum).toSorted(byName),
+    total: sum(reports.map(({ total }) => total)),
+  };
+}
+
+function byName(a: Row, b: Row): number {
+  const [one, other] = [a, b].map(({ app_name: app, machine_name: machine, day }) => `${day} ${app} ${machine}`);
+  return (one ?? "") < (other ?? "") ? -1 : 1;
+}
+
+/** Adds up all numbers, at any depth; everything else is that of the first. */
+function sum<T extends object>(all: readonly T[]): T {
+  const [first] = all;
+  if (first === undefined) throw new Error("nothing to add up");
+  const added = Object.entries(first).map(([name, value]: [string, unknown]) => {
+    const values = all.map((each) => (each as Record<string, unknown>)[name]);
+    if (typeof value === "number") return [name, values.reduce<number>((total, each) => total + Number(each), 0)];
+    if (typeof value === "object" && value !== null)
+      return [name, sum(values.filter((each) => each !== null) as object[])];
+    return [name, value];
+  });
+  return Object.fromEntries(added) as T;
+}

@@ -1,0 +1,141 @@
+/** Chooses a host for what is created, and sends the request there. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { IncomingMessage } from "node:http";
+import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
+import { guestSize, type MachineConfig } from "../../domain/config.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { newMachineName } from "../../machines/identity.ts";
+import { clientGone } from "../client-gone.ts";
+import { ON_HOST } from "../host-images.ts";
+import type { Api, ApiCluster } from "../deps.ts";
+import { askerOf } from "./asker.ts";
+import { type AskHosts, read } from "./ask-hosts.ts";
+import { replied, sentOn } from "./headers.ts";
+import { whereOf } from "./where.ts";
+import { pass } from "./send-on.ts";
+
+/** How many hosts are tried: what the directory says of a host's memory is some seconds old. */
+const MAX_TRIES = 3;
+/** A host that answers so has not created anything, and another one may. */
+const TRY_ANOTHER = new Set(["host_full", "draining"]);
+
+interface PlaceDeps {
+  cluster: ApiCluster;
+  ask: AskHosts;
+  /** The volumes that this host has of an app. */
+  ownVolumes(app: string): readonly { id: string; name: string }[];
+}
+
+/** What creates a machine or a volume. */
+interface CreateBody {
+  name?: string;
+  host?: string;
+  config?: MachineConfig;
+  snapshot_id?: string;
+}
+
+/** Whether an image is named by a file of the host or in its Docker. One with a digest is had from any host. */
+function isOnHost(image = ""): boolean {
+  return ON_HOST.test(image) && !image.includes("@sha256:");
+}
+
+/** Registers the hook. It runs when the body has been read and checked. */
+export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps): void {
+  const { shared, view, client } = cluster;
+  /** What is being created now, by app and host: the directory does not have it yet. */
+  const coming = new Map<string, number>();
+
+  app.addHook("preHandler", async (request, reply) => {
+    if (whereOf(request) !== "placed" || request.peer !== null || request.insideMachine !== null) return undefined;
+    const { app_name: name } = request.params as { app_name: string };
+    const body = request.body as CreateBody;
+    // A snapshot is where its volume is, which is asked here first. A file of this host is on this host.
+    if (body.host === undefined && (body.snapshot_id !== undefined || isOnHost(body.config?.image))) return undefined;
+    const wanted: Wanted = {
+      app: name,
+      name: body.name ?? newMachineName(),
+      memoryMb: body.config === undefined ? 0 : guestSize(body.config).memoryMb,
+      host: body.host,
+      volumeHost: await volumeHost(request, name, body.config),
+    };
+    const hosts = place(candidates(name), wanted).slice(0, MAX_TRIES);
+    return tryEach(request, reply, hosts);
+  });
+
+  function candidates(name: string): Candidate[] {
+    const machines = view.machines(name);
+    return view.hosts().map((host) => ({
+      ...host,
+      ofApp:
+        machines.filter((machine) => machine.host === host.name).length + (coming.get(`${name} ${host.name}`) ?? 0),
+    }));
+  }
+
+  /** Returns undefined to create it here. */
+  async function tryEach(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    hosts: readonly string[],
+  ): Promise<FastifyReply | undefined> {
+    const { app_name: name } = request.params as { app_name: string };
+    for (const [index, host] of hosts.entries()) {
+      if (host === shared.host) {
+        // Another host may have refused it before: it is this one's to audit now.
+        request.sentOnTo = null;
+        return undefined;
+      }
+      const key = `${name} ${host}`;
+      coming.set(key, (coming.get(key) ?? 0) + 1);
+      const over = () => {
+        const left = (coming.get(key) ?? 1) - 1;
+        if (left === 0) coming.delete(key);
+        else coming.set(key, left);
+      };
+      const response = await send(request, reply, host).finally(over);
+      if (response.statusCode !== 503 || index === hosts.length - 1) return pass(reply, response, host);
+      const text = await read(response);
+      if (!TRY_ANOTHER.has((JSON.parse(text) as { error: string }).error))
+        return reply.code(503).headers(replied(response.headers, host)).send(text);
+    }
+    return undefined;
+  }
+
+  function send(request: FastifyRequest, reply: FastifyReply, host: string): Promise<IncomingMessage> {
+    request.sentOnTo = host;
+    const body = Buffer.from(JSON.stringify(request.body));
+    const headers = { ...sentOn(request.headers, askerOf(request)), "content-type": "application/json" };
+    const { method, url: path } = request;
+    return client.send(host, { method, path, headers, body, signal: clientGone(reply) });
+  }
+
+  /** The host that has the volumes which a configuration names. Undefined when it names none, or new ones. */
+  async function volumeHost(
+    request: FastifyRequest,
+    name: string,
+    config: MachineConfig | undefined,
+  ): Promise<string | undefined> {
+    const words = (config?.mounts ?? []).flatMap(({ volume, source }) => volume ?? source ?? []);
+    if (words.length === 0) return undefined;
+    const { answers, missing } = await ask(request, { path: `/v1/apps/${encodeURIComponent(name)}/volumes` });
+    const all = [...answers, { host: shared.host, body: ownVolumes(name) }].flatMap(({ host, body }) =>
+      (body as { id: string; name: string }[]).map((volume) => ({ host, ...volume })),
+    );
+    const hosts = words.map((word) => all.filter(({ id, name: other }) => id === word || other === word));
+    const possible = hosts.filter((each) => each.length > 0).map((each) => new Set(each.map(({ host }) => host)));
+    const [first, ...others] = possible;
+    if (first === undefined && missing.length === 0) return undefined;
+    const both = [...(first ?? [])].filter((host) => others.every((each) => each.has(host)));
+    const [chosen] = both.toSorted();
+    if (chosen !== undefined) return chosen;
+    if (missing.length > 0) {
+      const message = `${missing.join(", ")} did not answer, and may have the volume ${words.join(", ")}. See \`hibernaut cluster status\`, and try again.`;
+      throw new HibernautError("host_unreachable", message, { hosts: missing });
+    }
+    throw new HibernautError(
+      "failed_precondition",
+      `The volumes ${words.join(", ")} are on different hosts, and a machine runs on one. Use volumes of one host: \`hibernaut volumes list --app ${name}\`.`,
+      { volumes: words },
+    );
+  }
+}

@@ -1,0 +1,81 @@
+/** Makes every host of a cluster answer every request: the hooks that send requests on to the host that has what they are about. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { unreachable } from "../../cluster/peer-client.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
+import type { Api, ApiCluster, ApiDeps } from "../deps.ts";
+import { askHosts } from "./ask-hosts.ts";
+import { locate } from "./locate.ts";
+import { answerForAll } from "./for-all.ts";
+import { placeRequests } from "./placed.ts";
+import type { Where } from "./routes-table.ts";
+import { MOVED_HEADER, sendOn } from "./send-on.ts";
+import { keepUpgradeHeads, sendOnUpgrade } from "./send-on-upgrade.ts";
+import { whereOf } from "./where.ts";
+
+type SendDeps = Pick<ApiDeps, "volumes" | "apps" | "machines">;
+
+/** Registers the hooks. Call it after the hook that finds the token, and before the one that audits. */
+export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): void {
+  const { shared, view, client } = cluster;
+  const ask = askHosts({ host: shared.host, view, client });
+  const heads = keepUpgradeHeads(app);
+  const ownVolumes = (name: string) => (deps.apps.has(name) ? deps.volumes.list(name) : []);
+  const hasVolume = (name: string, word: string) =>
+    ownVolumes(name).some((each) => each.id === word || each.name === word || each.id.startsWith(word));
+
+  const hasMachine = (name: string, id: string) => {
+    try {
+      return deps.machines.get(name, id).record.id === id;
+    } catch (error) {
+      if (isHibernautError(error, "not_found")) return false;
+      throw error;
+    }
+  };
+
+  app.addHook("onRequest", async (request, reply) => {
+    if (request.insideMachine !== null) return undefined;
+    await knowApp(request);
+    const where = whereOf(request);
+    const host = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
+    if (host === undefined) return undefined;
+    if (request.peer !== null) throw moved(request, reply, host);
+    return sendTo(request, reply, host, where);
+  });
+  placeRequests(app, { cluster, ask, ownVolumes });
+  answerForAll(app, { ask, client, host: shared.host, view });
+
+  /** An app may have been created through another host a moment ago. */
+  async function knowApp({ params }: FastifyRequest): Promise<void> {
+    const { app_name: name } = (params ?? {}) as { app_name?: string };
+    if (name !== undefined && !deps.apps.has(name)) await shared.catchUp();
+  }
+
+  async function sendTo(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    host: string,
+    where: Where,
+  ): Promise<FastifyReply> {
+    if (view.host(host)?.up === undefined) throw unreachable(host, "it is away");
+    if (wantsUpgrade(request)) return sendOnUpgrade(request, reply, { client, host, heads });
+    const again = async () => {
+      await shared.catchUp();
+      const next = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
+      return next === host ? undefined : next;
+    };
+    return sendOn(request, reply, { client, host, again });
+  }
+}
+
+/** An offer of another protocol alone, such as `h2c`, is not an upgrade without its word in `Connection` (RFC 9110 7.8). */
+function wantsUpgrade({ headers }: FastifyRequest): boolean {
+  const tokens = (headers.connection ?? "").toLowerCase().split(",");
+  return headers.upgrade !== undefined && tokens.some((token) => token.trim() === "upgrade");
+}
+
+function moved({ params }: FastifyRequest, reply: FastifyReply, host: string): HibernautError {
+  const { machine_id: id } = params as { machine_id?: string };
+  reply.header(MOVED_HEADER, host);
+  const message = `Machine ${id ?? ""} is on host ${host} by now. Try again.`;
+  return new HibernautError("moved", message, { machine_id: id, host });
+}

@@ -1,0 +1,168 @@
+/** Moves of machines between the hosts of a cluster, and what is done with a host as a whole. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { ClusterHosts } from "../../cluster/owning.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { sendProgress } from "../progress-lines.ts";
+import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { NDJSON, StreamReplies } from "../stream-replies.ts";
+import { allowNoBody } from "./actions.ts";
+import { EvacuateBody, EvacuateReply, HostDrainEvent, HostParams, MoveBody, MoveEvent } from "./hosts.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
+
+/** Registers the routes. On a host alone they say that there is no other host. */
+export function hostsRoutes(app: Api, deps: Pick<ApiDeps, "hosts" | "machines">): void {
+  const streams = new StreamReplies(app);
+  const hosts = () => deps.hosts ?? notClustered();
+  moveRoute(app, deps, { hosts, streams });
+  evacuateRoute(app, hosts);
+  drainRoutes(app, { hosts, streams });
+}
+
+interface Parts {
+  hosts(): ClusterHosts;
+  streams: StreamReplies;
+}
+
+function moveRoute(app: Api, { machines }: Pick<ApiDeps, "machines">, { hosts, streams }: Parts): void {
+  const { default: failure } = replies(200, MoveEvent);
+  app.post(
+    "/v1/apps/:app_name/machines/:machine_id/move",
+    {
+      config: { scope: "admin", audited: ["host", "cold"] },
+      preValidation: allowNoBody,
+      schema: {
+        tags: ["machines"],
+        summary:
+          "Move a machine to another host of the cluster, and stream the progress: one JSON object per line, the last one with the step `done`, or `error`",
+        params: MachineParams,
+        querystring: NoQuery,
+        body: MoveBody,
+        response: {
+          200: { description: "one event per line", content: { [NDJSON]: { schema: MoveEvent } } },
+          default: failure,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { params, body } = request;
+      const actions = hosts();
+      const { id } = machines.get(params.app_name, params.machine_id).record;
+      const to = body.host ?? actions.anotherHost(id);
+      const { cold = false } = body;
+      return sendProgress<{ step: string }>(
+        { request, reply, streams },
+        { key: ({ step }) => step },
+        async (tell, signal) =>
+          actions.move(
+            id,
+            {
+              to,
+              cold,
+              onProgress({ step, bytes, totalBytes }) {
+                // Until it is clear that the machine can move, a refusal is an ordinary error.
+                if (step !== "check") tell({ step, bytes, total_bytes: totalBytes, host: to } as { step: string });
+              },
+            },
+            signal,
+          ),
+      );
+    },
+  );
+}
+
+function evacuateRoute(app: Api, hosts: Parts["hosts"]): void {
+  app.post(
+    "/v1/cluster/hosts/:host/evacuate",
+    {
+      config: { scope: "admin", audited: ["dead"] },
+      schema: {
+        tags: ["platform"],
+        summary: "Give the machines of a lost host to other hosts, which start them from scratch",
+        params: HostParams,
+        querystring: NoQuery,
+        body: EvacuateBody,
+        response: replies(200, EvacuateReply),
+      },
+    },
+    async ({ params }) => ({
+      machines: (await hosts().evacuate(params.host)).map(({ machine, app: appName, name, to, reason }) => ({
+        ...{ machine_id: machine, app_name: appName, name },
+        ...(to !== undefined && { host: to }),
+        ...(reason !== undefined && { reason }),
+      })),
+    }),
+  );
+}
+
+function drainRoutes(app: Api, { hosts, streams }: Parts): void {
+  const path = "/v1/cluster/hosts/:host/drain";
+  const schema = { tags: ["platform"], params: HostParams, querystring: NoQuery };
+  const { default: failure } = replies(200, HostDrainEvent);
+  app.post(
+    path,
+    {
+      config: { scope: "admin" },
+      preValidation: allowNoBody,
+      schema: {
+        ...schema,
+        summary:
+          "Move all machines off a host, which takes no new ones from then on, and stream the progress: one JSON object per line, the last one with `done` or `error`",
+        body: NoBody,
+        response: {
+          200: { description: "one event per line", content: { [NDJSON]: { schema: HostDrainEvent } } },
+          default: failure,
+        },
+      },
+    },
+    async (request, reply) => {
+      const actions = hosts();
+      requireHere(request.params.host, actions);
+      return sendProgress<{ machine_id?: string }>(
+        { request, reply, streams },
+        { key: (line) => line.machine_id ?? "" },
+        async (tell, signal) => {
+          const { moved, stayed } = await actions.drain.run(
+            ({ machine, to, step, bytes, totalBytes }) =>
+              tell({ ...machineWire(machine), host: to, step, bytes, total_bytes: totalBytes } as {
+                machine_id: string;
+              }),
+            signal,
+          );
+          const left = stayed.map(({ machine, reason }) => ({ ...machineWire(machine), reason }));
+          tell({ done: true, moved, stayed: left } as object);
+        },
+      );
+    },
+  );
+  app.delete(
+    path,
+    {
+      config: { scope: "admin" },
+      schema: { ...schema, summary: "Let a drained host take machines again", response: replies(200, Ok) },
+    },
+    async ({ params }) => {
+      const actions = hosts();
+      requireHere(params.host, actions);
+      actions.drain.end();
+      return { ok: true as const };
+    },
+  );
+}
+
+function machineWire({ id, app, name }: { id: string; app: string; name: string }) {
+  return { machine_id: id, app_name: app, name };
+}
+
+/** A request about another host was sent on to it before; what is left is a name that nobody has. */
+function requireHere(name: string, { host }: ClusterHosts): void {
+  if (name === host) return;
+  const message = `Host ${name} cannot be reached through host ${host}. See \`hibernaut cluster status\`.`;
+  throw new HibernautError("invalid_argument", message, { field: "host", value: name });
+}
+
+function notClustered(): never {
+  throw new HibernautError(
+    "failed_precondition",
+    "This host is not in a cluster, so there is no other host. Make one with `hibernaut cluster init`.",
+  );
+}

@@ -1,0 +1,123 @@
+/**
+ * Machines that other hosts may take without anyone being asked (`on_host_loss: recreate`). Two rules belong together: the lost
+ * host ends them once it has been without its lease for the grace, and another host takes them only after that, with a
+ * margin for clocks that run at different speeds.
+ */
+import type { MachineConfig } from "../../domain/config.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Cluster } from "../cluster.ts";
+import { KEYS } from "../keys.ts";
+import type { WarnLog } from "../ownership/retry.ts";
+import { type Evacuation, evacuate } from "./evacuate.ts";
+
+/** How often hosts are looked at, in milliseconds. */
+const LOOK_MS = 1_000;
+/** Clocks of two hosts, and a platform that is slow to end its machines, may differ by this much, in milliseconds. */
+const MARGIN_MS = 15_000;
+
+/** Whether another host may recreate a machine when its host is lost. A volume is only where it is. Pure. */
+export function isRecreated({ on_host_loss: onHostLoss, mounts = [] }: MachineConfig): boolean {
+  return onHostLoss === "recreate" && mounts.length === 0;
+}
+
+interface LostHostsOptions {
+  cluster: Cluster;
+  /** For how long a host may start machines after its lease has ended, in milliseconds. */
+  graceMs: number;
+  custody: { records(): MachineRecord[]; fence(id: string): Promise<void> };
+  log: WarnLog & { info(fields: Record<string, unknown>, message: string): void };
+  /** Milliseconds of a steady clock. */
+  now?(): number;
+}
+
+export class LostHosts {
+  readonly #options: Required<LostHostsOptions>;
+  /** Since when this host has seen others away, by its own clock. */
+  readonly #away = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #working = false;
+
+  constructor(options: LostHostsOptions) {
+    this.#options = { now: () => performance.now(), ...options };
+  }
+
+  /** Begins to look. */
+  start(): void {
+    const { cluster } = this.#options;
+    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+    this.#unsubscribe = cluster.lease.subscribe((state) => {
+      if (state === "lost") this.#fence();
+    });
+    if (cluster.lease.state === "lost") this.#fence();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#unsubscribe?.();
+  }
+
+  /** Takes the machines of hosts that have been away for long enough, if that is for this host to do. Never rejects. */
+  async look(): Promise<void> {
+    const { cluster, graceMs, now } = this.#options;
+    const { view, lease, host } = cluster;
+    // What this host has not heard is not what has not happened.
+    if (lease.state !== "live" || view.staleSince !== undefined) {
+      this.#away.clear();
+      // Again: a guest that was being booted, or was not known, the last time.
+      if (lease.state === "lost") this.#fence();
+      return;
+    }
+    const hosts = view.hosts();
+    for (const { name, up } of hosts)
+      if (up !== undefined) this.#away.delete(name);
+      else if (!this.#away.has(name)) this.#away.set(name, now());
+    // One host is enough, and a second one would do no harm: the swaps decide.
+    const [first] = hosts
+      .filter(({ up }) => up !== undefined)
+      .map(({ name }) => name)
+      .toSorted();
+    if (first !== host || this.#working) return;
+    this.#working = true;
+    try {
+      for (const [name, since] of [...this.#away])
+        if (now() - since >= graceMs + MARGIN_MS && this.#hasRecreated(name)) await this.#take(name);
+    } finally {
+      this.#working = false;
+    }
+  }
+
+  #hasRecreated(host: string): boolean {
+    const { view } = this.#options.cluster;
+    return view.machines().some((owned) => {
+      const found = view.value(`${KEYS.configs}${owned.id}`) as { config: MachineConfig } | undefined;
+      return owned.host === host && found !== undefined && isRecreated(found.config);
+    });
+  }
+
+  async #take(host: string): Promise<void> {
+    const { cluster, log } = this.#options;
+    try {
+      const all = await evacuate(host, cluster, { wanted: ({ config }) => isRecreated(config) });
+      for (const { machine, to, reason } of all satisfies Evacuation[])
+        if (to === undefined) log.warn({ machine, host, reason }, "a machine of a lost host could not be recreated");
+        else log.info({ machine, host, to }, "a machine of a lost host is recreated");
+    } catch (error) {
+      log.warn({ host, reason: messageOf(error) }, "the machines of a lost host could not be recreated");
+    }
+  }
+
+  /** This host is the lost one, as others see it: they may take these machines soon. */
+  #fence(): void {
+    const { custody, log, cluster } = this.#options;
+    // Others go by what was published last, which may be older than what is stored here.
+    const published = (id: string) =>
+      cluster.view.value(`${KEYS.configs}${id}`) as { config: MachineConfig } | undefined;
+    for (const { id, config } of custody.records())
+      if (isRecreated(config) || isRecreated(published(id)?.config ?? config))
+        custody.fence(id).catch((error: unknown) => {
+          log.warn({ machine: id, reason: messageOf(error) }, "a machine could not be ended");
+        });
+  }
+}

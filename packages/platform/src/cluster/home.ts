@@ -1,0 +1,123 @@
+/** What a host keeps of its cluster in the data directory: who it is there, its keys, and where the directory is. */
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { HibernautError } from "../domain/errors.ts";
+import { flush, replaceFile } from "../lib/durable.ts";
+import type { Directory } from "./contract.ts";
+import type { Pair } from "./identity.ts";
+import { CLUSTER_FOLDER } from "./keys.ts";
+
+/** Written before the host is claimed in the directory. A claim that was cut short is found and finished with it. */
+const DRAFT = "cluster.draft";
+const FILES = { place: "cluster.json", authorityCertificate: "authority.crt", authorityKey: "authority.key" };
+const HOST_FILES = { certificate: "host.crt", key: "host.key" };
+
+/** Where a cluster's directory is. */
+export type DirectoryPlace =
+  | {
+      etcd: string[];
+      tls?: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined } | undefined;
+    }
+  /** An SQLite file, for hosts that share one disk, as in tests. */
+  | { local: string };
+
+/** Everything that a host has of its cluster. */
+export interface Home {
+  /** The cluster's id. */
+  id: string;
+  host: string;
+  region: string;
+  directory: DirectoryPlace;
+  /** Where other hosts reach this one. Without a port: at the port where it listens. */
+  peer: { host: string; port?: number | undefined };
+  authority: Pair;
+  identity: Pair;
+}
+
+export function isInCluster(dataDir: string): boolean {
+  return existsSync(join(dataDir, CLUSTER_FOLDER));
+}
+
+export function readHome(dataDir: string): Promise<Home> {
+  return readFolder(join(dataDir, CLUSTER_FOLDER));
+}
+
+/** What a join or an init had prepared before it was cut short. */
+export async function readDraft(dataDir: string): Promise<Home | undefined> {
+  const folder = join(dataDir, DRAFT);
+  if (!existsSync(join(folder, FILES.place))) return undefined;
+  return readFolder(folder);
+}
+
+/** Stores what is not yet claimed in the directory. */
+export async function writeDraft(dataDir: string, home: Home): Promise<void> {
+  const folder = join(dataDir, DRAFT);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { mode: 0o700 });
+  const { authority, identity, ...place } = home;
+  await write(folder, FILES.authorityCertificate, authority.certificate);
+  await write(folder, FILES.authorityKey, authority.key);
+  await write(folder, HOST_FILES.certificate, identity.certificate);
+  await write(folder, HOST_FILES.key, identity.key);
+  await write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
+}
+
+/** Makes the draft this host's place in its cluster. */
+export async function publishDraft(dataDir: string): Promise<void> {
+  await rename(join(dataDir, DRAFT), join(dataDir, CLUSTER_FOLDER));
+  await flush(dataDir);
+}
+
+export async function removeDraft(dataDir: string): Promise<void> {
+  await rm(join(dataDir, DRAFT), { recursive: true, force: true });
+}
+
+/** Stores a renewed certificate. */
+export async function replaceCertificate(dataDir: string, certificate: string): Promise<void> {
+  await write(join(dataDir, CLUSTER_FOLDER), HOST_FILES.certificate, certificate);
+}
+
+/** Forgets the cluster. A crash leaves it whole, or gone. */
+export async function removeHome(dataDir: string): Promise<void> {
+  await removeDraft(dataDir);
+  await rename(join(dataDir, CLUSTER_FOLDER), join(dataDir, DRAFT));
+  await flush(dataDir);
+  await removeDraft(dataDir);
+}
+
+/** Opens the directory. Nothing is connected yet. */
+export async function openDirectory(place: DirectoryPlace): Promise<Directory> {
+  if ("local" in place) {
+    const { LocalDirectory } = await import("./local/directory.ts");
+    return new LocalDirectory(place.local);
+  }
+  const { EtcdDirectory } = await import("./etcd/directory.ts");
+  return new EtcdDirectory({ endpoints: place.etcd, tls: place.tls });
+}
+
+/** How people are told where a directory is. */
+export function placeText(place: DirectoryPlace): string {
+  return "local" in place ? place.local : `etcd at ${place.etcd.join(", ")}`;
+}
+
+async function readFolder(folder: string): Promise<Home> {
+  try {
+    const read = (name: string) => readFile(join(folder, name), "utf8");
+    const place = JSON.parse(await read(FILES.place)) as Omit<Home, "authority" | "identity">;
+    const authority = { certificate: await read(FILES.authorityCertificate), key: await read(FILES.authorityKey) };
+    const identity = { certificate: await read(HOST_FILES.certificate), key: await read(HOST_FILES.key) };
+    return { ...place, authority, identity };
+  } catch (error) {
+    throw new HibernautError(
+      "failed_precondition",
+      `What this host keeps of its cluster, ${folder}, cannot be read: ${(error as Error).message}. Put the directory back from a backup.`,
+      { folder },
+      { cause: error },
+    );
+  }
+}
+
+function write(folder: string, name: string, text: string): Promise<void> {
+  return replaceFile(join(folder, name), text, { mode: 0o600 });
+}

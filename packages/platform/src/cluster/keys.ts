@@ -1,0 +1,155 @@
+/**
+ * The keys of a cluster's directory and what their values hold, as JSON. Everything in it is small: a host's own truth
+ * (histories, logs, snapshots, disks) stays on that host.
+ */
+import type { MachineConfig } from "../domain/config.ts";
+import type { MachineState } from "../domain/machine.ts";
+
+export const ROOT = "/hib/";
+
+/** In the data directory: what a host keeps of its cluster. A host alone has none, and loads nothing of clusters. */
+export const CLUSTER_FOLDER = "cluster";
+
+export const KEYS = {
+  /** One {@link ClusterRecord}. Claimed once, by `hibernaut cluster init`. */
+  cluster: `${ROOT}cluster`,
+  /** {@link MemberRecord}s: the hosts that joined. Claimed once for each name. */
+  members: `${ROOT}members/`,
+  /** {@link HostRecord}s: the hosts that are up. Each lives as long as its host's lease. */
+  hosts: `${ROOT}hosts/`,
+  /** {@link JoinRecord}s, by the id of the join token. Each lives as long as its own lease. */
+  joins: `${ROOT}joins/`,
+  /** `AppRecord`s by name. */
+  apps: `${ROOT}apps/`,
+  /** `{ app }` by hostname. */
+  hostnames: `${ROOT}hostnames/`,
+  /** `TokenRecord`s by id, without when they were last used, which each host knows for itself. */
+  tokens: `${ROOT}tokens/`,
+  /** All encrypted secrets of an app, by app. */
+  secrets: `${ROOT}secrets/`,
+  /** `ReleaseRecord`s, by `<app>/<version>` with eight digits. */
+  releases: `${ROOT}releases/`,
+  /** {@link OwnerRecord}s by machine. Created with a claim, changed by swap alone. */
+  machines: `${ROOT}machines/`,
+  /** A machine's id, by `<app>/<machine name>`. Changed together with the machine. */
+  names: `${ROOT}names/`,
+  /** The id of the machine that has an address, by address. Changed together with the machine. */
+  addresses: `${ROOT}addresses/`,
+  /** {@link ConfigRecord}s by machine: what another host needs to start it without its owner. */
+  configs: `${ROOT}configs/`,
+  /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write again at any time. */
+  states: `${ROOT}states/`,
+  /** {@link MoveRecord}s by machine. */
+  moves: `${ROOT}moves/`,
+} as const;
+
+/** The cluster itself. */
+export interface ClusterRecord {
+  /** Random; hosts that joined another cluster refuse this one. */
+  id: string;
+  /** The region of all its hosts. */
+  region: string;
+  /** RFC 3339. */
+  createdAt: string;
+  /** The authority that signed the hosts' certificates, PEM. */
+  authority: string;
+  /** The machines' subnet on hosts with a bridge, as `a.b.c.d/n`. Absent when the first host could choose none. */
+  subnet?: string | undefined;
+}
+
+/** A host that joined, whether it is up or not. */
+export interface MemberRecord {
+  /** SHA-256 of its certificate's public key, hex. */
+  fingerprint: string;
+  /** RFC 3339. */
+  joinedAt: string;
+}
+
+/** A host that is up. */
+export interface HostRecord {
+  name: string;
+  /** Where other hosts reach it, `host:port`. */
+  peer: string;
+  region: string;
+  /** The version of Hibernaut. */
+  version: string;
+  /** What a snapshot must fit: `HypervisorIdentity` as JSON has it, and the version of the guest bundle. */
+  hypervisor: Record<string, string>;
+  guestBundle: string;
+  /** Memory for machines in MB: all of it, and what is not promised to machines. Rounded, because every change is told to all. */
+  memoryMb: { total: number; free: number };
+  /** How many machines it owns. */
+  machines: number;
+  /** It takes no new machines. */
+  draining: boolean;
+  /** RFC 3339. */
+  startedAt: string;
+}
+
+/** A join token that was not used yet. */
+export interface JoinRecord {
+  /** SHA-256 of its secret, hex. */
+  hash: string;
+  /** RFC 3339. */
+  expiresAt: string;
+}
+
+/** Who owns a machine. */
+export interface OwnerRecord {
+  app: string;
+  name: string;
+  host: string;
+  /** Counts the machine's owners. What has an older epoch than this is void. */
+  epoch: number;
+  /** The machine's address, which no other machine of the cluster has. */
+  address: string;
+  /** The owner was given up for lost: why. The new owner starts the machine cold, and says so. Absent in the usual case. */
+  evacuated?: Evacuated;
+}
+
+/** How a machine came to an owner that has none of its files. */
+export interface Evacuated {
+  /** The host that was given up. */
+  from: string;
+  /** RFC 3339. */
+  at: string;
+  /** Whether it ran, as far as its owner had published: the new owner starts it then. */
+  ran: boolean;
+}
+
+/** What a host needs to start a machine whose files are out of reach. */
+export interface ConfigRecord {
+  /** The machine's version, a ULID. */
+  version: string;
+  config: MachineConfig;
+  imageDigest: string;
+  /** RFC 3339. */
+  createdAt: string;
+}
+
+/** A machine that is being moved. */
+export interface MoveRecord {
+  from: string;
+  to: string;
+  /** Of the owner that sends it. */
+  epoch: number;
+  /** A ULID. What an earlier attempt sent can never be taken for this one. */
+  attempt: string;
+  /** RFC 3339. */
+  startedAt: string;
+}
+
+/** What an owner publishes of a machine. Void if the epoch is not the owner's. */
+export interface PublishedMachine {
+  epoch: number;
+  state: MachineState;
+  /** `TableMachine` of the proxy's messages, without the address. Null for a machine without a service. */
+  route: unknown;
+  /** Open requests, in the unit of its service, in coarse steps. */
+  load: number;
+}
+
+/** Returns the last part of a key. */
+export function nameOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,107 @@
+/** All that a host does with its machines because it is in a cluster, put together. */
+import { guestSize } from "../domain/config.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { Resources } from "../machines/open.ts";
+import type { Cluster } from "./cluster.ts";
+import { type Evacuation, evacuate } from "./evacuation/evacuate.ts";
+import { LostHosts } from "./evacuation/lost-hosts.ts";
+import { roomiest } from "./evacuation/place.ts";
+import { Recreation } from "./evacuation/recreate.ts";
+import { HostDrain } from "./moves/drain.ts";
+import { type Moves, openMoves } from "./moves/open.ts";
+import type { OpenOwnership } from "./ownership/open.ts";
+import { serveMoves } from "./moves/routes.ts";
+import type { PeerRoute } from "./peer-server.ts";
+import type { PeerCall } from "./peer-call.ts";
+
+export interface ClusterMachinesOptions {
+  cluster: Cluster;
+  ownership: OpenOwnership;
+  resources: Pick<Resources, "departures" | "arrivals" | "custody">;
+  /** What this host says about itself has changed. */
+  factsChanged?(): void;
+  /** Calls other hosts. */
+  call: PeerCall;
+  dataDir: string;
+  /** Returns the directory of a machine's files. */
+  folderOf(id: string): string;
+  settings: {
+    /** How fast machines leave this host, in MB per second, all together. 0: as fast as possible. */
+    moveRateMb: number;
+    /** For how long a host may start machines after its lease has ended, in milliseconds. */
+    clusterGraceMs: number;
+  };
+  log: {
+    info(fields: Record<string, unknown>, message: string): void;
+    warn(fields: Record<string, unknown>, message: string): void;
+  };
+}
+
+/** What {@link openClusterMachines} makes. */
+export interface ClusterMachines {
+  readonly moves: Moves;
+  /** Gives the machines of a lost host to others. Rejects as {@link evacuate} does. */
+  evacuate(host: string): Promise<Evacuation[]>;
+  /** Moves everything off this host. */
+  readonly drain: HostDrain;
+  /** The host with the most room for a machine of this host. Throws when no other host takes machines. */
+  anotherHost(id: string): string;
+  /** Answers requests of other hosts about moves. */
+  readonly route: PeerRoute;
+  /** Begins to follow what other hosts do. Call it once machines are recovered. */
+  start(): void;
+  close(): void;
+}
+
+/** Opens what a host of a cluster does with machines. */
+export function openClusterMachines(options: ClusterMachinesOptions): ClusterMachines {
+  const { cluster, ownership, resources, settings, log } = options;
+  const { custody, arrivals } = resources;
+  const closing = new AbortController();
+  const takeIn = async (id: string) => (await moves.target.takeIn(id)) || recreation.takeIn(id);
+  const moves: Moves = openMoves({ ...options, rateMb: settings.moveRateMb, takeIn });
+  const recreation = new Recreation({
+    cluster,
+    custody,
+    anew: ({ owner, ...origin }) => {
+      const { app, name, address, epoch } = owner;
+      return arrivals.anew({ ...origin, app, name, address, epoch });
+    },
+    log,
+    closing: closing.signal,
+  });
+  const drain = new HostDrain({
+    cluster,
+    source: moves.source,
+    records: () => custody.records(),
+    changed: () => options.factsChanged?.(),
+  });
+  const anotherHost = (id: string) => {
+    const record = custody.records().find((each) => each.id === id);
+    const memoryMb = record === undefined ? 0 : guestSize(record.config).memoryMb;
+    const others = cluster.view.hosts().filter(({ name }) => name !== cluster.host);
+    const found = roomiest({ memoryMb }, others, new Map());
+    if (found !== undefined) return found;
+    const message = "No other host of the cluster is up that takes machines. See `hibernaut cluster status`.";
+    throw new HibernautError("failed_precondition", message);
+  };
+  const lost = new LostHosts({ cluster, custody, graceMs: settings.clusterGraceMs, log });
+  return {
+    moves,
+    drain,
+    anotherHost,
+    route: (request, response) => serveMoves(moves.target, request, response),
+    evacuate: (host) => evacuate(host, cluster),
+    start() {
+      ownership.follow(custody, takeIn);
+      moves.recover();
+      lost.start();
+    },
+    close() {
+      closing.abort(new Error("the platform is shutting down"));
+      lost.close();
+      moves.close();
+      ownership.close();
+    },
+  };
+}

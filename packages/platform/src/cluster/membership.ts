@@ -1,0 +1,48 @@
+/** Whether a host is still a member of the cluster that it joined, and the directory is still that cluster's. */
+import { HibernautError } from "../domain/errors.ts";
+import type { Condition, Directory } from "./contract.ts";
+import { type Home, placeText } from "./home.ts";
+import { keyFingerprint } from "./identity.ts";
+import { type ClusterRecord, KEYS, type MemberRecord } from "./keys.ts";
+
+/** Reads the cluster's record. Throws `failed_precondition` when the directory has none, or that of another cluster. */
+export async function requireCluster(
+  directory: Directory,
+  { id, directory: place }: Pick<Home, "id" | "directory">,
+  signal?: AbortSignal,
+): Promise<ClusterRecord> {
+  const entry = await directory.get(KEYS.cluster, signal);
+  const record = entry && (JSON.parse(entry.value) as ClusterRecord);
+  if (record?.id === id) return record;
+  const what = record === undefined ? "has no cluster's data" : `has the data of another cluster, ${record.id}`;
+  throw new HibernautError(
+    "failed_precondition",
+    `The ${placeText(place)} ${what}; this host belongs to cluster ${id}. Start the etcd of that cluster again, or restore it from its own snapshot.`,
+    { cluster_id: id, found: record?.id ?? null },
+  );
+}
+
+/**
+ * Returns the condition that this host's member record stays what it is. Throws `failed_precondition` when the host has
+ * been removed from the cluster, or another one has its name.
+ */
+export async function requireMember(
+  directory: Directory,
+  { host, identity }: Pick<Home, "host" | "identity">,
+  signal?: AbortSignal,
+): Promise<Condition> {
+  const key = `${KEYS.members}${host}`;
+  const entry = await directory.get(key, signal);
+  const member = entry && (JSON.parse(entry.value) as MemberRecord);
+  if (entry !== undefined && member?.fingerprint === keyFingerprint(identity.key))
+    return { key, revision: entry.revision };
+  const why =
+    entry === undefined
+      ? `Host ${host} was removed from the cluster.`
+      : `Another host has joined the cluster with the name ${host}.`;
+  throw new HibernautError(
+    "failed_precondition",
+    `${why} Run \`hibernaut cluster leave --forget\` here, then join again with a new token if this host is to be a member.`,
+    { host },
+  );
+}

@@ -1,0 +1,106 @@
+/** Moves all machines off this host, for maintenance. */
+import { guestSize } from "../../domain/config.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Cluster } from "../cluster.ts";
+import { roomiest } from "../evacuation/place.ts";
+import type { MoveProgress, MoveSource } from "./source.ts";
+
+/** Moves at a time: while one machine is suspended, another one is copied. */
+const AT_ONCE = 2;
+
+/** How far the move of one machine is. */
+export interface DrainProgress extends MoveProgress {
+  machine: Pick<MachineRecord, "id" | "app" | "name">;
+  to: string;
+}
+
+/** A machine that stayed. */
+export interface Stayed {
+  machine: Pick<MachineRecord, "id" | "app" | "name">;
+  reason: string;
+}
+
+interface HostDrainOptions {
+  cluster: Pick<Cluster, "host" | "view">;
+  source: Pick<MoveSource, "move">;
+  records(): MachineRecord[];
+  /** The other hosts are told whether this one takes machines. */
+  changed(): void;
+}
+
+export class HostDrain {
+  readonly #options: HostDrainOptions;
+  #active = false;
+  #running = false;
+
+  constructor(options: HostDrainOptions) {
+    this.#options = options;
+  }
+
+  /** Whether this host takes no machines, until {@link end} or the end of the platform. */
+  get active(): boolean {
+    return this.#active;
+  }
+
+  /** The host takes machines again. */
+  end(): void {
+    this.#active = false;
+    this.#options.changed();
+  }
+
+  /**
+   * Moves every machine to the host with the most room. Resolves with how many moved, and with those that stayed and why.
+   * Aborted, it finishes nothing more, and the host still takes no machines.
+   */
+  async run(
+    onProgress: (progress: DrainProgress) => void,
+    signal: AbortSignal,
+  ): Promise<{ moved: number; stayed: Stayed[] }> {
+    if (this.#running)
+      throw new HibernautError("aborted", "This host is being drained already. Wait for that, or stop it there.");
+    this.#running = true;
+    this.#active = true;
+    this.#options.changed();
+    const queue = this.#options.records();
+    const promised = new Map<string, number>();
+    const stayed: Stayed[] = [];
+    let moved = 0;
+    const worker = async () => {
+      for (let record = queue.shift(); record !== undefined && !signal.aborted; record = queue.shift())
+        try {
+          await this.#move(record, promised, { onProgress, signal });
+          moved += 1;
+        } catch (error) {
+          stayed.push({ machine: record, reason: messageOf(error) });
+        }
+    };
+    try {
+      await Promise.all(Array.from({ length: AT_ONCE }, worker));
+      signal.throwIfAborted();
+      return { moved, stayed };
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  async #move(
+    { id, app, name, config }: MachineRecord,
+    promised: Map<string, number>,
+    { onProgress, signal }: { onProgress(progress: DrainProgress): void; signal: AbortSignal },
+  ): Promise<void> {
+    const { cluster, source } = this.#options;
+    const { memoryMb } = guestSize(config);
+    const others = cluster.view.hosts().filter((host) => host.name !== cluster.host);
+    const to = roomiest({ memoryMb }, others, promised);
+    if (to === undefined) throw new Error("no other host is up that takes machines");
+    promised.set(to, (promised.get(to) ?? 0) + memoryMb);
+    const machine = { id, app, name };
+    await source.move(
+      id,
+      { to, cold: false, onProgress: (progress) => onProgress({ machine, to, ...progress }) },
+      signal,
+    );
+  }
+}

@@ -1,0 +1,152 @@
+/** The files of a machine as a stream, and back: GNU tar knows holes, and zstd makes memory small. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { type Readable, Writable } from "node:stream";
+import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
+import { pipeline } from "node:stream/promises";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { allocatedBytes } from "../../lib/disk-files.ts";
+import { flush } from "../../lib/durable.ts";
+import { programEnvironment } from "../../lib/exec.ts";
+
+/** The fastest: the connection between two hosts is seldom slower than it. */
+const ZSTD_LEVEL = 1;
+/** More of what `tar` complains about does not explain its failure better. Characters. */
+const MAX_STDERR = 16_384;
+
+export interface PackedFiles {
+  /** Relative to the machine's directory. */
+  paths: string[];
+  /** What they take up on the disk, in bytes: about what has to be read. */
+  bytes: number;
+}
+
+/** Finds what of a machine travels: its layer, its snapshot and its logs. Its memory is in the snapshot. */
+export async function filesOf(folder: string, { snapshot }: Pick<MachineRecord, "snapshot">): Promise<PackedFiles> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      // A machine that never ran has none. Anything else must not look like an empty machine.
+      if (error.code === "ENOENT") return [];
+      throw error;
+    },
+  );
+  const paths = found
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter((path) => travels(path, snapshot?.generation))
+    .sort();
+  const sizes = await Promise.all(paths.map((path) => stat(join(folder, path)).then(allocatedBytes)));
+  return { paths, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+/** Of a snapshot. Its seal describes the file as this host sees it. */
+const SNAPSHOT_FILES = ["memory", "devices", "manifest.json"];
+
+/** Whether a file belongs to the machine wherever it is. Pure. */
+export function travels(path: string, generation: string | undefined): boolean {
+  if (path === "memory" || path.endsWith(".new")) return false;
+  if (!path.startsWith("snapshots/")) return true;
+  return SNAPSHOT_FILES.some((name) => path === `snapshots/${generation}/${name}`);
+}
+
+/** Yields the files as a compressed archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
+export async function* pack(
+  folder: string,
+  paths: readonly string[],
+  { signal, onBytes }: { signal: AbortSignal; onBytes(bytes: number): void },
+): AsyncGenerator<Buffer, void> {
+  signal.throwIfAborted();
+  // An archive without any file is one, too.
+  const args = ["--create", "--file=-", "--sparse", "--format=gnu", "--numeric-owner", `--directory=${folder}`];
+  const none = paths.length === 0 ? ["--files-from=/dev/null"] : [];
+  const tar = program([...args, ...none, "--", ...paths], "out", signal);
+  const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } });
+  const counted = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      onBytes(chunk.length);
+      yield chunk;
+    }
+    await tar.ended();
+  };
+  const fed = pipeline(tar.stdout as Readable, counted, compress, { signal });
+  fed.catch(() => {}); // the reader hears of it
+  try {
+    for await (const chunk of compress as AsyncIterable<Buffer>) yield chunk;
+    await fed;
+  } finally {
+    tar.kill();
+  }
+}
+
+/** Extracts such an archive into a new directory, durably. */
+export async function unpack(folder: string, archive: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const tar = program(["--extract", "--file=-", "--sparse", "--numeric-owner", `--directory=${folder}`], "in", signal);
+  try {
+    await pipeline(archive, createZstdDecompress(), intoTar(tar.stdin as Writable), { signal });
+    await tar.ended();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw tar.complaint() ?? error;
+  } finally {
+    tar.kill();
+  }
+  await flushAll(folder);
+}
+
+/** `tar` reads no further than the end of the archive, and what is padded after that goes nowhere. */
+function intoTar(stdin: Writable): Writable {
+  let open = true;
+  const close = () => (open = false);
+  stdin.once("error", close);
+  stdin.once("close", close);
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (open) stdin.write(chunk, () => done());
+      else done();
+    },
+    final(done) {
+      if (open) stdin.end(() => done());
+      else done();
+    },
+  });
+}
+
+async function flushAll(folder: string): Promise<void> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  for (const entry of found) await flush(join(entry.parentPath, entry.name));
+  await flush(folder);
+}
+
+function program(args: string[], direction: "in" | "out", signal: AbortSignal) {
+  const child = spawn("tar", args, {
+    stdio: [direction === "in" ? "pipe" : "ignore", direction === "out" ? "pipe" : "ignore", "pipe"],
+    env: { ...programEnvironment(), LC_ALL: "C" },
+  });
+  const closed = once(child, "close") as Promise<[number | null]>;
+  closed.catch(() => {});
+  let stderr = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    if (stderr.length < MAX_STDERR) stderr += text;
+  });
+  const kill = () => void child.kill("SIGKILL");
+  signal.addEventListener("abort", kill, { once: true });
+  void closed.then(
+    () => signal.removeEventListener("abort", kill),
+    () => signal.removeEventListener("abort", kill),
+  );
+  return {
+    stdin: child.stdin,
+    stdout: child.stdout,
+    kill,
+    complaint: () => (stderr === "" ? undefined : new Error(`tar failed: ${stderr.trim()}`)),
+    async ended(): Promise<void> {
+      const [code] = await closed;
+      signal.throwIfAborted();
+      if (code !== 0) throw new Error(`tar ended with code ${code}: ${stderr.trim()}`);
+    },
+  };
+}

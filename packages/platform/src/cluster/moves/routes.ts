@@ -1,0 +1,62 @@
+/** What other hosts ask of this one about moves, over the peer port. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Papers } from "../../machines/resources/departures.ts";
+import type { MoveTarget } from "./target.ts";
+
+const PATH = /^\/moves\/([0-9a-f]{14})(?:\/(fit|start))?$/;
+/** Papers hold a configuration, which may hold files. */
+const MAX_JSON_BYTES = 16 * 1024 * 1024;
+
+/** Answers a request if it is about a move. Resolves with whether it was. */
+export async function serveMoves(
+  target: Pick<MoveTarget, "fit" | "start" | "receive">,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  const [, id, what] = PATH.exec(request.url ?? "") ?? [];
+  if (id === undefined || request.method !== "POST") return false;
+  const gone = new AbortController();
+  response.once("close", () => gone.abort(new Error("the other host hung up")));
+  try {
+    answer(response, 200, await act(target, { id, what, request }, gone.signal));
+  } catch (error) {
+    const known = isHibernautError(error) ? error : new HibernautError("internal", messageOf(error));
+    answer(response, known.status, { error: known.code, message: known.message, details: known.details });
+  }
+  return true;
+}
+
+async function act(
+  target: Pick<MoveTarget, "fit" | "start" | "receive">,
+  { id, what, request }: { id: string; what: string | undefined; request: IncomingMessage },
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (what === "fit") return target.fit((await jsonOf(request)) as Papers);
+  if (what === "start") {
+    target.start(id);
+    return {};
+  }
+  await target.receive(id, request as AsyncIterable<Buffer>, signal);
+  return {};
+}
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  if (response.destroyed) return;
+  // What has not been read of the request is of no interest any more.
+  response.writeHead(status, { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify(body));
+}
+
+async function jsonOf(request: IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > MAX_JSON_BYTES)
+      throw new HibernautError("payload_too_large", "The papers of the machine are too long.");
+    pieces.push(piece);
+  }
+  return JSON.parse(Buffer.concat(pieces).toString("utf8"));
+}

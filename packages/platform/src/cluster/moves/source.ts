@@ -1,0 +1,279 @@
+/** Moves machines of this host to other hosts. */
+import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { MoveUnsettled } from "../../machines/departure.ts";
+import { refuseUnfit } from "../../machines/resources/arrivals.ts";
+import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import { newUlid } from "../../machines/identity.ts";
+import type { TakenAway } from "../../machines/ownership.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Cluster } from "../cluster.ts";
+import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
+import type { StartGate } from "../ownership/gate.ts";
+import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import type { PeerCall } from "../peer-call.ts";
+import { announce, callOff } from "./intent.ts";
+import { frame, FRAMES } from "./frames.ts";
+import { filesOf, pack } from "./pack.ts";
+import type { Rate } from "./rate.ts";
+
+/** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
+export interface MoveProgress {
+  step: "check" | "suspend" | "copy" | "commit" | "done";
+  bytes: number;
+  totalBytes: number;
+}
+
+export interface MoveOptions extends DepartOptions {
+  onProgress?(progress: MoveProgress): void;
+}
+
+type Tell = (step: MoveProgress["step"], bytes?: number, totalBytes?: number) => void;
+
+/** The papers of a machine that travels. */
+export interface TravelPapers extends Papers {
+  from: string;
+  epoch: number;
+  /** Of the {@link MoveRecord}. */
+  attempt: string;
+  history: MachineEvent[];
+}
+
+/** The part of the machines' code that lets machines go. */
+interface Emigration {
+  papers(id: string, options: Pick<DepartOptions, "cold">): Promise<Papers>;
+  depart(
+    id: string,
+    options: DepartOptions,
+    work: (record: MachineRecord) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<Departed>;
+}
+
+interface SourceOptions {
+  cluster: Cluster;
+  call: PeerCall;
+  departures: Emigration;
+  custody: { takeAway(taken: TakenAway): Promise<void>; history(id: string): MachineEvent[] };
+  gate: StartGate;
+  /** Machines that are being moved away. */
+  departing: Set<string>;
+  /** Returns the directory of a machine's files. */
+  folderOf(id: string): string;
+  /** Takes in a machine that came back to this host before it was known that it had left. */
+  takeIn(id: string): Promise<unknown>;
+  rate: Rate;
+  log: WarnLog;
+  /** The platform ends. */
+  closing: AbortSignal;
+}
+
+export class MoveSource {
+  readonly #options: SourceOptions;
+
+  constructor(options: SourceOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Moves a machine. Rejects with `failed_precondition` before anything is copied when it would not fit there, and with what
+   * went wrong otherwise; the machine is on this host then, as it was.
+   */
+  async move(id: string, options: MoveOptions, given: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([given, this.#options.closing]);
+    const { to, cold } = options;
+    const { cluster, call, departures, departing } = this.#options;
+    requireTarget(to, cluster);
+    const tell: Tell = (step, bytes = 0, totalBytes = 0) => options.onProgress?.({ step, bytes, totalBytes });
+    tell("check");
+    const papers = await departures.papers(id, { cold });
+    requireNoVolumes(papers.record);
+    const fit = (await call(to, `/moves/${id}/fit`, { json: papers }, signal)) as { unfit?: string };
+    if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
+    tell("suspend");
+    departing.add(id);
+    let gone: Departed;
+    let owner: NewOwner | undefined;
+    try {
+      const carry = async (record: MachineRecord) => {
+        owner = await this.#carry(record, { to, tell }, signal);
+        return owner !== undefined;
+      };
+      gone = await departures.depart(id, { to, cold }, carry, signal);
+      if (gone.moved) await this.#giveUp(id, { to, owner });
+    } finally {
+      departing.delete(id);
+    }
+    if (!gone.moved) throw calledOff(id, to);
+    if (owner?.host === cluster.host) await this.#options.takeIn(id);
+    if (!arrived(owner, to)) throw takenMeanwhile(id, owner);
+    // Any proxy wakes it there; this is for what asked for it here.
+    if (gone.start)
+      await call(to, `/moves/${id}/start`, { json: {} }, signal).catch((error: unknown) => {
+        this.#options.log.warn({ machine: id, host: to, reason: messageOf(error) }, "a moved machine was not started");
+      });
+    tell("done");
+  }
+
+  /** Calls off what a platform before this one was sending. Rejects while the directory does not answer. */
+  async recover(): Promise<void> {
+    const { cluster, departing } = this.#options;
+    const { entries } = await cluster.directory.list(KEYS.moves);
+    for (const entry of entries) {
+      const { from, epoch, attempt } = JSON.parse(entry.value) as MoveRecord;
+      const id = nameOf(entry.key);
+      if (from === cluster.host && !departing.has(id))
+        await callOff(id, { host: cluster.host, epoch, attempt }, cluster.directory);
+    }
+  }
+
+  /** The new owner has all the files, unless the machine was given to another one in the middle of the move. Unless it said so, they are kept. */
+  async #giveUp(id: string, { to, owner }: { to: string; owner: NewOwner | undefined }): Promise<void> {
+    const { custody, cluster } = this.#options;
+    const all = arrived(owner, to);
+    const host = owner?.host;
+    const reason = all ? `it moved to host ${to}` : `host ${host ?? "none"} owns it now`;
+    const keep = !all || !owner?.confirmed;
+    const sent = { id, host: host === cluster.host ? undefined : host, epoch: owner?.epoch ?? 0, reason, keep };
+    await custody.takeAway(sent);
+  }
+
+  /** Resolves with the machine's new owner. Undefined when it is still this host's, as it was. */
+  async #carry(
+    record: MachineRecord,
+    { to, tell }: { to: string; tell: Tell },
+    signal: AbortSignal,
+  ): Promise<NewOwner | undefined> {
+    const { cluster, call, gate, closing, log } = this.#options;
+    const { host, directory } = cluster;
+    const { id } = record;
+    const attempt = newUlid();
+    const intent = { from: host, to, attempt, startedAt: new Date().toISOString() };
+    requireNoVolumes(record);
+    const epoch = await announce(id, intent, directory);
+    // From now on it may become the other host's at any time.
+    gate.remove(id);
+    let failure: Error | undefined;
+    try {
+      const bytes = this.#stream({ ...record, epoch }, { attempt, tell }, signal);
+      await call(to, `/moves/${id}`, { bytes }, signal);
+    } catch (error) {
+      failure = error as Error;
+    }
+    // What the other host said, or did not say, proves nothing: the directory knows.
+    let owner: Awaited<ReturnType<typeof callOff>>;
+    let known = false;
+    const resolve = async () => {
+      owner = await callOff(id, { host, epoch, attempt }, directory);
+      known = true;
+    };
+    await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
+    // Whose it is will be known at the next start. Until then it must not run here.
+    if (!known) throw unsettled(id, to, closing.reason);
+    // It may have come back in the meantime, with another epoch: what is here is old then.
+    if (owner?.host !== host || owner.epoch !== epoch)
+      return { host: owner?.host, epoch: owner?.epoch ?? 0, sent: epoch, confirmed: failure === undefined };
+    gate.add(id, epoch);
+    if (failure !== undefined) throw failure;
+    return undefined;
+  }
+
+  async *#stream(
+    record: MachineRecord,
+    { attempt, tell }: { attempt: string; tell: Tell },
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer, void> {
+    const { custody, cluster, folderOf, rate } = this.#options;
+    const papers: TravelPapers = {
+      ...{ record, taken: null, from: cluster.host },
+      epoch: record.epoch ?? 0,
+      attempt,
+      history: custody.history(record.id),
+    };
+    yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
+    const folder = folderOf(record.id);
+    let files = 0;
+    let totalBytes = 0;
+    let read = 0;
+    const onBytes = (bytes: number) => {
+      read += bytes;
+      tell("copy", Math.min(read, totalBytes), totalBytes);
+    };
+    try {
+      const { paths, bytes } = await filesOf(folder, record);
+      files = paths.length;
+      totalBytes = bytes;
+      for await (const piece of pack(folder, paths, { signal, onBytes })) {
+        await rate.take(piece.length, signal);
+        yield frame(FRAMES.data, piece);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = `The files of machine ${record.id} cannot be sent: ${messageOf(error)}. See the platform's log.`;
+      throw new HibernautError("unavailable", why, { machine_id: record.id }, { cause: error });
+    }
+    tell("commit", totalBytes, totalBytes);
+    yield frame(FRAMES.end, Buffer.from(JSON.stringify({ files })));
+  }
+}
+
+function requireTarget(to: string, { host, view }: Pick<Cluster, "host" | "view">): void {
+  const problem = (text: string) => new HibernautError("invalid_argument", text, { field: "host", value: to });
+  if (to === host) throw problem(`The machine is on host ${to} already.`);
+  const found = view.host(to);
+  if (found === undefined) throw problem(`The cluster has no host ${to}. See \`hibernaut cluster status\`.`);
+  if (found.up === undefined)
+    throw new HibernautError("host_unreachable", `Host ${to} is away. Start its platform, or choose another host.`, {
+      host: to,
+    });
+  if (found.up.draining)
+    throw new HibernautError(
+      "failed_precondition",
+      `Host ${to} is draining and takes no machines. Choose another host.`,
+      {
+        host: to,
+      },
+    );
+}
+
+function requireNoVolumes({ id, config }: MachineRecord): void {
+  if ((config.mounts ?? []).length === 0) return;
+  throw new HibernautError(
+    "failed_precondition",
+    `Machine ${id} has a volume, which stays on its host. Copy what is in it to a machine on the other host instead.`,
+    { machine_id: id },
+  );
+}
+
+/** Whose a machine is after its move. */
+interface NewOwner {
+  /** Undefined when the machine was destroyed meanwhile. */
+  host: string | undefined;
+  epoch: number;
+  /** The epoch of what was sent. */
+  sent: number;
+  /** The other host said that it has all of it. */
+  confirmed: boolean;
+}
+
+/** Whether the move was what changed the owner: everything has arrived then. */
+function arrived(owner: NewOwner | undefined, to: string): boolean {
+  return owner?.host === to && owner.epoch === owner.sent + 1;
+}
+
+function unsettled(id: string, to: string, cause: unknown): MoveUnsettled {
+  const message = `The platform is shutting down, and whether machine ${id} is on host ${to} is not known. See \`hibernaut machine list\` in a minute.`;
+  return new MoveUnsettled("unavailable", message, { machine_id: id }, { cause });
+}
+
+function takenMeanwhile(id: string, owner: NewOwner | undefined): HibernautError {
+  const whose = owner?.host === undefined ? "was destroyed" : `was given to host ${owner.host}`;
+  const message = `Machine ${id} ${whose} during its move. See \`hibernaut machine list\`.`;
+  return new HibernautError("aborted", message, { machine_id: id });
+}
+
+function calledOff(id: string, to: string): HibernautError {
+  return new HibernautError("aborted", `Machine ${id} was not moved to host ${to}, and is here as it was. Try again.`, {
+    machine_id: id,
+  });
+}

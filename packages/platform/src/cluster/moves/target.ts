@@ -1,0 +1,199 @@
+/**
+ * Takes machines that other hosts send. A machine that arrives is put together in a directory of its own, named by its id
+ * and its new epoch. Once it is whole and on the disk, one transaction makes it this host's, and only then it is moved to its
+ * place. A platform that ends in between finds the directory at its next start, and the cluster says what it is.
+ */
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { replaceFile } from "../../lib/durable.ts";
+import { newUlid } from "../../machines/identity.ts";
+import type { TakenAway } from "../../machines/ownership.ts";
+import type { TakenIn } from "../../machines/resources/custody.ts";
+import type { Papers } from "../../machines/resources/departures.ts";
+import type { Cluster } from "../cluster.ts";
+import type { StartGate } from "../ownership/gate.ts";
+import { callOff, commit, standingOf } from "./intent.ts";
+import { type Frame, FRAMES, framesOf } from "./frames.ts";
+import { unpack } from "./pack.ts";
+import type { TravelPapers } from "./source.ts";
+
+const PAPERS_FILE = "papers.json";
+const FILES_FOLDER = "files";
+
+/** The part of the machines' code that takes machines in. */
+interface Immigration {
+  unfit(papers: Papers): Promise<string | undefined>;
+  adapted(record: MachineRecord, version: string): MachineRecord;
+  place(id: string, folder: string): Promise<void>;
+  keep(id: string, epoch: number, folder: string): Promise<void>;
+  seal(record: MachineRecord): void;
+}
+
+interface TargetOptions {
+  cluster: Cluster;
+  arrivals: Immigration;
+  custody: {
+    takeIn(taken: TakenIn): void;
+    takeAway(taken: TakenAway): Promise<void>;
+    stores(id: string): boolean;
+    epochOf(id: string): number | undefined;
+    start(id: string): void;
+  };
+  gate: StartGate;
+  /** Where machines are put together. */
+  folder: string;
+}
+
+export class MoveTarget {
+  readonly #options: TargetOptions;
+  /** Machines that arrive, or are taken in, at the moment: one thing at a time for each. */
+  readonly #busy = new Map<string, Promise<unknown>>();
+
+  constructor(options: TargetOptions) {
+    this.#options = options;
+  }
+
+  /** Why the machine cannot come. */
+  async fit(papers: Papers): Promise<{ unfit?: string }> {
+    const unfit = await this.#options.arrivals.unfit(papers);
+    return unfit === undefined ? {} : { unfit };
+  }
+
+  /** Starts a machine that came. */
+  start(id: string): void {
+    this.#options.custody.start(id);
+  }
+
+  /** Receives a machine and makes it this host's. Rejects with why it is not, and leaves nothing behind then. */
+  receive(id: string, stream: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
+    return this.#alone(id, async () => {
+      const frames = framesOf(stream);
+      const papers = papersOf(id, await frames.next());
+      const { record, epoch, from, attempt } = papers;
+      const { cluster, arrivals, gate } = this.#options;
+      const folder = this.#folderOf(id, epoch + 1);
+      try {
+        await rm(folder, { recursive: true, force: true });
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        await unpack(join(folder, FILES_FOLDER), data(frames), signal);
+        const unfit = await arrivals.unfit({ record, taken: null });
+        if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
+        await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
+        signal.throwIfAborted();
+        if (this.#options.custody.stores(id)) throw stillHere(id, cluster.host);
+        const done = await commit(id, { from, to: cluster.host, epoch, attempt }, cluster.directory);
+        if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
+      } catch (error) {
+        await this.#giveUp(id, { epoch, attempt });
+        throw error;
+      }
+      gate.add(id, epoch + 1);
+      await this.#takeIn(id, papers);
+    });
+  }
+
+  /** Takes in a machine that is this host's and whose files have arrived. Resolves with false when they have not. */
+  takeIn(id: string): Promise<boolean> {
+    return this.#alone(id, async () => {
+      const { custody, cluster } = this.#options;
+      const { owner } = await standingOf(id, cluster.directory);
+      if (owner?.host !== cluster.host || this.#has(id, owner.epoch)) return true;
+      const papers = await this.#papers(this.#folderOf(id, owner.epoch));
+      if (papers === undefined) return custody.stores(id);
+      await this.#takeIn(id, papers);
+      return true;
+    });
+  }
+
+  /** Decides about what a platform before this one was receiving. Rejects while the directory does not answer. */
+  async recover(): Promise<void> {
+    const names = await readdir(this.#options.folder).catch((): string[] => []);
+    for (const name of names) {
+      const [id = "", epoch = ""] = name.split("-");
+      await this.#alone(id, () => this.#giveUp(id, { epoch: Number(epoch) - 1 }));
+    }
+  }
+
+  /** Deletes what has arrived, unless it is this host's: then it is taken in. After that no commit can happen any more. */
+  async #giveUp(id: string, { epoch, attempt: given }: { epoch: number; attempt?: string }): Promise<void> {
+    const { cluster, arrivals } = this.#options;
+    const folder = this.#folderOf(id, epoch + 1);
+    const papers = await this.#papers(folder);
+    const attempt = given ?? papers?.attempt;
+    const owner = await callOff(id, { host: cluster.host, epoch, attempt }, cluster.directory);
+    if (owner?.host === cluster.host && owner.epoch === epoch + 1 && papers !== undefined)
+      return this.#takeIn(id, papers);
+    // It was this host's, and was given to another one before it was taken in: nobody else has these files.
+    if (owner !== undefined && owner.epoch > epoch + 1 && papers !== undefined && !this.#has(id, epoch + 1))
+      await arrivals.keep(id, epoch + 1, join(folder, FILES_FOLDER));
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Whether the machine is stored here as what it was at this epoch, or later. */
+  #has(id: string, epoch: number): boolean {
+    const stored = this.#options.custody.epochOf(id);
+    return stored !== undefined && stored >= epoch;
+  }
+
+  async #takeIn(id: string, papers: TravelPapers): Promise<void> {
+    const { custody, arrivals } = this.#options;
+    const epoch = papers.epoch + 1;
+    const folder = this.#folderOf(id, epoch);
+    if (!this.#has(id, epoch)) {
+      if (custody.stores(id)) {
+        const reason = "it came back to this host, and this is an older copy";
+        await custody.takeAway({ id, host: undefined, epoch, reason, keep: true });
+      }
+      await arrivals.place(id, join(folder, FILES_FOLDER));
+      const record = arrivals.adapted({ ...papers.record, epoch }, newUlid());
+      const { from, history } = papers;
+      custody.takeIn({ record, event: "moved_in", details: { from, epoch }, start: false, history });
+      arrivals.seal(record);
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  async #papers(folder: string): Promise<TravelPapers | undefined> {
+    const text = await readFile(join(folder, PAPERS_FILE), "utf8").catch(() => undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as TravelPapers);
+  }
+
+  #folderOf(id: string, epoch: number): string {
+    return join(this.#options.folder, `${id}-${epoch}`);
+  }
+
+  async #alone<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#busy.get(id) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const settled = mine.catch(() => {});
+    this.#busy.set(id, settled);
+    try {
+      return await mine;
+    } finally {
+      if (this.#busy.get(id) === settled) this.#busy.delete(id);
+    }
+  }
+}
+
+function stillHere(id: string, host: string): HibernautError {
+  const message = `Host ${host} still has an older copy of machine ${id}, which it is giving up. Try again in a minute.`;
+  return new HibernautError("aborted", message, { machine_id: id, host });
+}
+
+function papersOf(id: string, { value }: IteratorResult<Frame, void>): TravelPapers {
+  if (value === undefined || value.type !== FRAMES.papers) throw new Error("a machine came without papers");
+  const papers = JSON.parse(value.payload.toString("utf8")) as TravelPapers;
+  if (papers.record.id !== id) throw new Error("these are the papers of another machine");
+  return papers;
+}
+
+/** The pieces of the files. Throws unless the stream ends with the end. */
+async function* data(frames: AsyncIterable<Frame>): AsyncGenerator<Buffer, void> {
+  for await (const { type, payload } of frames) {
+    if (type === FRAMES.end) return;
+    yield payload;
+  }
+  throw new Error("the stream ended before the machine was whole");
+}

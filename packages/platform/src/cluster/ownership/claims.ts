@@ -1,0 +1,157 @@
+/**
+ * Claims of machines: the machine, its name and its address change hands together or not at all. The host that holds the
+ * claim may run the machine.
+ */
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { beingDeleted, type Deletable } from "../app-deletion.ts";
+import type { Cluster } from "../cluster.ts";
+import type { Change, Condition, Directory, Entry } from "../contract.ts";
+import { type ConfigRecord, KEYS, type OwnerRecord } from "../keys.ts";
+
+/** Addresses that are tried: each further one means that another host took the one before in the same moment. */
+const MOST_ADDRESSES = 10;
+/** Tries to change a claim that someone else changes at the same time. */
+const MOST_RACES = 10;
+
+/** Returns the key of a machine's name. */
+export function nameKey({ app, name }: Pick<OwnerRecord, "app" | "name">): string {
+  return `${KEYS.names}${app}/${name}`;
+}
+
+/** Returns the value of a key under `KEYS.machines`. */
+export function ownerOf({ value }: Pick<Entry, "value">): OwnerRecord {
+  return JSON.parse(value) as OwnerRecord;
+}
+
+/** Returns the value of a key that holds a machine's id. */
+export function idOf({ value }: Pick<Entry, "value">): string {
+  return JSON.parse(value) as string;
+}
+
+/** Returns what another host needs to start the machine. */
+export function configOf({ version, config, imageDigest, createdAt }: MachineRecord): ConfigRecord {
+  return { version, config, imageDigest, createdAt };
+}
+
+/** Claims the machine. See {@link Ownership.claim}; a claim that this host has already is found and kept. */
+export async function claim(
+  record: MachineRecord,
+  another: (taken: ReadonlySet<string>) => string,
+  { directory, host }: Pick<Cluster, "directory" | "host">,
+): Promise<MachineRecord> {
+  const { id, app, name } = record;
+  const taken = new Set<string>();
+  let { address } = record;
+  for (let attempt = 0; attempt < MOST_ADDRESSES; attempt += 1) {
+    const appKey = `${KEYS.apps}${app}`;
+    const owned = await directory.get(appKey);
+    if (owned === undefined) throw noApp(app);
+    if ((JSON.parse(owned.value) as Deletable).deleting === true) throw beingDeleted(app);
+    const owner: OwnerRecord = { app, name, host, epoch: record.epoch ?? 1, address };
+    const absent = [`${KEYS.machines}${id}`, nameKey(record), `${KEYS.addresses}${address}`];
+    const done = await directory.transact(
+      [{ key: appKey, revision: owned.revision }, ...absent.map((key) => ({ key, revision: 0 }))],
+      [
+        put(`${KEYS.machines}${id}`, owner),
+        put(nameKey(record), id),
+        put(`${KEYS.addresses}${address}`, id),
+        put(`${KEYS.configs}${id}`, configOf(record)),
+      ],
+    );
+    if (done !== undefined) return { ...record, address, epoch: owner.epoch };
+    const found = await directory.get(`${KEYS.machines}${id}`);
+    if (found !== undefined) {
+      const mine = ownerOf(found);
+      if (mine.host === host) return { ...record, address: mine.address, epoch: mine.epoch };
+    }
+    await requireFreeName(record, directory);
+    if ((await directory.get(`${KEYS.addresses}${address}`)) === undefined) continue;
+    taken.add(address);
+    address = another(taken);
+  }
+  throw new HibernautError(
+    "aborted",
+    `Machine ${name} of app ${app} got no address: other hosts changed the same things ${MOST_ADDRESSES} times in the same moment. Try again.`,
+  );
+}
+
+/** Deletes the claim if it is this host's, with all that belongs to it. A machine that has another owner is left alone. */
+export async function release(
+  id: string,
+  { directory, host }: { directory: Directory; host: string },
+): Promise<"released" | "not ours"> {
+  for (let race = 0; race < MOST_RACES; race += 1) {
+    const entry = await directory.get(`${KEYS.machines}${id}`);
+    if (entry === undefined) return "released";
+    const owner = ownerOf(entry);
+    if (owner.host !== host) return "not ours";
+    const own = await Promise.all(
+      [nameKey(owner), `${KEYS.addresses}${owner.address}`].map(async (key) => {
+        const found = await directory.get(key);
+        return found !== undefined && idOf(found) === id ? [key] : [];
+      }),
+    );
+    const keys = [entry.key, ...own.flat(), ...[KEYS.configs, KEYS.states, KEYS.moves].map((prefix) => prefix + id)];
+    const done = await directory.transact(
+      [{ key: entry.key, revision: entry.revision }],
+      keys.map((key) => ({ key, value: null })),
+    );
+    if (done !== undefined) return "released";
+  }
+  throw busy(id);
+}
+
+/** Claims another address for a machine of this host. Resolves with it. */
+export async function readdress(
+  record: MachineRecord,
+  another: (taken: ReadonlySet<string>) => string,
+  { directory, host }: { directory: Directory; host: string },
+): Promise<string> {
+  const taken = new Set<string>();
+  for (let race = 0; race < MOST_RACES; race += 1) {
+    const entry = await directory.get(`${KEYS.machines}${record.id}`);
+    const owner = entry && ownerOf(entry);
+    if (entry === undefined || owner?.host !== host) throw busy(record.id);
+    const address = another(taken);
+    const conditions: Condition[] = [
+      { key: entry.key, revision: entry.revision },
+      { key: `${KEYS.addresses}${address}`, revision: 0 },
+    ];
+    const changes: Change[] = [
+      put(entry.key, { ...owner, address }),
+      put(`${KEYS.addresses}${address}`, record.id),
+      { key: `${KEYS.addresses}${owner.address}`, value: null },
+    ];
+    if ((await directory.transact(conditions, changes)) !== undefined) return address;
+    taken.add(address);
+  }
+  throw busy(record.id);
+}
+
+/** Returns a change that stores a value. */
+export function put(key: string, value: unknown): Change {
+  return { key, value: JSON.stringify(value) };
+}
+
+async function requireFreeName({ id, app, name }: MachineRecord, directory: Directory): Promise<void> {
+  const entry = await directory.get(nameKey({ app, name }));
+  const holder = entry && idOf(entry);
+  if (holder === undefined || holder === id) return;
+  const message = `App ${app} already has a machine named ${name} (${holder}). Choose another name.`;
+  throw new HibernautError("already_exists", message, { machine_id: holder });
+}
+
+function noApp(app: string): HibernautError {
+  return new HibernautError("not_found", `There is no app ${app}: it was deleted meanwhile. Create it again first.`, {
+    app_name: app,
+  });
+}
+
+function busy(id: string): HibernautError {
+  return new HibernautError(
+    "aborted",
+    `Machine ${id} changes hands in the cluster at the moment. Try again in a second.`,
+    { machine_id: id },
+  );
+}

@@ -1,0 +1,18 @@
+/** What ownership needs from the machines' code. */
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { TakenAway } from "../../machines/ownership.ts";
+import type { TakenIn } from "../../machines/resources/custody.ts";
+
+/** The part of the machines' code that takes machines in and gives them up. */
+export interface Custodian {
+  records(): MachineRecord[];
+  stores(id: string): boolean;
+  takeAway(taken: TakenAway): Promise<void>;
+  takeIn(taken: TakenIn): void;
+}
+
+/**
+ * Makes a machine that is this host's, and is not stored here, this host's in fact. Resolves with false when there is
+ * nothing to make it from.
+ */
+export type TakeIn = (id: string) => Promise<boolean>;

@@ -1,0 +1,79 @@
+/** This host's machines in a cluster: what it claims, gives back, may start, and has to end. */
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { Ownership, Settled } from "../../machines/ownership.ts";
+import type { Cluster } from "../cluster.ts";
+import { claim, configOf, put, readdress, release } from "./claims.ts";
+import type { Custodian, TakeIn } from "./custodian.ts";
+import { follow } from "./follow.ts";
+import { StartGate } from "./gate.ts";
+import { KEYS } from "../keys.ts";
+import { untilDone, type WarnLog } from "./retry.ts";
+import { settle } from "./settle.ts";
+
+/** What {@link openOwnership} makes. */
+export interface OpenOwnership extends Ownership {
+  readonly gate: StartGate;
+  /** Machines that are being moved away: the move also gives them up. */
+  readonly departing: Set<string>;
+  /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
+  follow(custodian: Custodian, takeIn?: TakeIn): void;
+  /** What waits for the directory is left to the next start of the platform. */
+  close(): void;
+}
+
+/** Opens the ownership of machines. */
+export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
+  const gate = new StartGate(cluster);
+  const closing = new AbortController();
+  const { signal } = closing;
+  /** The versions that other hosts know of. */
+  const published = new Map<string, string>();
+  const departing = new Set<string>();
+
+  const untilReleased = (id: string) => {
+    gate.remove(id);
+    published.delete(id);
+    const work = async () => void (await release(id, cluster));
+    void untilDone(work, { what: `giving back machine ${id}`, log, signal });
+  };
+  return {
+    gate,
+    departing,
+    addresses: () => cluster.view.machines().map(({ address }) => address),
+    async claim(record, another) {
+      const claimed = await claim(record, another, cluster);
+      gate.add(claimed.id, claimed.epoch ?? 0);
+      published.set(claimed.id, claimed.version);
+      return claimed;
+    },
+    release: ({ id }) => untilReleased(id),
+    publish(record) {
+      if (published.get(record.id) === record.version) return;
+      published.set(record.id, record.version);
+      const work = async () => {
+        // A later version is written by its own call.
+        if (published.get(record.id) === record.version) await publishConfig(record, cluster);
+      };
+      void untilDone(work, { what: `publishing the version of machine ${record.id}`, log, signal });
+    },
+    readdress: (record, another) => readdress(record, another, cluster),
+    refusal: (id) => gate.refusal(id),
+    verify: (id, limit) => gate.verify(id, limit),
+    async settle(records) {
+      const settled: Settled[] = await settle(records, { cluster, gate, log });
+      for (const { kind, record } of settled) if (kind === "own") published.set(record.id, record.version);
+      return settled;
+    },
+    follow: (custodian, takeIn) => follow({ cluster, gate, departing, custodian, log, signal, takeIn, untilReleased }),
+    close: () => closing.abort(),
+  };
+}
+
+/** Tells other hosts of a machine's version, as long as it is this host's. */
+async function publishConfig(record: MachineRecord, { directory, host }: Cluster): Promise<void> {
+  const entry = await directory.get(`${KEYS.machines}${record.id}`);
+  if (entry === undefined || (JSON.parse(entry.value) as { host: string }).host !== host) return;
+  const unchanged = [{ key: entry.key, revision: entry.revision }];
+  const done = await directory.transact(unchanged, [put(`${KEYS.configs}${record.id}`, configOf(record))]);
+  if (done === undefined) throw new Error("the machine changed hands meanwhile");
+}

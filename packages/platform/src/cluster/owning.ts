@@ -1,0 +1,66 @@
+/** Puts together what a host does with machines because it is in a cluster. Loaded only on such a host. */
+import { requireLasting } from "./app-deletion.ts";
+import type { Cluster } from "./cluster.ts";
+import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
+import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
+import { peerCall } from "./peer-call.ts";
+import { PeerServer } from "./peer-server.ts";
+import type { Duplex } from "node:stream";
+
+/** What can be done with the hosts and their machines. */
+export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "anotherHost"> {
+  /** This host. */
+  host: string;
+  move: ClusterMachines["moves"]["source"]["move"];
+}
+
+export interface Clustered {
+  readonly hosts: ClusterHosts;
+  /** Begins to follow what other hosts do. Call it once machines are recovered. */
+  start(): void;
+  close(): void;
+}
+
+export interface Owning {
+  /** For the machines. */
+  readonly ownership: OpenOwnership;
+  /** Throws `aborted` while the app is being deleted. */
+  requireLasting(app: string): void;
+  /** Once there are machines. */
+  open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
+}
+
+/** The part of the opened cluster that is used. */
+interface Place extends Cluster {
+  handle(service: "peer", handler: (connection: Duplex) => void): void;
+}
+
+/** Opens the ownership of machines. */
+export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): Owning {
+  const ownership = openOwnership(cluster, log);
+  return {
+    ownership,
+    requireLasting: (app) => requireLasting(cluster.view, app),
+    open(options) {
+      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(cluster.peers) });
+      const server = new PeerServer();
+      server.add(machines.route);
+      const { source } = machines.moves;
+      return {
+        hosts: {
+          host: cluster.host,
+          ...{ evacuate: machines.evacuate, drain: machines.drain, anotherHost: machines.anotherHost },
+          move: (...all) => source.move(...all),
+        },
+        start() {
+          machines.start();
+          cluster.handle("peer", (connection) => server.accept(connection));
+        },
+        close() {
+          server.close();
+          machines.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** How other hosts of the cluster are reached: TLS with certificates of the cluster's authority on both sides. */
+import type { ConnectionOptions } from "node:tls";
+import { HibernautError } from "../domain/errors.ts";
+import type { Peers, PeerService, View } from "./cluster.ts";
+import type { Pair } from "./identity.ts";
+
+/** What ALPN chooses between at the peer port. `join` alone is for hosts that have no certificate yet. */
+export const ALPN: Record<PeerService | "join", string> = {
+  api: "hib-api",
+  proxy: "hib-proxy",
+  tcp: "hib-tcp",
+  peer: "hib-peer",
+  join: "hib-join",
+};
+
+interface PeersOptions {
+  view: View;
+  /** PEM, of the authority. */
+  authority: string;
+  /** This host's certificate, which is renewed now and then. */
+  identity(): Pair;
+}
+
+export class ClusterPeers implements Peers {
+  readonly #options: PeersOptions;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  target(name: string, service: PeerService): { host: string; port: number; tls: ConnectionOptions } {
+    const { view, authority, identity } = this.#options;
+    const peer = view.host(name)?.up?.peer;
+    if (peer === undefined) throw unreachable(name, view.host(name) !== undefined);
+    return { ...splitAddress(peer), tls: tlsTo(name, service, { authority, identity: identity() }) };
+  }
+}
+
+/**
+ * Returns how to speak TLS with a service of a host.
+ *
+ * @param own the cluster's authority, PEM, and this host's certificate
+ */
+export function tlsTo(
+  host: string,
+  service: PeerService,
+  own: { authority: string; identity: Pair },
+): ConnectionOptions {
+  const { certificate, key } = own.identity;
+  return {
+    ...{ ca: own.authority, cert: certificate, key },
+    // Node checks that the certificate has this name: it belongs to that host and no other one.
+    servername: host,
+    ALPNProtocols: [ALPN[service]],
+    minVersion: "TLSv1.3",
+  };
+}
+
+/** Returns host and port of `host:port` or `[::1]:port`. Throws a TypeError when it is neither. */
+export function splitAddress(address: string): { host: string; port: number } {
+  const { hostname, port } = new URL(`tcp://${address}`);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+}
+
+/** The reverse. */
+export function joinAddress({ host, port }: { host: string; port: number }): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The error for a host that cannot be reached. */
+export function unreachable(host: string, isMember: boolean): HibernautError {
+  const why = isMember
+    ? `Host ${host} is away: it has not renewed its lease. Its machines are available again when it returns; \`hibernaut cluster status\` shows which hosts are up.`
+    : `There is no host ${host} in the cluster. \`hibernaut cluster status\` lists its hosts.`;
+  return new HibernautError("host_unreachable", why, { host });
+}

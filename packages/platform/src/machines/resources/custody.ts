@@ -1,0 +1,101 @@
+/** Machines that come to this host, or leave it, in a cluster. Decided elsewhere: see {@link Ownership}. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { ControllerSet } from "../controller-set.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import type { TakenAway } from "../ownership.ts";
+import { eventOf, forget } from "../forget.ts";
+
+/** A machine that comes to this host. Its files are in place, or there are none yet. */
+export interface TakenIn {
+  record: MachineRecord;
+  /** `moved_in` or `evacuated`. */
+  event: "moved_in" | "evacuated";
+  /** Where it comes from, for its history. */
+  details: Record<string, unknown>;
+  /** Start it at once. */
+  start: boolean;
+  /** What happened to it on other hosts, oldest first. */
+  history?: readonly MachineEvent[];
+}
+
+/** How much of a machine's history travels with it. */
+const KEPT_HISTORY = 1000;
+
+export class Custody {
+  readonly #deps: MachineDependencies;
+  readonly #controllers: ControllerSet;
+
+  constructor(deps: MachineDependencies, controllers: ControllerSet) {
+    this.#deps = deps;
+    this.#controllers = controllers;
+  }
+
+  /** The machines that are stored here and not destroyed. */
+  records(): MachineRecord[] {
+    return this.#controllers.all().map(({ record }) => record);
+  }
+
+  /** Whether the machine is stored here and not destroyed, even if it is still being created. */
+  stores(id: string): boolean {
+    return (this.#deps.store.machines.get(id)?.state ?? "destroyed") !== "destroyed";
+  }
+
+  /** The epoch with which the machine is stored here. Undefined when it is not, or was never claimed. */
+  epochOf(id: string): number | undefined {
+    return this.stores(id) ? this.#deps.store.machines.get(id)?.epoch : undefined;
+  }
+
+  /** Another host owns the machine: its guest ends at once, and nothing of it stays but what is in quarantine. */
+  async takeAway(taken: TakenAway): Promise<void> {
+    const controller = this.#controllers.get(taken.id);
+    if (controller === undefined) return;
+    const { record } = controller;
+    this.#deps.log.warn(
+      { machine: taken.id, reason: taken.reason },
+      "a machine is no longer this host's; it ends here",
+    );
+    await controller.abandon(taken.reason);
+    await this.#deps.network.detach(taken.id);
+    await forget(controller.record, taken, this.#deps);
+    const gone = { ...record, state: "destroyed" as const, stateReason: taken.reason };
+    this.#controllers.drop(taken.host === undefined ? gone : { ...gone, movedTo: taken.host });
+  }
+
+  /** Returns what happened to the machine, oldest first, as far as it is kept. */
+  history(id: string): MachineEvent[] {
+    return this.#deps.store.machines.events(id, KEPT_HISTORY).reverse();
+  }
+
+  /** Ends the machine's VMM, as a power cut would, because another host may start it soon. Nothing without one. */
+  async fence(id: string): Promise<void> {
+    await this.#controllers.get(id)?.cutPower();
+  }
+
+  /** Starts a machine that came to this host. Does nothing if it is not here any more. */
+  start(id: string): void {
+    this.#controllers.get(id)?.command({ type: "start", details: { by: "move" } });
+  }
+
+  /** Stores a machine that is this host's from now on, and takes charge of it. Does nothing if it is known already. */
+  takeIn({ record, event, details, start, history = [] }: TakenIn): void {
+    const { store, clock, log } = this.#deps;
+    if (this.#controllers.get(record.id) !== undefined) return;
+    const at = (clock?.() ?? new Date()).toISOString();
+    const stored = { ...record, updatedAt: at };
+    if (!store.machines.insert(stored, eventOf(stored, event, { at, details }), history)) throw nameTaken(record);
+    const controller = this.#controllers.add(stored);
+    try {
+      if (start) controller.command({ type: "start", details: { by: event === "evacuated" ? "evacuation" : "move" } });
+    } catch (error) {
+      log.warn({ machine: record.id, reason: messageOf(error) }, "a machine came to this host, and was not started");
+    }
+  }
+}
+
+function nameTaken({ id, app, name }: MachineRecord): HibernautError {
+  return new HibernautError("already_exists", `App ${app} has another machine named ${name} on this host.`, {
+    machine_id: id,
+  });
+}

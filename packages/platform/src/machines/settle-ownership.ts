@@ -1,0 +1,26 @@
+/** What a host finds out about its machines before it touches any of them. */
+import type { MachineDependencies } from "./dependencies.ts";
+import type { Settled } from "./ownership.ts";
+import { forget } from "./forget.ts";
+
+/**
+ * Compares what is stored with the cluster, before anything of it is touched: what is another host's ends, and goes to
+ * quarantine.
+ */
+export async function settleOwnership(deps: MachineDependencies): Promise<void> {
+  const { ownership, store, hypervisor, network, log } = deps;
+  if (ownership === undefined) return;
+  const settled: readonly Settled[] = await ownership.settle(store.machines.list());
+  const refs = await hypervisor.find();
+  for (const one of settled) {
+    if (one.kind === "own" && one.record.epoch !== store.machines.get(one.record.id)?.epoch)
+      store.machines.update(one.record);
+    if (one.kind !== "elsewhere") continue;
+    const { record, host, epoch } = one;
+    const reason = host === undefined ? "it was destroyed in the cluster" : `host ${host} owns it now`;
+    log.warn({ machine: record.id, reason }, "a machine is no longer this host's; it ends here");
+    for (const ref of refs.filter(({ machineId }) => machineId === record.id)) await hypervisor.end(ref);
+    await network.detach(record.id);
+    await forget(record, { host, epoch, reason, keep: true }, deps);
+  }
+}

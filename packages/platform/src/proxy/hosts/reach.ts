@@ -1,0 +1,38 @@
+/** How a proxy in a process of its own reaches other hosts: with the certificate that its platform keeps on the disk. */
+import { isInCluster, readHome, type Home } from "../../cluster/home.ts";
+import { splitAddress, tlsTo } from "../../cluster/peers.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { ReachHost } from "./peer-lease.ts";
+import { SERVICES } from "./services.ts";
+
+/** How often the files are read again: the platform renews the certificate months before it expires. */
+const READ_MS = 3_600_000;
+
+interface ReachOptions {
+  dataDir: string;
+  log: { warn(fields: object, message: string): void };
+}
+
+/** Reads the files of the host's cluster. Undefined if the host is in none: it is read once, when the proxy starts. */
+export async function openReach({
+  dataDir,
+  log,
+}: ReachOptions): Promise<{ reach: ReachHost; close(): void } | undefined> {
+  if (!isInCluster(dataDir)) return undefined;
+  let home: Home = await readHome(dataDir);
+  const read = async () => {
+    try {
+      home = await readHome(dataDir);
+    } catch (error) {
+      log.warn({ reason: messageOf(error) }, "the certificate of this host could not be read again");
+    }
+  };
+  const timer = setInterval(() => void read(), READ_MS).unref();
+  return {
+    reach({ host, peer }, kind) {
+      const tls = tlsTo(host, SERVICES[kind], { authority: home.authority.certificate, identity: home.identity });
+      return { ...splitAddress(peer), tls };
+    },
+    close: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,257 @@
+/** A cluster through the wrong host: what belongs to another host is answered by that one, and lists have everything. */
+import { once } from "node:events";
+import { WebSocket } from "ws";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ROUTES } from "../../src/api/cluster/routes-table.ts";
+import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
+import { SCOPE_TABLE } from "./scope-table.ts";
+
+let cluster: ApiHosts;
+let a: ApiHost;
+let b: ApiHost;
+let c: ApiHost;
+/** A running machine of app shop on host b. */
+let id: string;
+
+beforeAll(async () => {
+  cluster = await startApiHosts();
+  [a, b, c] = cluster.hosts as [ApiHost, ApiHost, ApiHost];
+  await ask(a, "POST", "/v1/apps", { app_name: "shop" });
+  ({ id } = await create(b, "web"));
+});
+afterAll(() => cluster.close());
+
+interface Reply {
+  status: number;
+  headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
+  body: any;
+}
+
+async function ask(host: ApiHost, method: string, path: string, body?: unknown, headers = {}): Promise<Reply> {
+  const response = await fetch(host.url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${cluster.token}`,
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+}
+
+/** Creates a machine on a host, through host a, and makes the cluster know it. */
+async function create(host: ApiHost, name: string): Promise<{ id: string }> {
+  const made = await ask(a, "POST", "/v1/apps/shop/machines", {
+    name,
+    host: host.host.name,
+    config: { image: "app:1", guest: { memory_mb: 128 } },
+  });
+  expect(made.status, JSON.stringify(made.body)).toBe(201);
+  await cluster.claim(host, "shop", made.body.id, name);
+  await host.platform.machines.wait("shop", made.body.id, ["running"], { timeoutMs: 10_000 });
+  return { id: made.body.id };
+}
+
+test("every route says which host answers it", async () => {
+  const patterns = Object.entries(SCOPE_TABLE)
+    .filter(([route]) => route !== "GET /v1/health")
+    .map(([route]) => route.replaceAll(/\{(\w+)\}/g, ":$1"));
+  expect(Object.keys(ROUTES).toSorted()).toEqual(patterns.toSorted());
+});
+
+describe("a machine of another host", () => {
+  test("is created there, and found by its id, its name and the beginning of its id", async () => {
+    expect(b.world.store.machines.get(id)?.name).toBe("web");
+    expect(a.world.store.machines.get(id)).toBeUndefined();
+    for (const word of [id, "web", id.slice(0, 6)]) {
+      const { status, headers, body } = await ask(a, "GET", `/v1/apps/shop/machines/${word}`);
+      expect(status).toBe(200);
+      expect(headers.get("hibernaut-host")).toBe("b");
+      expect(body).toMatchObject({ id, name: "web", state: "running" });
+    }
+  });
+
+  test("does what it is told through any host", async () => {
+    expect((await ask(c, "POST", `/v1/apps/shop/machines/${id}/suspend`, {})).status).toBe(200);
+    expect((await ask(a, "GET", `/v1/apps/shop/machines/${id}/wait?state=suspended&timeout=10`)).body).toMatchObject({
+      ok: true,
+    });
+    expect((await ask(a, "POST", `/v1/apps/shop/machines/web/start`)).status).toBe(200);
+    await b.platform.machines.wait("shop", id, ["running"], { timeoutMs: 10_000 });
+    const { body } = await ask(a, "GET", `/v1/apps/shop/machines/web/events`);
+    expect(body.map(({ type }: { type: string }) => type)).toContain("suspend");
+  });
+
+  test("an error there is the error here, under the client's request id", async () => {
+    const { status, body, headers } = await ask(a, "DELETE", `/v1/apps/shop/machines/web`, undefined, {
+      "x-request-id": "mine-1",
+    });
+    expect(status).toBe(412);
+    expect(body).toMatchObject({ error: "failed_precondition", request_id: "mine-1" });
+    expect(headers.get("x-request-id")).toBe("mine-1");
+  });
+
+  test("its log is followed as lines come, and the other host hears when the client leaves", async () => {
+    const leave = new AbortController();
+    const response = await fetch(`${a.url}/v1/apps/shop/machines/web/logs?follow=1`, {
+      headers: { authorization: `Bearer ${cluster.token}` },
+      signal: leave.signal,
+    });
+    const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (const line of ["first line", "second line"]) {
+      await b.print(id, line);
+      while (!text.includes(line)) text += (await reader.read()).value ?? "";
+    }
+    expect(b.open.logs).toBe(1);
+    leave.abort();
+    await vi.waitFor(() => expect(b.open.logs).toBe(0));
+  });
+
+  test("a command streams over a WebSocket through the wrong host", async () => {
+    const socket = new WebSocket(`${c.url.replace("http", "ws")}/v1/apps/shop/machines/web/exec?command=echo`, {
+      headers: { authorization: `Bearer ${cluster.token}` },
+    });
+    const messages: Buffer[] = [];
+    socket.on("message", (data: Buffer) => messages.push(data));
+    await once(socket, "close");
+    expect(messages.at(-1)?.[0]).toBe(3);
+    expect(JSON.parse(String(messages.at(-1)?.subarray(1)))).toMatchObject({ timed_out: false });
+  });
+
+  test("a refused WebSocket is an HTTP error", async () => {
+    const socket = new WebSocket(`${c.url.replace("http", "ws")}/v1/apps/shop/machines/web/exec?nonsense=1`, {
+      headers: { authorization: `Bearer ${cluster.token}` },
+    });
+    const [, response] = (await once(socket, "unexpected-response")) as [unknown, { statusCode: number }];
+    expect(response.statusCode).toBe(400);
+  });
+
+  test("tokens have no more rights there than here, and a client cannot claim to be a host", async () => {
+    const { body } = await ask(a, "POST", "/v1/tokens", { name: "reader", scopes: ["read"] });
+    const as = { authorization: `Bearer ${body.token}` };
+    expect((await ask(a, "POST", `/v1/apps/shop/machines/web/stop`, {}, as)).status).toBe(403);
+    const claims = { authorization: "", "hibernaut-peer-token": body.id, "hibernaut-peer-client": "127.9.9.9" };
+    expect((await ask(b, "GET", `/v1/apps/shop/machines/web`, undefined, claims)).status).toBe(401);
+  });
+
+  test("one that moved while the request was on its way is found again", async () => {
+    const { id: moving } = await create(c, "mover");
+    // Host a still believes that it is on b, which knows better.
+    const send = a.host.cluster.view;
+    const owner = send.machines.bind(send);
+    let isFirst = true;
+    vi.spyOn(send, "machines").mockImplementation((app) => {
+      const all = owner(app);
+      if (!isFirst) return all;
+      isFirst = false;
+      return all.map((machine) => (machine.id === moving ? { ...machine, host: "b" } : machine));
+    });
+    const { status, headers } = await ask(a, "GET", `/v1/apps/shop/machines/mover`);
+    expect(status).toBe(200);
+    expect(headers.get("hibernaut-host")).toBe("c");
+    vi.restoreAllMocks();
+  });
+});
+
+describe("lists", () => {
+  test("have the machines of all hosts, and those of an app count", async () => {
+    const { id: other } = await create(c, "other");
+    const { body, headers } = await ask(a, "GET", "/v1/apps/shop/machines");
+    const ids = body.map((machine: { id: string }) => machine.id);
+    expect(ids).toContain(id);
+    expect(ids).toContain(other);
+    expect(headers.get("hibernaut-hosts-missing")).toBeNull();
+    expect((await ask(a, "GET", "/v1/apps/shop")).body.machine_count).toBe(ids.length);
+    expect((await ask(a, "GET", "/v1/machines")).body).toHaveLength(ids.length);
+  });
+
+  test("say which hosts did not answer", async () => {
+    await cluster.setUp("c", false);
+    const { status, headers } = await ask(a, "GET", "/v1/apps/shop/machines");
+    expect(status).toBe(200);
+    expect(headers.get("hibernaut-hosts-missing")).toBe("c");
+    const one = await ask(a, "GET", "/v1/apps/shop/machines/other");
+    expect(one).toMatchObject({ status: 503, body: { error: "host_unreachable", details: { host: "c" } } });
+    expect(one.headers.get("retry-after")).not.toBeNull();
+    await cluster.setUp("c", true);
+  });
+
+  test("logs of an app have the lines of all its machines, by time", async () => {
+    const other = (await ask(a, "GET", "/v1/apps/shop/machines/other")).body.id as string;
+    await b.print(id, "one");
+    await c.print(other, "two");
+    await b.print(id, "three");
+    const response = await fetch(`${a.url}/v1/apps/shop/logs?stream=stdout&limit=3`, {
+      headers: { authorization: `Bearer ${cluster.token}` },
+    });
+    const lines = (await response.text()).trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(["one", "two", "three"]);
+  });
+
+  test("usage is that of all hosts", async () => {
+    const all = await ask(a, "GET", "/v1/usage?group_by=machine");
+    expect(all.body.usage.map((row: { machine_id: string }) => row.machine_id)).toContain(id);
+    const total = all.body.usage.reduce(
+      (sum: number, row: { running_seconds: number }) => sum + row.running_seconds,
+      0,
+    );
+    expect(all.body.total.running_seconds).toBeCloseTo(total, 3);
+  });
+});
+
+describe("a new machine", () => {
+  test("goes where the app has the fewest, and not to a host that is full, draining or away", async () => {
+    await ask(a, "POST", "/v1/apps", { app_name: "spread" });
+    const chosen: string[] = [];
+    for (let count = 0; count < 6; count++) {
+      const { body } = await ask(a, "POST", "/v1/apps/spread/machines", { config: { image: "app:1" } });
+      const host = cluster.hosts.find(({ world }) => world.store.machines.get(body.id) !== undefined);
+      if (host === undefined) throw new Error(JSON.stringify(body));
+      await cluster.claim(host, "spread", body.id, body.name);
+      chosen.push(host.host.name);
+    }
+    expect(chosen.toSorted()).toEqual(["a", "a", "b", "b", "c", "c"]);
+    await cluster.setUp("a", { memoryMb: { total: 8192, free: 10 } });
+    await cluster.setUp("b", { memoryMb: { total: 8192, free: 4096 }, draining: true });
+    const { body, headers } = await ask(a, "POST", "/v1/apps/spread/machines", { config: { image: "app:1" } });
+    expect(headers.get("hibernaut-host")).toBe("c");
+    expect(c.world.store.machines.get(body.id)).toBeDefined();
+    await cluster.setUp("a", true);
+    await cluster.setUp("b", true);
+  });
+
+  test("goes to the host of its volume", async () => {
+    const volume = await ask(a, "POST", "/v1/apps/shop/volumes", { name: "data", size_gb: 1, host: "c" });
+    expect(volume.status).toBe(201);
+    const config = { image: "app:1", mounts: [{ volume: "data", path: "/data" }] };
+    const { status, headers } = await ask(b, "POST", "/v1/apps/shop/machines", { config });
+    expect(status).toBe(201);
+    expect(headers.get("hibernaut-host")).toBe("c");
+    expect((await ask(b, "GET", `/v1/apps/shop/volumes/${volume.body.id}`)).body.name).toBe("data");
+    expect(await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "a" })).toMatchObject({
+      status: 400,
+      body: { error: "invalid_argument" },
+    });
+  });
+
+  test("a host that does not exist is refused", async () => {
+    const body = { config: { image: "app:1" }, host: "z" };
+    expect(await ask(a, "POST", "/v1/apps/shop/machines", body)).toMatchObject({ status: 404 });
+  });
+});
+
+test("an app's deletion destroys its machines on all hosts, and needs force for that", async () => {
+  await ask(a, "POST", "/v1/apps", { app_name: "brief" });
+  const { body } = await ask(a, "POST", "/v1/apps/brief/machines", { config: { image: "app:1" }, host: "b" });
+  expect(await ask(c, "DELETE", "/v1/apps/brief")).toMatchObject({
+    status: 412,
+    body: { error: "failed_precondition", details: { machines: [body.id] } },
+  });
+  expect((await ask(c, "DELETE", "/v1/apps/brief?force=true")).status).toBe(200);
+  expect(b.world.store.machines.list("brief")).toEqual([]);
+  expect((await ask(a, "GET", "/v1/apps/brief")).status).toBe(404);
+});

@@ -1,0 +1,88 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { startHosts, type TestHost } from "./hosts.ts";
+
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+
+/** Runs a command on a host, as its administrator does. */
+async function run(host: TestHost, ...args: string[]): Promise<string> {
+  const env = {
+    ...process.env,
+    HIBERNAUT_DATA_DIR: host.dataDir,
+    XDG_CONFIG_HOME: join(host.dataDir, "cfg"),
+    ...(host.served.apiUrl !== "" && {
+      HIBERNAUT_API_URL: host.served.apiUrl,
+      HIBERNAUT_API_TOKEN: await host.token(),
+    }),
+  };
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env });
+  return stdout.trim();
+}
+
+const failure = (work: Promise<string>) =>
+  work.then(
+    () => "",
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+
+it("an administrator makes a cluster, adds a host, sees it, and takes it out, with commands alone", async () => {
+  await using hosts = await startHosts({ count: 2, images: false, alone: true });
+  const [a, b] = hosts.all as [TestHost, TestHost];
+  expect(await failure(run(a, "cluster", "init", "--name", "a"))).toContain("Name it with --etcd");
+  const made = await run(
+    a,
+    "cluster",
+    "init",
+    "--name",
+    "a",
+    "--etcd",
+    hosts.etcd.endpoints.join(),
+    "--peer",
+    "127.0.0.1",
+  );
+  expect(made).toMatch(/^Made cluster [0-9a-f]{16}, with this host as a\. Start the platform now/);
+  await a.served.start();
+  const token = await run(a, "cluster", "token", "--expires", "10m");
+  expect(token).toMatch(/^hibjoin_\S+$/);
+  expect(await run(b, "cluster", "join", token, "--name", "b", "--peer", "127.0.0.1")).toMatch(
+    /^This host is a member of cluster [0-9a-f]{16}, as b\./,
+  );
+  await b.served.start();
+  await hosts.settled("a", "b");
+  const status = await run(a, "cluster", "status");
+  expect(status).toMatch(/connected; lease live/);
+  expect(status).toMatch(/^a \*\s+up\s+0\s/m);
+  expect(status).toMatch(/^b\s+up\s+0\s/m);
+  expect(await failure(run(a, "cluster", "remove", "b"))).toContain("Host b is up");
+  expect(await failure(run(b, "cluster", "leave", "--yes"))).toContain("Another platform is using");
+  await b.served.stop();
+  expect(await run(b, "cluster", "leave", "--yes")).toMatch(/^Host b is no longer part of cluster/);
+  expect(JSON.parse(await run(a, "cluster", "status", "--json"))).toMatchObject({
+    hosts: [{ name: "a", state: "up" }],
+  });
+});
+
+it("an operator empties a host, moves a machine, and gives up a lost host, with commands alone", async () => {
+  await using hosts = await startHosts();
+  const [a, b, c] = hosts.all as [TestHost, TestHost, TestHost];
+  const app = ["--app", "shop"];
+  await run(a, "apps", "create", "shop");
+  await run(a, "machine", "run", COUNTER_IMAGE, ...app, "--name", "web", "--host", "b", "--port", "8080");
+  expect(await run(c, "machine", "list", ...app)).toMatch(/ HOST .*\n.* web +running +b /);
+  expect(await run(c, "hosts", "drain", "b")).toBe("1 machine moved off host b.");
+  expect(await run(c, "machine", "list", ...app)).toMatch(/ web +(starting|running) +[ac] /);
+  expect(await run(a, "hosts", "undrain", "b")).toBe("Host b takes machines again.");
+  await run(b, "machine", "move", "web", "--host", "b", ...app);
+  await run(a, "machine", "start", "web", ...app); // it starts again by itself, and this waits for it
+  expect(await run(a, "machine", "list", ...app)).toMatch(/ web +running +b /);
+  expect(await failure(run(a, "hosts", "evacuate", "b", "--yes"))).toContain("Make sure that host b is off");
+  expect(await failure(run(a, "hosts", "evacuate", "b", "--dead", "--yes"))).toContain("Host b is up");
+  await b.lose();
+  await hosts.settled("a", "c");
+  expect(await run(a, "hosts", "evacuate", "b", "--dead", "--yes")).toMatch(
+    /^1 machine of host b got another host\.\n {2}shop\/web \([0-9a-f]{14}\) is on [ac]$/,
+  );
+});
