@@ -106,6 +106,11 @@ export class LabHost {
     this.#platform?.kill(signal);
   }
 
+  /** Kills everything that runs on the host, at once. */
+  killAll() {
+    return this.#network.killAll(this.number, this.dataDir);
+  }
+
   /** The end of the platform's log. */
   lastLines() {
     return readFileSync(this.log, "utf8").split("\n").slice(-LOG_LINES).join("\n");

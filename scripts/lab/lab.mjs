@@ -112,6 +112,7 @@ export class Lab {
 
   /** Kills everything, and removes the networks. */
   async close() {
+    for (const host of this.hosts) await host.killAll();
     await this.#network?.close();
   }
 }

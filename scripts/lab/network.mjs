@@ -76,11 +76,16 @@ export class LabNetwork {
     await this.#nft(host, "add table inet lab\ndelete table inet lab");
   }
 
-  /** Kills everything that runs on a host: platform, guests and servers. @param {number} host */
-  async killAll(host) {
+  /**
+   * Kills everything that runs on a host: platform, guests and servers.
+   *
+   * @param {number} host
+   * @param {string} directory Of the host: guests in a jail have a network of their own, and are found by it.
+   */
+  async killAll(host, directory) {
     const end = performance.now() + DYING_MS;
     for (;;) {
-      const pids = pidsIn(`/run/netns/${this.#space(host)}`);
+      const pids = [...pidsIn(`/run/netns/${this.#space(host)}`), ...pidsWith(`${directory}/`)];
       if (pids.length === 0) return;
       if (performance.now() > end) throw new Error(`Processes ${pids.join(", ")} on host ${host} do not end.`);
       for (const pid of pids) {
@@ -94,16 +99,9 @@ export class LabNetwork {
     }
   }
 
-  /** Kills everything on all hosts, and removes the namespaces. */
+  /** Removes the namespaces. Kill what runs there before. */
   async close() {
     for (const space of this.#spaces.splice(0)) {
-      for (const pid of pidsIn(`/run/netns/${space}`)) {
-        try {
-          process.kill(pid, "SIGKILL");
-        } catch {
-          // It has ended.
-        }
-      }
       await run("ip", ["netns", "delete", space]).catch(() => {}); // it was never made
     }
     // Goes with its other end, a moment later.
@@ -165,6 +163,25 @@ function pidsIn(space) {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && inodeOf(`/proc/${name}/ns/net`) === inode && !isZombie(name))
     .map(Number);
+}
+
+/**
+ * Returns the processes that have this in their arguments, except for this one.
+ *
+ * @param {string} text
+ */
+function pidsWith(text) {
+  const has = (/** @type {string} */ pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && has(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid);
 }
 
 /** @param {string} path */

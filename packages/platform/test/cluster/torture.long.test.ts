@@ -237,7 +237,7 @@ test(`nothing acknowledged is lost and nothing runs twice in ${SECONDS} s of fau
       await lab.etcd.start(leader);
     },
     "host killed with all that runs on it": async (host) => {
-      await lab.network.killAll(host.number);
+      await host.killAll();
       await delay(PAST_THE_LEASE_MS);
       await lab.etcd.start(host.number);
       await host.start();
