@@ -228,7 +228,7 @@ async function play(steps: Step[]): Promise<void> {
 test(`${SEQUENCES} sequences never run a machine twice, and lose none`, { timeout: 600_000 }, async () => {
   const sequences = fc.array(anyStep, { minLength: 4, maxLength: 16 });
   await fc.assert(fc.asyncProperty(sequences, play), {
-    numRuns: SEQUENCES,
+    numRuns: SEQUENCES, endOnFailure: true,
     interruptAfterTimeLimit: 560_000,
     markInterruptAsFailure: true,
   });
