@@ -90,7 +90,7 @@ export class Arrivals {
   async #rootfs({ imageDigest }: MachineRecord, theirs: string | undefined): Promise<string | undefined> {
     const ours = await this.#deps.images.fingerprint(imageDigest);
     if (theirs === undefined || ours === theirs) return undefined;
-    return `image_differs: both hosts have built ${imageDigest}, with different results`;
+    return `image_changed: both hosts have built ${imageDigest}, with different results`;
   }
 
   async #image({ config, imageDigest }: MachineRecord): Promise<string | undefined> {
