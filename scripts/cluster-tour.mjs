@@ -16,6 +16,11 @@ import { setup } from "./setup.mjs";
 const APP = "counter";
 const IMAGE = `oci:${join(ROOT, ".build/counter")}:latest`;
 const STEPS = 7;
+const USAGE = `Usage: sudo npm run cluster:tour
+
+Make three hosts on this machine, let them form a cluster, and show a machine sleep on one, wake through another, and move
+to the third. Leaves nothing behind.
+`;
 
 /** @param {string[]} lines */
 const show = (...lines) => process.stderr.write(lines.map((line) => `        ${line}\n`).join(""));
@@ -72,7 +77,8 @@ async function clusterTour() {
 }
 
 try {
-  process.exitCode = await clusterTour();
+  if (process.argv.includes("--help")) process.stdout.write(USAGE);
+  else process.exitCode = await clusterTour();
 } catch (error) {
   const expected = error instanceof SetupError;
   process.stderr.write(`${error instanceof Error ? (expected ? error.message : error.stack) : String(error)}\n`);

@@ -63,6 +63,8 @@ export interface MemberRecord {
   fingerprint: string;
   /** RFC 3339. */
   joinedAt: string;
+  /** For how long the host starts machines after its lease has ended, in milliseconds. Absent until it is first up. */
+  graceMs?: number;
 }
 
 /** A host that is up. */

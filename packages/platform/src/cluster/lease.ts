@@ -1,4 +1,5 @@
 /** Keeps this host's lease alive, publishes the host under it, and says by a steady clock whether it is alive. */
+import { uptime } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { within } from "../lib/async.ts";
 import type { HostLease, LeaseState } from "./cluster.ts";
@@ -26,7 +27,7 @@ interface LeaseOptions {
   graceMs: number;
   /** Is told of each renewal that failed. Default: nobody. */
   onFault?(error: unknown): void;
-  /** A steady clock, in milliseconds. */
+  /** A steady clock, in milliseconds. Default: since the host booted, with the time in which all of it was suspended. */
   now?: () => number;
 }
 
@@ -41,11 +42,12 @@ export class LeaseKeeper implements HostLease {
   #liveUntil = Number.NEGATIVE_INFINITY;
   #term = 0;
   #told: LeaseState = "lost";
+  #toldTerm = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+    this.#now = options.now ?? (() => uptime() * 1000);
   }
 
   /** Compared with the clock at each call: a process that was stopped in between must not believe what it was told before. */
@@ -107,13 +109,19 @@ export class LeaseKeeper implements HostLease {
     // The directory counts from when it gets the request, which is not before this.
     let begun = this.#now();
     if (this.#lease !== undefined && !(await this.#lease.renew(signal))) this.#end();
+    // The host is published under it: a directory that takes no more writes does not make it lost.
+    if (this.#lease !== undefined) this.#liveUntil = this.#endOf(begun, this.#lease);
     const isNew = this.#lease === undefined;
     if (isNew) begun = this.#now();
     const lease = this.#lease ?? (await this.#options.directory.lease(this.#options.ttlMs, signal));
     await this.#publish(lease, signal);
     this.#lease = lease;
     if (isNew) this.#term += 1;
-    this.#liveUntil = begun + lease.ttlMs * (1 - CLOCK_MARGIN);
+    this.#liveUntil = this.#endOf(begun, lease);
+  }
+
+  #endOf(begun: number, { ttlMs }: Lease): number {
+    return begun + ttlMs * (1 - CLOCK_MARGIN);
   }
 
   async #publish(lease: Lease, signal: AbortSignal): Promise<void> {
@@ -140,8 +148,10 @@ export class LeaseKeeper implements HostLease {
       this.#timer = setTimeout(() => this.#tell(), Math.max(1, Math.ceil(end - this.#now())));
       this.#timer.unref();
     }
-    if (state === this.#told) return;
+    // A lease that ended and began again in one step is another one: what was read under the first must be read again.
+    if (state === this.#told && this.#toldTerm === this.#term) return;
     this.#told = state;
+    this.#toldTerm = this.#term;
     for (const listener of this.#listeners) listener(state);
   }
 }

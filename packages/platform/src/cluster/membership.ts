@@ -46,3 +46,23 @@ export async function requireMember(
     { host },
   );
 }
+
+/**
+ * The same, after the member record says how long this host's grace is: other hosts need that when this one is lost, and
+ * so it is written before the host is first published.
+ */
+export async function memberWithGrace(
+  directory: Directory,
+  home: Pick<Home, "host" | "identity">,
+  graceMs: number,
+  signal: AbortSignal,
+): Promise<Condition> {
+  const condition = await requireMember(directory, home, signal);
+  const entry = await directory.get(condition.key, signal);
+  const member = entry && (JSON.parse(entry.value) as MemberRecord);
+  if (member === undefined || member.graceMs === graceMs) return condition;
+  const change = { key: condition.key, value: JSON.stringify({ ...member, graceMs }) };
+  const revision = await directory.transact([condition], [change], signal);
+  if (revision === undefined) throw new Error("this host's member record was changed at the same time");
+  return { key: condition.key, revision };
+}

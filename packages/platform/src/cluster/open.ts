@@ -8,7 +8,7 @@ import type { Cluster, PeerService } from "./cluster.ts";
 import { openDirectory, placeText, readHome } from "./home.ts";
 import { type HostRecord, KEYS } from "./keys.ts";
 import { LeaseKeeper } from "./lease.ts";
-import { requireCluster, requireMember } from "./membership.ts";
+import { memberWithGrace, requireCluster, requireMember } from "./membership.ts";
 import { type PeerHandler, PeerListener } from "./peer-listener.ts";
 import { ClusterPeers, joinAddress } from "./peers.ts";
 import { requireFitting } from "./versions.ts";
@@ -90,7 +90,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
     directory,
     key: `${KEYS.hosts}${host}`,
     record: () => ({ name: host, peer, region, version, startedAt, ...facts() }),
-    member: (signal) => requireMember(directory, home, signal),
+    member: (signal) => memberWithGrace(directory, home, settings.clusterGraceMs, signal),
     ttlMs: settings.clusterLeaseMs,
     graceMs: settings.clusterGraceMs,
     onFault: (err) => log.warn({ err }, "this host's lease in the cluster could not be renewed"),

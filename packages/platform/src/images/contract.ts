@@ -98,6 +98,11 @@ export interface ImageStore {
   hold(ref: string, options?: EnsureOptions): Promise<HeldImage>;
   /** Returns the cached image. Undefined when it is not cached. */
   get(digest: string): Promise<Image | undefined>;
+  /**
+   * Returns the SHA-256 of a cached image's root file system, hex: two hosts that built the same image by themselves may
+   * have different ones. Undefined when it is not cached.
+   */
+  fingerprint(digest: string): Promise<string | undefined>;
   /** Lists all images, newest first. */
   list(): Promise<StoredImage[]>;
   /**

@@ -1,4 +1,6 @@
 /** The cache of imported images: finds images, imports missing ones once for all callers, and deletes unused ones. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type {
@@ -51,6 +53,8 @@ class DiskImageStore implements ImageStore {
   readonly #fetching = new SharedJobs<boolean, ImageProgress>();
   /** Images that callers are about to use. They are not deleted. */
   readonly #uses = new UseCounter();
+  /** Of images that were asked for. A root file system never changes. */
+  readonly #fingerprints = new Map<string, string>();
 
   constructor(folder: string, parts: StoreParts) {
     this.#directory = new ImageDirectory(folder);
@@ -94,6 +98,14 @@ class DiskImageStore implements ImageStore {
     return this.#directory.get(digest);
   }
 
+  async fingerprint(digest: string): Promise<string | undefined> {
+    const image = await this.#directory.get(digest);
+    if (image === undefined) return undefined;
+    const known = this.#fingerprints.get(digest) ?? (await hashOf(image.rootfs));
+    this.#fingerprints.set(digest, known);
+    return known;
+  }
+
   async list(): Promise<StoredImage[]> {
     const images: StoredImage[] = [];
     for (const digest of await this.#directory.digests()) {
@@ -130,7 +142,10 @@ class DiskImageStore implements ImageStore {
     if (await this.#isFreshUpload(digest)) return false;
     // Checked again, and nothing is awaited until the deletion is announced, so nothing can happen in between.
     if (inUse().has(digest)) return false;
-    return this.#uses.removeUnused(digest, () => this.#directory.discard(digest));
+    return this.#uses.removeUnused(digest, () => {
+      this.#fingerprints.delete(digest);
+      return this.#directory.discard(digest);
+    });
   }
 
   /** Whether an image was uploaded so recently that its client may not have made a release or a machine of it yet. */
@@ -201,6 +216,12 @@ class DiskImageStore implements ImageStore {
       return image;
     });
   }
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of createReadStream(file)) hash.update(piece as Buffer);
+  return hash.digest("hex");
 }
 
 /** A file, or an image in Docker, may have changed since its digest was taken. A registry finds images by digest. */

@@ -27,6 +27,7 @@ export class ControllerSet {
   /** Which starts the host has room for. */
   readonly admission: Admission;
   readonly #controllers = new Map<string, MachineController>();
+  #closed = false;
   /** Where every change of a machine is told. */
   readonly changes = new MachineChanges();
 
@@ -70,6 +71,7 @@ export class ControllerSet {
 
   /** Finishes the work in progress and disconnects from the guests, which keep running. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.warm.shut("shutdown");
     await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
     this.warmHistory.write();
@@ -77,6 +79,9 @@ export class ControllerSet {
 
   /** Takes charge of a machine that was just stored, and announces it. */
   add(record: MachineRecord): MachineController {
+    // It was claimed while the platform ended. The next one finds it, and nothing starts here any more.
+    if (this.#closed)
+      throw new HibernautError("unavailable", `The platform is shutting down. Machine ${record.id} is not started.`);
     const controller = this.#control(record);
     controller.machineLog.platform(
       sentenceOf({ at: record.createdAt, type: "create", from: null, to: "created", details: {} }),

@@ -123,3 +123,13 @@ it("does not publish a host that is no longer a member", async () => {
   expect(await directory.get(KEY)).toBeUndefined();
   expect(lease.state).toBe("lost");
 });
+
+it("stays live while the directory renews leases but takes no writes, as a full one does", async () => {
+  const { interrupted, lease, record, told, faults } = await openLease();
+  interrupted.transact = () => Promise.reject(new Error("no space"));
+  record.draining = true; // there is something to publish
+  const end = performance.now() + 1500;
+  await vi.waitFor(() => expect(performance.now()).toBeGreaterThan(end), { timeout: 10_000 });
+  expect(faults).not.toEqual([]);
+  expect([lease.state, told]).toEqual(["live", ["live"]]);
+});

@@ -46,6 +46,7 @@ const TRIALS: Record<string, () => Promise<unknown>> = {
   "scripts/orders.mjs": tryOrders,
   // They find that there is nothing to do.
   "packages/guest/build.mjs": () => run(["packages/guest/build.mjs"]),
+  "scripts/cluster-tour.mjs": () => run(["scripts/cluster-tour.mjs", "--help"]),
   "packages/jail/build.mjs": () => run(["packages/jail/build.mjs"]),
 };
 /** For contributors, who put the Node that setup brings first on their PATH. */

@@ -23,7 +23,7 @@ export function isRecreated({ on_host_loss: onHostLoss, mounts = [] }: MachineCo
 
 interface LostHostsOptions {
   cluster: Cluster;
-  /** For how long a host may start machines after its lease has ended, in milliseconds. */
+  /** For how long this host may start machines after its lease has ended, in milliseconds. Others are given as much, or theirs. */
   graceMs: number;
   custody: { records(): MachineRecord[]; fence(id: string): Promise<void> };
   log: WarnLog & { info(fields: Record<string, unknown>, message: string): void };
@@ -70,6 +70,8 @@ export class LostHosts {
       return;
     }
     const hosts = view.hosts();
+    // Each host ends its machines after its own grace.
+    const graceOf = (name: string) => Math.max(graceMs, view.host(name)?.member.graceMs ?? 0);
     for (const { name, up } of hosts)
       if (up !== undefined) this.#away.delete(name);
       else if (!this.#away.has(name)) this.#away.set(name, now());
@@ -82,7 +84,7 @@ export class LostHosts {
     this.#working = true;
     try {
       for (const [name, since] of [...this.#away])
-        if (now() - since >= graceMs + MARGIN_MS && this.#hasRecreated(name)) await this.#take(name);
+        if (now() - since >= graceOf(name) + MARGIN_MS && this.#hasRecreated(name)) await this.#take(name);
     } finally {
       this.#working = false;
     }

@@ -20,7 +20,7 @@ const RETRY_S = 5;
 export type Owners = ReadonlyMap<string, OwnerRecord>;
 
 export class StartGate {
-  readonly #cluster: Pick<Cluster, "directory" | "host" | "lease">;
+  readonly #cluster: Pick<Cluster, "directory" | "host" | "lease" | "view">;
   /** The machines that are this host's, with their epochs, and the term in which that was read. */
   #own: { term: number; epochs: Map<string, number> } | undefined;
   #reading: Promise<Owners> | undefined;
@@ -28,7 +28,7 @@ export class StartGate {
   readonly #meanwhile = new Map<string, number | null>();
   #away: { until: number; reason: string } | undefined;
 
-  constructor(cluster: Pick<Cluster, "directory" | "host" | "lease">) {
+  constructor(cluster: Pick<Cluster, "directory" | "host" | "lease" | "view">) {
     this.#cluster = cluster;
   }
 
@@ -42,12 +42,19 @@ export class StartGate {
     return undefined;
   }
 
-  /** The same, after the owners were read if they were not in this term. */
+  /**
+   * The same, after the owners were read if they were not in this term. Without a lease, what was read may be wrong by now: a
+   * directory that seems to answer is asked again.
+   */
   async verify(id: string, signal: AbortSignal): Promise<HibernautError | undefined> {
+    const { lease, host, view } = this.#cluster;
     const known = this.refusal(id);
-    if (known !== undefined || this.#own?.term === this.#cluster.lease.term) return known;
+    if (known !== undefined) return known;
+    const isCurrent = this.#own?.term === lease.term;
+    if (isCurrent && (lease.state === "live" || view.staleSince !== undefined)) return undefined;
     try {
-      await abortable(this.read(), within(signal, ANSWER_MS, "the answer of the cluster directory"));
+      const owners = await abortable(this.read(), within(signal, ANSWER_MS, "the answer of the cluster directory"));
+      if (isCurrent && owners.get(id)?.host !== host) return elsewhere(id, host);
     } catch (error) {
       signal.throwIfAborted();
       this.#away = { until: performance.now() + AWAY_MS, reason: messageOf(error) };

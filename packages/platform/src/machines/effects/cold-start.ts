@@ -50,7 +50,7 @@ export async function coldStart(
   inside.streams.reset("the machine was started from scratch");
   ports.machineLog.newGuest();
   const { live, hello } = await steps.time("boot", async () => {
-    requireOwned(record.id, ports);
+    await requireOwned(record.id, ports, signal);
     const vmm = await ports.hypervisor.boot(spec, limit);
     const attached = await guest.attach(vmm, servicePorts(record.config));
     return { live: attached, hello: await attached.agent.hello(limit) };
@@ -91,7 +91,7 @@ export async function startApp(
     const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
     ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
     // The boot may have taken longer than the host's lease.
-    requireOwned(record.id, ports);
+    await requireOwned(record.id, ports, signal);
     const config = guestConfigOf(record, image.config, network, secrets);
     const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
     await agent.run(config, limit).finally(() => wipeFiles(config.files));

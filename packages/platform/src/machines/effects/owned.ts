@@ -7,8 +7,12 @@ export class NotOwned extends HibernautError {
   override name = "NotOwned";
 }
 
-/** Throws {@link NotOwned} when the host may not start the machine, by what it knows already. */
-export function requireOwned(machineId: string, { ownership }: Pick<EffectPorts, "ownership">): void {
-  const refusal = ownership?.refusal(machineId);
+/** Rejects with {@link NotOwned} when the host may not start the machine. Asks the directory if what is known is too old. */
+export async function requireOwned(
+  machineId: string,
+  { ownership }: Pick<EffectPorts, "ownership">,
+  signal: AbortSignal,
+): Promise<void> {
+  const refusal = await ownership?.verify(machineId, signal);
   if (refusal !== undefined) throw new NotOwned("unavailable", refusal.message, refusal.details);
 }

@@ -98,7 +98,7 @@ async function run(
   const { guest, milestones, steps } = ports;
   const { agent } = await steps.time("attach", () => guest.attach(vmm, servicePorts(record.config)));
   const { clockMs } = snapshot;
-  requireOwned(record.id, ports);
+  await requireOwned(record.id, ports, signal);
   // From here on the snapshot is spent, whatever happens: that must be stored before the guest runs.
   const began = performance.now();
   milestones.consumeSnapshot();

@@ -41,7 +41,7 @@ export async function wakeKept(
   if (live === undefined) return undefined;
   let consumed = false;
   try {
-    requireOwned(record.id, ports);
+    await requireOwned(record.id, ports, signal);
     snapshots.interrupt(record.id);
     // As in every resume: spent in the store first, so that it never runs twice.
     const began = performance.now();

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { HibernautError } from "../../domain/errors.ts";
+import { pinned } from "../../domain/pinned.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { flush } from "../../lib/durable.ts";
 import { dirname } from "node:path";
@@ -31,7 +32,7 @@ export class Arrivals {
    * Why the machine could not run here as it is: a stable word, a colon and what differs. Undefined when it could. Imports
    * its image if that is not here; rejects as the image store does.
    */
-  async unfit({ record, taken }: Papers): Promise<string | undefined> {
+  async unfit({ record, taken, rootfs }: Papers): Promise<string | undefined> {
     const { network, bundles, snapshots, hypervisor, store } = this.#deps;
     if (store.apps.get(record.app) === undefined) return `there is no app ${record.app} yet`;
     if (!network.owns(record.address))
@@ -39,7 +40,7 @@ export class Arrivals {
     if (taken !== null && bundles.get(record.bundleVersion) === undefined)
       return `guest_bundle_changed: this host does not have guest bundle ${record.bundleVersion}`;
     const refusal = taken && snapshots.refusal(taken, originOf(record, this.#deps, hypervisor.identity()));
-    return refusal ?? this.#image(record);
+    return refusal ?? (await this.#image(record)) ?? (taken === null ? undefined : this.#rootfs(record, rootfs));
   }
 
   /** What is stored here of a machine that arrives: as it was, except for what it could not be started with here. */
@@ -85,10 +86,18 @@ export class Arrivals {
     if (snapshot !== null) this.#deps.snapshots.arrived(id, snapshot.generation);
   }
 
+  /** The guest's memory holds parts of the file system, at the places that they have in its file. */
+  async #rootfs({ imageDigest }: MachineRecord, theirs: string | undefined): Promise<string | undefined> {
+    const ours = await this.#deps.images.fingerprint(imageDigest);
+    if (theirs === undefined || ours === theirs) return undefined;
+    return `image_changed: both hosts have built ${imageDigest}, with different results`;
+  }
+
   async #image({ config, imageDigest }: MachineRecord): Promise<string | undefined> {
     const { images } = this.#deps;
     if ((await images.get(imageDigest)) !== undefined) return undefined;
-    const image = await images.ensure(config.image);
+    // By its digest: from the host that has it, or else from where it came.
+    const image = await images.ensure(pinned(config.image, imageDigest));
     if (image.digest === imageDigest) return undefined;
     return `image_changed: ${config.image} is ${image.digest} now, and the machine has ${imageDigest}`;
   }

@@ -19,6 +19,8 @@ export interface Papers {
   record: MachineRecord;
   /** What its snapshot was taken from, or would be. Null without one: it will start from scratch. */
   taken: TakenFrom | null;
+  /** SHA-256 of its root file system, whose parts its memory holds. Absent without memory. */
+  rootfs?: string | undefined;
 }
 
 export interface DepartOptions {
@@ -52,11 +54,12 @@ export class Departures {
     if (cold) return { record, taken: null };
     if (record.state === "running") requireEligible(record, this.#deps);
     const running = controller.origin();
-    if (running !== undefined) return { record, taken: takenFrom(running) };
+    const rootfs = await this.#deps.images.fingerprint(record.imageDigest);
+    if (running !== undefined) return { record, taken: takenFrom(running), rootfs };
     const { snapshot } = record;
     if (snapshot === null) return { record, taken: null };
     const taken = await this.#deps.snapshots.takenFrom(id, snapshot.generation);
-    return { record, taken: typeof taken === "string" ? null : taken };
+    return typeof taken === "string" ? { record, taken: null } : { record, taken, rootfs };
   }
 
   /**

@@ -9,7 +9,7 @@
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
 import type { RequestTrace } from "../../tracing/contract.ts";
-import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal, RequestHead } from "../contract.ts";
+import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { challengeAnswer } from "./challenge.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";
@@ -20,8 +20,9 @@ import { Malformed, TooLarge } from "./grammar.ts";
 import { grpcAnswer, isGrpc } from "./grpc.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
+import { leaseRequest } from "./lease-request.ts";
 import { MachineLeft } from "./machine-left.ts";
-import { peerAnswer, peerRefusal, type PeerRefusal, refusedByPeer, tracedParent, wakeAtPeer } from "./peer-heads.ts";
+import { peerAnswer, peerRefusal, type PeerRefusal, refusedByPeer, wakeAtPeer } from "./peer-heads.ts";
 import { MachineSearch } from "./machine-search.ts";
 import { ENDINGS, mayHelpElsewhere, MOVED, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { bodyRefusal, Replay, replaySource } from "./replay.ts";
@@ -32,7 +33,6 @@ import { webSocketFault } from "./websocket.ts";
 
 /** Methods whose requests may be sent twice (RFC 9110 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
-const NONE_TRIED: readonly string[] = [];
 const NO_TRAILERS: readonly Field[] = [];
 
 /** A request that was admitted. */
@@ -479,29 +479,4 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 /** The error for a request's body that is larger than the limit. */
 export function bodyTooLarge(limit: number): TooLarge {
   return new TooLarge("body", `The body of a request may have up to ${limit} bytes.`);
-}
-
-function leaseRequest(
-  { method, target, host, httpVersion, fields }: RequestMessage,
-  { clientAddress, secure, requestId }: Origin,
-  { connection }: Peer,
-  trace: RequestTrace | undefined,
-  to: Destination | undefined,
-): RequestHead {
-  const tried = NONE_TRIED;
-  return {
-    method,
-    target,
-    host,
-    httpVersion,
-    fields,
-    clientAddress,
-    secure,
-    requestId,
-    connection,
-    tried,
-    since: undefined,
-    to,
-    trace: to === undefined ? trace : tracedParent({ fields }),
-  };
 }

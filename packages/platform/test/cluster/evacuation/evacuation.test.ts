@@ -106,3 +106,24 @@ test("a machine that its owner lets be recreated is taken after the grace, and e
   expect(b.world.host.of(hasty)).toEqual([]);
   expect(world.mostPerMachine).toBe(1);
 });
+
+test("a lost host gets its own grace, which may be longer than that of the host that takes its machines", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const id = await create(b, "hasty", { ...SMALL, on_host_loss: "recreate" });
+  await world.directory.transact([], [{ key: `${KEYS.members}b`, value: JSON.stringify({ graceMs: 600_000 }) }]);
+  let now = 0;
+  const watch = new LostHosts({
+    ...{ cluster: a.cluster, custody: a.platform.custody, graceMs: 60_000, now: () => now },
+    log: { warn: () => {}, info: () => {} },
+  });
+  await lose("b");
+  await watch.look();
+  now = 614_000;
+  await watch.look();
+  expect(await ownerOf(id)).toMatchObject({ host: "b", epoch: 1 });
+  for (const { ref } of b.world.host.of(id)) b.world.host.end(ref);
+  now = 616_000;
+  await watch.look();
+  expect(await ownerOf(id)).toMatchObject({ host: "a", epoch: 2 });
+});

@@ -146,3 +146,19 @@ test("an attempt that is given up late does not call off the next one", async ()
   expect(JSON.parse(entry?.value ?? "{}") as MoveRecord).toMatchObject({ attempt: "second" });
   expect(await commit(id, { ...intent, epoch: 1, attempt: "second" }, directory)).toBe(true);
 });
+
+test("a host that has built the same image with another result does not get the machine's memory", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const { id, nonce } = await runOn(a);
+  await putToSleep(a, id);
+  b.world.images.salt = "built by another version of the tools: ";
+  await expect(a.moves.source.move(id, { to: "b", cold: false, onProgress: () => {} }, never())).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringMatching(/image_changed: .* Nothing was copied\. .*--cold/),
+  });
+  expect(await wakeOn(a, id)).toBe(nonce);
+  await putToSleep(a, id);
+  await a.moves.source.move(id, { to: "b", cold: true, onProgress: () => {} }, never());
+  expect(await ownerIn(world, id)).toMatchObject({ host: "b" });
+});

@@ -186,8 +186,8 @@ async function play(steps: Step[]): Promise<void> {
           ),
         });
       });
-      // What ends a platform takes its time; the rest may overlap.
-      if (step.hurry && !["restart", "power_off", "power_on"].includes(step.act)) open.push(done);
+      // What ends a platform, or waits until all platforms have heard of it, takes its time; the rest may overlap.
+      if (step.hurry && !["cut", "heal", "restart", "power_off", "power_on"].includes(step.act)) open.push(done);
       else await done;
     }
     await Promise.all(open);
