@@ -30,12 +30,12 @@ export async function requireMember(
   directory: Directory,
   { host, identity }: Pick<Home, "host" | "identity">,
   signal?: AbortSignal,
-): Promise<Condition> {
+): Promise<Condition & { member: MemberRecord }> {
   const key = `${KEYS.members}${host}`;
   const entry = await directory.get(key, signal);
   const member = entry && (JSON.parse(entry.value) as MemberRecord);
   if (entry !== undefined && member?.fingerprint === keyFingerprint(identity.key))
-    return { key, revision: entry.revision };
+    return { key, revision: entry.revision, member };
   const why =
     entry === undefined
       ? `Host ${host} was removed from the cluster.`
@@ -57,12 +57,10 @@ export async function memberWithGrace(
   graceMs: number,
   signal: AbortSignal,
 ): Promise<Condition> {
-  const condition = await requireMember(directory, home, signal);
-  const entry = await directory.get(condition.key, signal);
-  const member = entry && (JSON.parse(entry.value) as MemberRecord);
-  if (member === undefined || member.graceMs === graceMs) return condition;
-  const change = { key: condition.key, value: JSON.stringify({ ...member, graceMs }) };
-  const revision = await directory.transact([condition], [change], signal);
-  if (revision === undefined) throw new Error("this host's member record was changed at the same time");
-  return { key: condition.key, revision };
+  const { key, revision, member } = await requireMember(directory, home, signal);
+  if (member.graceMs === graceMs) return { key, revision };
+  const change = { key, value: JSON.stringify({ ...member, graceMs }) };
+  const changed = await directory.transact([{ key, revision }], [change], signal);
+  if (changed === undefined) throw new Error("this host's member record was changed at the same time");
+  return { key, revision: changed };
 }

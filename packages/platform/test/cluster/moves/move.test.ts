@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { KEYS, type OwnerRecord } from "../../../src/cluster/keys.ts";
+import { KEYS } from "../../../src/cluster/keys.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
 import { never } from "../../../src/lib/async.ts";
+import { ownerIn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
@@ -17,10 +18,7 @@ afterEach(async () => {
   await world.dispose();
 });
 
-async function ownerOf(id: string): Promise<OwnerRecord | undefined> {
-  const entry = await world.directory.get(`${KEYS.machines}${id}`);
-  return entry && (JSON.parse(entry.value) as OwnerRecord);
-}
+const ownerOf = (id: string) => ownerIn(world, id);
 
 interface Memory {
   id: string;
