@@ -8,6 +8,7 @@ import { addAbortSignal, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
+import { abortable, never } from "../../lib/async.ts";
 import type { VmmRef, VmmUsage } from "../contract.ts";
 import { HANDLES } from "./jail/arguments.ts";
 
@@ -77,12 +78,14 @@ export async function spawnDetached(
 }
 
 /** Reads which process the launcher has started, from what it says. Both end what they say at the program's start. */
-async function jailed(launcher: ChildProcess, program: string, signal: AbortSignal | undefined): Promise<number> {
+async function jailed(launcher: ChildProcess, program: string, signal: AbortSignal = never()): Promise<number> {
   const status = launcher.stdio[HANDLES.status] as Readable;
-  if (signal !== undefined) addAbortSignal(signal, status);
-  const said = await text(status).catch((error: unknown) => {
-    // It waits for a file system that does not answer, for example.
-    launcher.kill("SIGKILL");
+  const saying = text(status);
+  const said = await abortable(saying, signal).catch(async (error: unknown) => {
+    endSession(launcher);
+    // It is not waited for longer: it may wait itself for a file system that does not answer.
+    addAbortSignal(AbortSignal.timeout(KILL_DEADLINE_MS), status);
+    await saying.catch(() => {});
     throw error;
   });
   const error = /^error (.*)$/m.exec(said)?.[1];
@@ -92,6 +95,11 @@ async function jailed(launcher: ChildProcess, program: string, signal: AbortSign
     "unavailable",
     `${program} cannot be run in its jail: ${error ?? "the launcher ended without a word"}. Run \`hibernaut doctor\`.`,
   );
+}
+
+/** Kills a launcher with what it has started: at any moment, that may be a program of which it has not spoken yet. */
+function endSession({ pid }: ChildProcess): void {
+  if (pid !== undefined) sendKill(-pid);
 }
 
 /** The kernel reports CPU time in these, on every platform that Node runs on. */
