@@ -238,6 +238,26 @@ describe("a new machine", () => {
     });
   });
 
+  test("of a file of the host is made there, and elsewhere with its digest if the host takes none", async () => {
+    const config = { image: "oci:/srv/shop" };
+    const make = (more = {}) => ask(a, "POST", "/v1/apps/shop/machines", { config: { ...config, ...more } });
+    const here = await make();
+    expect(here).toMatchObject({ status: 201, body: { config: { image: "oci:/srv/shop" } } });
+    expect(a.world.store.machines.get(here.body.id)).toBeDefined();
+    const withDigest = expect.stringMatching(/^oci:\/srv\/shop@sha256:[0-9a-f]{64}$/);
+    await ask(a, "POST", "/v1/apps/shop/volumes", { name: "files", size_gb: 1, host: "c" });
+    const byVolume = await make({ mounts: [{ volume: "files", path: "/files" }] });
+    expect(byVolume).toMatchObject({ status: 201, body: { config: { image: withDigest } } });
+    expect(byVolume.headers.get("hibernaut-host")).toBe("c");
+    await cluster.setUp("a", { memoryMb: { total: 8192, free: 4096 }, draining: true });
+    const elsewhere = await make();
+    expect(elsewhere).toMatchObject({ status: 201, body: { config: { image: withDigest } } });
+    expect(elsewhere.headers.get("hibernaut-host")).toMatch(/^[bc]$/);
+    config.image = "oci:/srv/missing";
+    expect(await make()).toMatchObject({ status: 404, body: { error: "not_found" } });
+    await cluster.setUp("a", true);
+  });
+
   test("a host that does not exist is refused", async () => {
     const body = { config: { image: "app:1" }, host: "z" };
     expect(await ask(a, "POST", "/v1/apps/shop/machines", body)).toMatchObject({ status: 404 });

@@ -5,6 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
 import { guestSize, type MachineConfig } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
+import { pinned } from "../../domain/pinned.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import { clientGone } from "../client-gone.ts";
 import { ON_HOST } from "../host-images.ts";
@@ -42,7 +43,7 @@ function isOnHost(image = ""): boolean {
 
 /** Registers the hook. It runs when the body has been read and checked. */
 export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps): void {
-  const { shared, view, client } = cluster;
+  const { shared, view, client, images } = cluster;
   /** What is being created now, by app and host: the directory does not have it yet. */
   const coming = new Map<string, number>();
 
@@ -50,8 +51,11 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     if (whereOf(request) !== "placed" || request.peer !== null || request.insideMachine !== null) return undefined;
     const { app_name: name } = request.params as { app_name: string };
     const body = request.body as CreateBody;
-    // A snapshot is where its volume is, which is asked here first. A file of this host is on this host.
-    if (body.host === undefined && (body.snapshot_id !== undefined || isOnHost(body.config?.image))) return undefined;
+    // A snapshot is where its volume is, which is asked here first.
+    if (body.host === undefined && body.snapshot_id !== undefined) return undefined;
+    const file = body.host === undefined && isOnHost(body.config?.image);
+    // It is refused further on.
+    if (file && request.token?.apps !== null) return undefined;
     const wanted: Wanted = {
       app: name,
       name: body.name ?? newMachineName(),
@@ -59,8 +63,10 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
       host: body.host,
       volumeHost: await volumeHost(request, name, body.config),
     };
+    // What is made of a file of this host is made here, if this host takes machines.
+    if (file && wanted.volumeHost === undefined && view.host(shared.host)?.up?.draining !== true) return undefined;
     const hosts = place(candidates(name), wanted).slice(0, MAX_TRIES);
-    return tryEach(request, reply, hosts);
+    return tryEach(request, reply, { hosts, file });
   });
 
   function candidates(name: string): Candidate[] {
@@ -76,7 +82,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
   async function tryEach(
     request: FastifyRequest,
     reply: FastifyReply,
-    hosts: readonly string[],
+    { hosts, file }: { hosts: readonly string[]; file: boolean },
   ): Promise<FastifyReply | undefined> {
     const { app_name: name } = request.params as { app_name: string };
     for (const [index, host] of hosts.entries()) {
@@ -92,7 +98,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
         if (left === 0) coming.delete(key);
         else coming.set(key, left);
       };
-      const response = await send(request, reply, host).finally(over);
+      const response = await send(request, reply, { host, file }).finally(over);
       if (response.statusCode !== 503 || index === hosts.length - 1) return pass(reply, response, host);
       const text = await read(response);
       if (!TRY_ANOTHER.has((JSON.parse(text) as { error: string }).error))
@@ -101,12 +107,25 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     return undefined;
   }
 
-  function send(request: FastifyRequest, reply: FastifyReply, host: string): Promise<IncomingMessage> {
+  async function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { host, file }: { host: string; file: boolean },
+  ): Promise<IncomingMessage> {
+    const made = file ? await withDigest(request.body as CreateBody) : request.body;
     request.sentOnTo = host;
-    const body = Buffer.from(JSON.stringify(request.body));
+    const body = Buffer.from(JSON.stringify(made));
     const headers = { ...sentOn(request.headers, askerOf(request)), "content-type": "application/json" };
     const { method, url: path } = request;
     return client.send(host, { method, path, headers, body, signal: clientGone(reply) });
+  }
+
+  /** Imports the image, which another host then gets from this one. */
+  async function withDigest(body: CreateBody): Promise<CreateBody> {
+    const { config } = body;
+    if (config === undefined) return body;
+    const { digest } = await images.ensure(config.image);
+    return { ...body, config: { ...config, image: pinned(config.image, digest) } };
   }
 
   /** The host that has the volumes which a configuration names. Undefined when it names none, or new ones. */
