@@ -95,7 +95,12 @@ export async function startApiHosts(): Promise<ApiHosts> {
     setUp,
     async claim(owner, app, id, name) {
       const value = JSON.stringify({ app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" });
-      const revision = await directory.transact([], [{ key: KEYS.machines + id, value }]);
+      const config = JSON.stringify({ config: owner.world.store.machines.get(id)?.config });
+      const changes = [
+        { key: KEYS.machines + id, value },
+        { key: KEYS.configs + id, value: config },
+      ];
+      const revision = await directory.transact([], changes);
       for (const { host } of hosts) await host.cluster.view.reached(revision ?? 0);
     },
     close: () => all.disposeAsync(),

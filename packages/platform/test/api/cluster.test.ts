@@ -258,6 +258,29 @@ describe("a new machine", () => {
     await cluster.setUp("a", true);
   });
 
+  test("an update with a file of the host that was asked gives the machine the image of that file", async () => {
+    const config = { image: "oci:/srv/own", guest: { memory_mb: 128 } };
+    const made = await ask(a, "POST", "/v1/apps/shop/machines", {
+      name: "filed",
+      host: "b",
+      config,
+      skip_launch: true,
+    });
+    await cluster.claim(b, "shop", made.body.id, "filed");
+    const update = (image: string) =>
+      ask(a, "POST", "/v1/apps/shop/machines/filed", { config: { ...config, image, env: { A: "1" } } });
+    const image = async () => (await ask(a, "GET", "/v1/apps/shop/machines/filed")).body.config.image;
+    // The one that it has may be a file of its own host only.
+    expect((await update("oci:/srv/own")).status).toBe(200);
+    await vi.waitFor(async () =>
+      expect((await ask(a, "GET", "/v1/apps/shop/machines/filed")).body.config.env).toBeDefined(),
+    );
+    expect(await image()).toBe("oci:/srv/own");
+    expect((await update("oci:/srv/newer")).status).toBe(200);
+    await vi.waitFor(async () => expect(await image()).toMatch(/^oci:\/srv\/newer@sha256:[0-9a-f]{64}$/));
+    expect(await update("oci:/srv/missing")).toMatchObject({ status: 404, body: { error: "not_found" } });
+  });
+
   test("a host that does not exist is refused", async () => {
     const body = { config: { image: "app:1" }, host: "z" };
     expect(await ask(a, "POST", "/v1/apps/shop/machines", body)).toMatchObject({ status: 404 });

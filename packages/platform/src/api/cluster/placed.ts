@@ -5,13 +5,12 @@ import type { IncomingMessage } from "node:http";
 import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
 import { guestSize, type MachineConfig } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
-import { pinned } from "../../domain/pinned.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import { clientGone } from "../client-gone.ts";
-import { ON_HOST } from "../host-images.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import { askerOf } from "./asker.ts";
 import { type AskHosts, read } from "./ask-hosts.ts";
+import { isOnHost, mayNameFiles, withDigest } from "./file-images.ts";
 import { replied, sentOn } from "./headers.ts";
 import { whereOf } from "./where.ts";
 import { pass } from "./send-on.ts";
@@ -36,11 +35,6 @@ interface CreateBody {
   snapshot_id?: string;
 }
 
-/** Whether an image is named by a file of the host or in its Docker. One with a digest is had from any host. */
-function isOnHost(image = ""): boolean {
-  return ON_HOST.test(image) && !image.includes("@sha256:");
-}
-
 /** Registers the hook. It runs when the body has been read and checked. */
 export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps): void {
   const { shared, view, client, images } = cluster;
@@ -54,8 +48,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     // A snapshot is where its volume is, which is asked here first.
     if (body.host === undefined && body.snapshot_id !== undefined) return undefined;
     const file = body.host === undefined && isOnHost(body.config?.image);
-    // It is refused further on.
-    if (file && request.token?.apps !== null) return undefined;
+    if (file && !mayNameFiles(request)) return undefined;
     const wanted: Wanted = {
       app: name,
       name: body.name ?? newMachineName(),
@@ -112,20 +105,12 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     reply: FastifyReply,
     { host, file }: { host: string; file: boolean },
   ): Promise<IncomingMessage> {
-    const made = file ? await withDigest(request.body as CreateBody) : request.body;
+    const made = file ? await withDigest(request.body as CreateBody, images) : request.body;
     request.sentOnTo = host;
     const body = Buffer.from(JSON.stringify(made));
     const headers = { ...sentOn(request.headers, askerOf(request)), "content-type": "application/json" };
     const { method, url: path } = request;
     return client.send(host, { method, path, headers, body, signal: clientGone(reply) });
-  }
-
-  /** Imports the image, which another host then gets from this one. */
-  async function withDigest(body: CreateBody): Promise<CreateBody> {
-    const { config } = body;
-    if (config === undefined) return body;
-    const { digest } = await images.ensure(config.image);
-    return { ...body, config: { ...config, image: pinned(config.image, digest) } };
   }
 
   /** The host that has the volumes which a configuration names. Undefined when it names none, or new ones. */
