@@ -201,6 +201,18 @@ describe("lists", () => {
     );
     expect(all.body.total.running_seconds).toBeCloseTo(total, 3);
   });
+
+  test("usage of an app that was only ever on another host is that of the other host", async () => {
+    await ask(a, "POST", "/v1/apps", { app_name: "distant" });
+    const config = { image: "app:1", guest: { memory_mb: 128 } };
+    const { body } = await ask(a, "POST", "/v1/apps/distant/machines", { config, host: "b" });
+    await cluster.claim(b, "distant", body.id, "distant");
+    for (const host of [a, b, c]) {
+      const usage = await ask(host, "GET", "/v1/usage?app=distant&group_by=machine");
+      expect(usage).toMatchObject({ status: 200, body: { usage: [{ machine_id: body.id }] } });
+    }
+    expect(await ask(a, "GET", "/v1/usage?app=nowhere")).toMatchObject({ status: 404, body: { error: "not_found" } });
+  });
 });
 
 describe("a new machine", () => {

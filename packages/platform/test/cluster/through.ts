@@ -17,8 +17,8 @@ const SETTLE_MS = slowed(60_000);
 /** The host that has the machines. */
 export const OWNER = "b";
 const FRONT = "a";
-/** Of both hosts: a free port of loopback, and a lease that a host that was killed does not wait long for. */
-const CLUSTER = { HIBERNAUT_PEER_LISTEN: "127.0.0.1:0", HIBERNAUT_CLUSTER_LEASE: "4s" };
+/** Of both hosts: a free port of loopback. */
+const CLUSTER = { HIBERNAUT_PEER_LISTEN: "127.0.0.1:0" };
 /** Of the second host: TCP services have their ports on both, so at another address. */
 const OWNER_ONLY = { HIBERNAUT_TCP_LISTEN: "127.0.0.2", HIBERNAUT_PROXY: "inside" };
 
