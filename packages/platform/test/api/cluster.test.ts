@@ -157,6 +157,25 @@ describe("a machine of another host", () => {
   });
 });
 
+test("the public page of an app tells of its machines on other hosts", async () => {
+  await ask(a, "POST", "/v1/apps", { app_name: "shown" });
+  await ask(a, "PATCH", "/v1/apps/shown", { status_page: true });
+  const page = async () => /class="state (\w+)"/.exec(await (await fetch(`${a.url}/status/shown`)).text())?.[1];
+  expect(await page()).toBe("stopped");
+  const config = { image: "app:1", guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
+  const made = await ask(a, "POST", "/v1/apps/shown/machines", { name: "web", host: "b", config });
+  await cluster.claim(b, "shown", made.body.id, "web");
+  await cluster.publish(made.body.id, { state: "running", route: { lastBoot: null, healthy: true } });
+  expect(await page()).toBe("up");
+  await cluster.publish(made.body.id, { state: "suspended", route: { lastBoot: null, healthy: true } });
+  expect(await page()).toBe("asleep");
+  await cluster.setUp("b", false);
+  expect(await page()).toBe("failing");
+  await cluster.setUp("b", true);
+  await ask(a, "DELETE", `/v1/apps/shown/machines/${made.body.id}?force=true`);
+  await b.platform.machines.wait("shown", made.body.id, ["destroyed"], { timeoutMs: 10_000 });
+});
+
 describe("lists", () => {
   test("have the machines of all hosts, and those of an app count", async () => {
     const { id: other } = await create(c, "other");
