@@ -145,6 +145,7 @@ test("an attempt that is given up late does not call off the next one", async ()
   const entry = await directory.get(`${KEYS.moves}${id}`);
   expect(JSON.parse(entry?.value ?? "{}") as MoveRecord).toMatchObject({ attempt: "second" });
   expect(await commit(id, { ...intent, epoch: 1, attempt: "second" }, directory)).toBe(true);
+  await vi.waitFor(() => expect(world.host("a").platform.machines.list("shop")).toEqual([]), 5000);
 });
 
 test("a host that has built the same image with another result does not get the machine's memory", async () => {
