@@ -70,6 +70,11 @@ export interface MemberRecord {
   joinedAt: string;
   /** For how long the host starts machines after its lease has ended, in milliseconds. Absent until it is first up. */
   graceMs?: number;
+  /**
+   * When its platform was stopped while machines run on that others may otherwise recreate, RFC 3339. Absent once it is up
+   * again.
+   */
+  stoppedAt?: string;
 }
 
 /** A host that is up. */

@@ -52,7 +52,7 @@ class Follower {
   readonly #looks: Looks;
   /** Owners of which this host has heard, and which are newer than its copies: nothing has to be asked any more. */
   readonly #heard = new Map<string, OwnerRecord>();
-  /** Machines that ran when it became doubtful whose they are. */
+  /** Machines that ran when they became disputed. */
   readonly #ran = new Set<string>();
 
   constructor(context: FollowContext) {
