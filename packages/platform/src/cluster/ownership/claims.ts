@@ -131,6 +131,11 @@ export interface Found {
   released?: ReleasedRecord | undefined;
 }
 
+/** Whether a machine that was this epoch's owner's, and has no owner, was destroyed. Otherwise the directory has lost it. */
+export function wasDestroyed(epoch: number, { owner, released }: Found): boolean {
+  return owner === undefined && released !== undefined && released.epoch >= epoch;
+}
+
 /** Reads what the directory knows of a machine. */
 export async function find(id: string, directory: Directory): Promise<Found> {
   const entry = await directory.get(`${KEYS.machines}${id}`);

@@ -26,8 +26,11 @@ interface FollowContext {
   untilReleased(id: string, upTo: number): void;
 }
 
-/** Follows the owners until the signal is aborted: each change, and all of them at the beginning of each lease. */
-export function follow(context: FollowContext): void {
+/**
+ * Follows the owners until the signal is aborted: each change, and all of them at the beginning of each lease. Returns how to
+ * compare one machine.
+ */
+export function follow(context: FollowContext): (id: string) => void {
   const { log, signal, cluster } = context;
   const { view, lease } = cluster;
   const follower = new Follower(context);
@@ -45,6 +48,7 @@ export function follow(context: FollowContext): void {
     unsubscribeLease();
   });
   compare();
+  return (id) => follower.look(id);
 }
 
 class Follower {
@@ -71,6 +75,10 @@ class Follower {
       if (!isPlain) this.#looks.at(id);
     }
     for (const [id, { host }] of owners) if (host === cluster.host && !custodian.stores(id)) this.#looks.at(id);
+  }
+
+  look(id: string): void {
+    this.#looks.at(id);
   }
 
   changed(changes: readonly Changed[]): void {

@@ -18,6 +18,8 @@ export interface OpenOwnership extends Ownership {
   readonly disputes: Pick<Disputes, "list">;
   /** Machines that are being moved away: the move also gives them up. */
   readonly departing: Set<string>;
+  /** Compares one machine with the cluster, if machines are followed already. */
+  look(id: string): void;
   /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
   follow(custodian: Custodian, takeIn?: TakeIn): void;
   /** What waits for the directory is left to the next start of the platform. */
@@ -33,6 +35,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
   /** The versions that other hosts know of. */
   const published = new Map<string, string>();
   const departing = new Set<string>();
+  let look: ((id: string) => void) | undefined;
 
   const untilReleased = (id: string, upTo?: number) => {
     gate.remove(id);
@@ -45,6 +48,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     gate,
     disputes,
     departing,
+    look: (id) => look?.(id),
     addresses: () => cluster.view.machines().map(({ address }) => address),
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);
@@ -75,7 +79,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
       return settled;
     },
     follow(custodian, takeIn) {
-      follow({ cluster, gate, disputes, departing, custodian, log, signal, takeIn, untilReleased });
+      look = follow({ cluster, gate, disputes, departing, custodian, log, signal, takeIn, untilReleased });
     },
     close: () => closing.abort(),
   };

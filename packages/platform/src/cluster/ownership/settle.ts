@@ -6,7 +6,7 @@ import { messageOf } from "../../lib/text.ts";
 import type { AnotherAddress, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type OwnerRecord } from "../keys.ts";
-import { claim, find, type Found, idOf } from "./claims.ts";
+import { claim, find, type Found, idOf, wasDestroyed } from "./claims.ts";
 import type { Owners, StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
 
@@ -19,10 +19,11 @@ const WITHOUT_MEMORY: ReadonlySet<MachineState> = new Set(["created", "stopped",
  * What one stored machine is, by what the directory knows of it. Pure. `claim`: the platform ended before it was claimed, or
  * an older copy of the directory took the directory's place, and has no owner, or an older claim of this host.
  */
-export function settled(record: MachineRecord, { owner, released }: Found, host: string): Settled | "claim" {
+export function settled(record: MachineRecord, found: Found, host: string): Settled | "claim" {
+  const { owner } = found;
   const known = record.epoch ?? 0;
   if (owner === undefined) {
-    if (released === undefined || released.epoch < known || record.epoch === undefined) return "claim";
+    if (record.epoch === undefined || !wasDestroyed(known, found)) return "claim";
     return { kind: "elsewhere", record, host: undefined, epoch: known };
   }
   const { epoch } = owner;
