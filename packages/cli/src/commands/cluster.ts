@@ -117,7 +117,10 @@ const status = command({
     const head = ["NAME", "STATE", "MACHINES", "FREE MEMORY", "VERSION", "ADDRESS", "STARTED"];
     const table = outputTable([head, ...cluster.hosts.map((host) => rowOf(host, cluster))], options);
     const disputed = cluster.disputed.map(({ reason }) => reason);
-    return { document: cluster, text: lines(...summaryOf(cluster), "", table, ...(disputed.length > 0 ? ["", ...disputed] : [])) };
+    return {
+      document: cluster,
+      text: lines(...summaryOf(cluster), "", table, ...(disputed.length > 0 ? ["", ...disputed] : [])),
+    };
   },
 });
 

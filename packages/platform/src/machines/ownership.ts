@@ -27,7 +27,7 @@ export interface TakenAway {
   keep: boolean;
 }
 
-/** Returns a free address of the network that is none of these. */
+/** Returns a free address of the network other than these. */
 export type AnotherAddress = (taken: ReadonlySet<string>) => string;
 
 export interface Ownership {

@@ -61,7 +61,10 @@ test("machines that were moved or created after the backup are there, and run on
   ]);
   await a.served.start();
   await hosts.settled("a", "b");
-  await vi.waitFor(async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 0]), SETTLE);
+  await vi.waitFor(
+    async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 0]),
+    SETTLE,
+  );
   await b.client.waitForMachine("shop", moved, { state: ["running"], timeout: WAIT_S });
   await expectThere(hosts, "shop", shop);
   await expectThere(hosts, "stall", stall);

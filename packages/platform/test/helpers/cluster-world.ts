@@ -268,7 +268,12 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       await leave();
       world.releaseBoots();
       await platform.close();
-      await leaveGuests({ cluster, hypervisor: new FakeHypervisor(world.host, world.identity), records: () => world.store.machines.list(), log });
+      await leaveGuests({
+        cluster,
+        hypervisor: new FakeHypervisor(world.host, world.identity),
+        records: () => world.store.machines.list(),
+        log,
+      });
       await direct.close();
     };
   };

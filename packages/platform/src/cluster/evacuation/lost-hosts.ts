@@ -78,8 +78,8 @@ export class LostHosts {
     const hosts = view.hosts();
     // Each host ends its machines after its own grace.
     const graceOf = (name: string) => Math.max(graceMs, view.host(name)?.member.graceMs ?? 0);
+    // A platform that was stopped has left guests, which nobody would end.
     for (const { name, up, member } of hosts)
-      // A platform that was stopped has left guests, which nobody would end.
       if (up !== undefined || member.stoppedAt !== undefined) this.#away.delete(name);
       else if (!this.#away.has(name)) this.#away.set(name, now());
     // One host is enough, and a second one would do no harm: the swaps decide.

@@ -204,7 +204,10 @@ async function* data(frames: AsyncIterable<Frame>, end: { files: number }): Asyn
 }
 
 /** Throws when what has arrived is not what was sent: the commit would make the other host delete the only whole copy. */
-async function requireWhole(folder: string, { record, files }: { record: MachineRecord; files: number }): Promise<void> {
+async function requireWhole(
+  folder: string,
+  { record, files }: { record: MachineRecord; files: number },
+): Promise<void> {
   const { paths } = await filesOf(folder, record);
   const { id, snapshot } = record;
   const manifest = snapshot && `snapshots/${snapshot.generation}/manifest.json`;

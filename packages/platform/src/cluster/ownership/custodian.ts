@@ -11,7 +11,7 @@ export interface Custodian {
   record(id: string): MachineRecord | undefined;
   /** The machine's claim was found, or made again. */
   owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void;
-  /** Returns a free address that is none of these. */
+  /** Returns a free address other than these. */
   anotherAddress(taken: ReadonlySet<string>): string;
   /** Puts the machine to rest, with all that it has. Resolves with whether it ran. */
   setAside(id: string, reason: string): Promise<boolean>;

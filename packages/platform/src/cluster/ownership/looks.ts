@@ -56,7 +56,10 @@ export class Looks {
       if (done && !looking.again) break;
       told ||= !done;
       if (looking.again) wait = FIRST_WAIT_MS;
-      else await delay(wait, undefined, { signal: AbortSignal.any([signal, looking.hurry.signal]), ref: false }).catch(() => {});
+      else
+        await delay(wait, undefined, { signal: AbortSignal.any([signal, looking.hurry.signal]), ref: false }).catch(
+          () => {},
+        );
     }
     this.#looking.delete(id);
   }

@@ -52,7 +52,7 @@ export class Custody {
     this.#controllers.get(id)?.owned(claimed);
   }
 
-  /** Returns a free address that is none of these. */
+  /** Returns a free address other than these. */
   anotherAddress(taken: ReadonlySet<string>): string {
     return freeAddress(this.#deps, taken);
   }
@@ -72,6 +72,7 @@ export class Custody {
     };
     await rest({ type: "sleep", how: "suspend", otherwise: "stop", details });
     if (controller.record.state === "running") await rest({ type: "stop", keepLayer: reason, details });
+    if (controller.record.state === "running") throw new Error("it could not be suspended or stopped, and still runs");
     return true;
   }
 

@@ -1,4 +1,4 @@
-/** A platform is stopped for longer than its grace, and its guests run on: no other host runs their machines beside them. */
+/** A platform is stopped for longer than its grace, and its guests run on: no other host runs their machines as well. */
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { LostHosts } from "../../../src/cluster/evacuation/lost-hosts.ts";
 import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
@@ -22,7 +22,7 @@ async function hosts(): Promise<{ a: TestHost; b: TestHost; world: ClusterWorld 
   return { a: world.host("a"), b: world.host("b"), world };
 }
 
-/** What a does about host b, which goes away, after so many milliseconds. */
+/** What a does about host b, which goes away, after a number of milliseconds. */
 async function goAway({ a }: { a: TestHost }, { directory }: ClusterWorld) {
   let now = 0;
   const watch = new LostHosts({
