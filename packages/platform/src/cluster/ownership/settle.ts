@@ -5,9 +5,9 @@ import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { AnotherAddress, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
-import { KEYS, type OwnerRecord } from "../keys.ts";
-import { claim, find, type Found, idOf, wasDestroyed } from "./claims.ts";
-import type { Owners, StartGate } from "./gate.ts";
+import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
+import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
+import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
@@ -54,25 +54,29 @@ interface SettleContext {
   another: AnotherAddress;
 }
 
-/** Settles all records. Never rejects: without an answer, they are `unknown`. */
+/**
+ * Settles all records. Never rejects: without an answer, they are `unknown`. So are those that the directory has lost, which
+ * may be all of them: they are claimed again once the platform runs.
+ */
 export async function settle(records: readonly MachineRecord[], context: SettleContext): Promise<Settled[]> {
-  const { gate, log, cluster } = context;
-  const owners = await readOwners(gate, log);
+  const { cluster, log } = context;
+  const unknown = (record: MachineRecord): Settled => ({ kind: "unknown", record });
+  const known = await readKnown(records, context);
+  if (known === undefined) return records.map(unknown);
   const all: Settled[] = [];
-  let answers = owners !== undefined;
+  let answers = true;
   for (const record of records) {
-    // Each further question would have to be waited for as long as the first one.
-    if (!answers) all.push({ kind: "unknown", record });
+    const one = settled(record, known(record.id), cluster.host);
+    if (one !== "claim") all.push(one);
+    else if (record.epoch !== undefined || !answers) all.push(unknown(record));
     else
       try {
-        const owner = owners?.get(record.id);
-        const found = owner === undefined ? await find(record.id, cluster.directory) : { owner };
-        const one = settled(record, found, cluster.host);
-        all.push(one === "claim" ? await completeClaim(record, context) : one);
+        all.push(await completeClaim(record, context));
       } catch (error) {
-        log.warn({ machine: record.id, reason: messageOf(error) }, "whose a machine is could not be read");
+        log.warn({ machine: record.id, reason: messageOf(error) }, "a machine could not be claimed yet");
+        // Each further one would have to wait for as long.
         answers = false;
-        all.push({ kind: "unknown", record });
+        all.push(unknown(record));
       }
   }
   return all;
@@ -125,12 +129,24 @@ async function holderOf(address: string, directory: Cluster["directory"]): Promi
   return entry && idOf(entry);
 }
 
-async function readOwners(gate: StartGate, log: WarnLog): Promise<Owners | undefined> {
+/** Reads what the directory knows of all machines. Undefined without an answer. */
+async function readKnown(
+  records: readonly MachineRecord[],
+  { cluster, gate, log }: SettleContext,
+): Promise<((id: string) => Found) | undefined> {
   const late = delay(ANSWER_MS, undefined, { ref: false }).then(() => {
     throw new Error(`the cluster directory did not answer within ${ANSWER_MS} ms`);
   });
+  const read = async () => {
+    const owners = await gate.read();
+    // After the owners: a machine that was destroyed in between is found.
+    const isComplete = records.every(({ id }) => owners.has(id));
+    const { entries } = isComplete ? { entries: [] } : await cluster.directory.list(KEYS.released);
+    const released = new Map(entries.map(({ key, value }) => [nameOf(key), JSON.parse(value) as ReleasedRecord]));
+    return (id: string): Found => ({ owner: owners.get(id), released: released.get(id) });
+  };
   try {
-    return await Promise.race([gate.read(), late]);
+    return await Promise.race([read(), late]);
   } catch (error) {
     log.warn({ reason: messageOf(error) }, "which machines are this host's is not known; none starts until it is");
     return undefined;

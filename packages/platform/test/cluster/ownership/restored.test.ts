@@ -65,7 +65,7 @@ test("machines that were created or moved since are claimed again by the hosts t
   await restore(before);
   await b.restart();
   expect(ids(b).toSorted()).toEqual([id, late.id].toSorted());
-  expect(await ownerIn(world, late.id)).toMatchObject({ host: "b", epoch: 1 });
+  await vi.waitFor(async () => expect(await ownerIn(world, late.id)).toMatchObject({ host: "b", epoch: 1 }), TRIES);
   expect(disputes(b)).toMatchObject([
     { machine: id, reason: expect.stringContaining("restored from an older backup") },
   ]);
@@ -162,9 +162,11 @@ test.each(["name", "address"])(
     }
     await a.restart();
     expect(ids(a)).toEqual([id]);
-    expect(disputes(a)).toMatchObject([
-      { machine: id, reason: expect.stringContaining(`hibernaut machine destroy ${other.id} --app shop --force`) },
-    ]);
+    await vi.waitFor(() =>
+      expect(disputes(a)).toMatchObject([
+        { machine: id, reason: expect.stringContaining(`hibernaut machine destroy ${other.id} --app shop --force`) },
+      ]),
+    );
     b.platform.machines.destroy("shop", other.id, { force: true });
     await vi.waitFor(
       async () => expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1, address }),
@@ -184,7 +186,9 @@ test("a machine whose app the backup does not have is claimed once the app is cr
   const without = (await backup()).filter(({ key }) => /\/(members|hosts)\//.test(key));
   await restore(without);
   await a.restart();
-  expect(disputes(a)).toMatchObject([{ machine: id, reason: expect.stringMatching(/no app shop.*Create it again/) }]);
+  await vi.waitFor(() =>
+    expect(disputes(a)).toMatchObject([{ machine: id, reason: expect.stringMatching(/no app shop.*Create it again/) }]),
+  );
   await world.directory.transact([], [{ key: `${KEYS.apps}shop`, value: app?.value ?? "" }]);
   await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 }), TRIES);
   expect(await wakeOn(a, id)).toBe(nonce);
