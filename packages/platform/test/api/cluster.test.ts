@@ -157,6 +157,24 @@ describe("a machine of another host", () => {
   });
 });
 
+test("a change of secrets says which snapshots it discards on other hosts, also of one that was just taken", async () => {
+  await ask(a, "POST", "/v1/apps", { app_name: "vault" });
+  const config = { image: "app:1", guest: { memory_mb: 128 } };
+  const made = await ask(a, "POST", "/v1/apps/vault/machines", { name: "web", host: "b", config });
+  const machine = made.body.id;
+  await cluster.claim(b, "vault", machine, "web");
+  await b.platform.machines.wait("vault", machine, ["running"], { timeoutMs: 10_000 });
+  await cluster.publish(machine, { state: "running", route: null });
+  const set = async (value: string) =>
+    (await ask(a, "POST", "/v1/apps/vault/secrets", { secrets: { KEY: value } })).body;
+  expect(await set("one")).toEqual({ discarded: [], pending: [machine] });
+  await ask(a, "POST", `/v1/apps/vault/machines/${machine}/suspend`);
+  await b.platform.machines.wait("vault", machine, ["suspended"], { timeoutMs: 10_000 });
+  expect(await set("two"), "nobody has published that it sleeps").toEqual({ discarded: [machine], pending: [] });
+  await ask(a, "DELETE", `/v1/apps/vault/machines/${machine}?force=true`);
+  await b.platform.machines.wait("vault", machine, ["destroyed"], { timeoutMs: 10_000 });
+});
+
 test("the public page of an app tells of its machines on other hosts", async () => {
   await ask(a, "POST", "/v1/apps", { app_name: "shown" });
   await ask(a, "PATCH", "/v1/apps/shown", { status_page: true });
