@@ -157,6 +157,19 @@ describe("a machine of another host", () => {
   });
 });
 
+test("a machine that the directory has forgotten, because it was destroyed, is still told of by its whole id", async () => {
+  const config = { image: "app:1", guest: { memory_mb: 128 } };
+  const made = await ask(a, "POST", "/v1/apps/shop/machines", { host: "b", config, skip_launch: true });
+  // Never claimed here, as after the end of the claim.
+  await b.platform.machines.destroy("shop", made.body.id, { force: true });
+  await b.platform.machines.wait("shop", made.body.id, ["destroyed"], { timeoutMs: 10_000 });
+  const path = `/v1/apps/shop/machines/${made.body.id}`;
+  expect(await ask(a, "GET", path)).toMatchObject({ status: 200, body: { state: "destroyed" } });
+  expect((await ask(a, "GET", `${path}/events`)).status).toBe(200);
+  expect(await ask(a, "GET", `/v1/apps/shop/machines/${made.body.id.slice(0, 8)}`)).toMatchObject({ status: 404 });
+  expect(await ask(a, "GET", "/v1/apps/shop/machines/00000000000000")).toMatchObject({ status: 404 });
+});
+
 test("a change of secrets says which snapshots it discards on other hosts, also of one that was just taken", async () => {
   await ask(a, "POST", "/v1/apps", { app_name: "vault" });
   const config = { image: "app:1", guest: { memory_mb: 128 } };
