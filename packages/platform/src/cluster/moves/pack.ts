@@ -80,7 +80,7 @@ export async function* pack(
   }
 }
 
-/** Extracts such an archive into a new directory, durably. */
+/** Extracts such an archive into a new directory. It is durable only after {@link flushAll}. */
 export async function unpack(folder: string, archive: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -94,7 +94,6 @@ export async function unpack(folder: string, archive: AsyncIterable<Buffer>, sig
   } finally {
     tar.kill();
   }
-  await flushAll(folder);
 }
 
 /** `tar` reads no further than the end of the archive, and what is padded after that goes nowhere. */
@@ -115,7 +114,8 @@ function intoTar(stdin: Writable): Writable {
   });
 }
 
-async function flushAll(folder: string): Promise<void> {
+/** Flushes everything in a directory to the disk. */
+export async function flushAll(folder: string): Promise<void> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true });
   for (const entry of found) await flush(join(entry.parentPath, entry.name));
   await flush(folder);
