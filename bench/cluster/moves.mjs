@@ -96,10 +96,10 @@ try {
  * @param {string} nonce Of the process that has to answer all of them.
  */
 function keepAsking(request, nonce) {
-  let over = false;
+  const over = new AbortController();
   const asked = (async () => {
     let longest = 0;
-    for (let last = now(); !over; await delay(ASK_EVERY_MS)) {
+    for (let last = now(); !over.signal.aborted; await delay(ASK_EVERY_MS)) {
       const { firstByte, body } = await request();
       if (body.nonce !== nonce) throw new Error("The machine has lost its memory.");
       longest = Math.max(longest, firstByte - last);
@@ -110,7 +110,7 @@ function keepAsking(request, nonce) {
   asked.catch(() => {}); // the caller hears of it at the end
   return {
     end() {
-      over = true;
+      over.abort();
       return asked;
     },
   };

@@ -294,7 +294,7 @@ export class ProxyCoordinator {
 
   #tableMachine(machine: CoordinatedMachine): TableMachine {
     const row = tableMachineOf(machine, this.#isHealthy(machine.record.id));
-    // To proxies it is suspended already: requests that are open go on, and others wait.
+    // To proxies it is suspended already: requests that are open continue, and others wait.
     if (row.state === "running" && this.#proxies.isHeldBack(row.id)) row.state = "suspending";
     return row;
   }

@@ -1,5 +1,5 @@
 /**
- * A counter moves a hundred times between three hosts while clients keep asking for it: its nonce and its count go on, and
+ * A counter moves a hundred times between three hosts while clients keep asking for it: it continues with its nonce and its count, and
  * no request fails. Prints how long the moves took, and how long the clients waited. `HIBERNAUT_MOVES` sets how many.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -81,7 +81,7 @@ async function ordinaryWake(hosts: Hosts, id: string, at: string): Promise<numbe
   return Math.round(performance.now() - began);
 }
 
-test(`${MOVES} moves of a counter under requests: nonce and count go on, and no request fails`, {
+test(`${MOVES} moves of a counter under requests: it keeps its nonce and its count, and no request fails`, {
   timeout: (MOVES + 10) * MOVE_MS,
 }, async () => {
   // A wake from a VMM that was kept is not what a move can be compared with.

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { LabHost } from "../../../../../scripts/lab/host.mjs";
 
-/** A move of a machine that still has to be suspended, on a host with a lot to do. */
-const PATIENCE_MS = 120_000;
+/** A little longer than the API lets anybody wait. */
+const PATIENCE_MS = 310_000;
 const LOOK_MS = 500;
 
 /** What the API, or nobody, answered instead of doing it. */

@@ -1,7 +1,7 @@
-/** Writers and readers of the orders service. What it has acknowledged, it must have for ever, and once. */
+/** Writers and readers of the orders service. What it has acknowledged, it must have from then on, and once. */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Clients } from "./clients.ts";
+import type { Clients, Reply } from "./clients.ts";
 
 /** Between two requests, in milliseconds: sometimes long enough for a machine to fall asleep. */
 const PAUSE_MS = [20, 4000] as const;
@@ -35,8 +35,13 @@ export class Orders {
 
   /** Makes what products need. */
   async prepare(): Promise<void> {
-    const reply = await this.#clients.ask(this.app, "/suppliers", [{ companyName: "Torture", country: "Norway" }]);
-    if (reply?.status !== 201) throw new Error(`${this.app} does not work: ${JSON.stringify(reply)}`);
+    const end = performance.now() + RECOVER_MS;
+    const supplier = { companyName: "Torture", country: "Norway" };
+    let reply: Reply | undefined;
+    while (reply === undefined && performance.now() < end)
+      reply = await this.#clients.ask(this.app, "/suppliers", [supplier]);
+    if (reply?.status !== 201)
+      throw new Error(`${this.app} does not work: ${JSON.stringify({ reply, errors: this.#clients.errors })}`);
     this.#supplier = (reply.body as Row[])[0]?.id ?? 0;
   }
 
