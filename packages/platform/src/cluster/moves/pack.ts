@@ -16,6 +16,8 @@ import { programEnvironment } from "../../lib/exec.ts";
 const ZSTD_LEVEL = 1;
 /** zstd hands out pieces of up to this size. Each costs a way through Node's threads, and its default is 16 KB. Bytes. */
 const PIECE_BYTES = 1024 * 1024;
+/** `tar` reads and writes as much at a time as a pipe holds, 64 KB instead of 10: each time, the other end has to wake up. */
+const RECORDS = "--blocking-factor=128";
 /** How often what has arrived is flushed while the rest is on its way, in milliseconds. */
 const FLUSH_MS = 50;
 /** More of what `tar` complains about does not explain its failure better. Characters. */
@@ -64,7 +66,15 @@ export async function* pack(
 ): AsyncGenerator<Buffer, void> {
   signal.throwIfAborted();
   // An archive without any file is one, too.
-  const args = ["--create", "--file=-", "--sparse", "--format=gnu", "--numeric-owner", `--directory=${folder}`];
+  const args = [
+    "--create",
+    "--file=-",
+    RECORDS,
+    "--sparse",
+    "--format=gnu",
+    "--numeric-owner",
+    `--directory=${folder}`,
+  ];
   const none = paths.length === 0 ? ["--files-from=/dev/null"] : [];
   const tar = program([...args, ...none, "--", ...paths], "out", signal);
   const params = { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL };
@@ -90,7 +100,8 @@ export async function* pack(
 export async function unpack(folder: string, archive: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const tar = program(["--extract", "--file=-", "--sparse", "--numeric-owner", `--directory=${folder}`], "in", signal);
+  const args = ["--extract", "--file=-", RECORDS, "--sparse", "--numeric-owner", `--directory=${folder}`];
+  const tar = program(args, "in", signal);
   const over = new AbortController();
   // The disk works while the rest arrives, so that little is left for the end.
   const flushing = flushAlong(folder, over.signal);
