@@ -111,7 +111,10 @@ test("of two copies after a backup from before an evacuation, one runs, and the 
   await a.served.start();
   await b.served.start();
   await hosts.settled("a", "b");
-  await vi.waitFor(async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 1]), SETTLE);
+  await vi.waitFor(
+    async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 1]),
+    SETTLE,
+  );
   await vi.waitFor(async () => expect(await b.guests()).toEqual([]), SETTLE);
   expect(await count(hosts, "b", "shop")).toMatchObject({ nonce: old.nonce, count: old.count + 1 });
   expect(await guests(hosts)).toHaveLength(1);
