@@ -4,6 +4,7 @@ import type { Cluster } from "./cluster.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
+import { PeerClient } from "./peer-client.ts";
 import { PeerServer } from "./peer-server.ts";
 import type { Duplex } from "node:stream";
 
@@ -42,7 +43,8 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
     ownership,
     requireLasting: (app) => requireLasting(cluster.view, app),
     open(options) {
-      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(cluster.peers) });
+      const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });
+      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });
       const server = new PeerServer();
       server.add(machines.route);
       const { source } = machines.moves;
@@ -59,6 +61,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
         close() {
           server.close();
           machines.close();
+          client.close();
         },
       };
     },
