@@ -5594,13 +5594,18 @@ export interface components {
       state: components["schemas"]["MachineState"];
       /** @description What went wrong (`failed`), or how the app ended (`stopped`). */
       state_reason: string | null;
-      /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do. */
+      /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Also why a machine's host could not be asked. Null otherwise. */
       unreachable: string | null;
       /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
       cordoned: boolean;
       region: string;
       /** @description The host that owns the machine. Absent outside of a cluster. */
       host?: string;
+      /**
+       * @description Only in a cluster. `unreachable`: the host is away, or did not answer in time. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.
+       * @enum {string}
+       */
+      host_state?: "up" | "unreachable";
       /** @description A ULID that changes with every update. */
       version: string;
       config: components["schemas"]["MachineConfig"];

@@ -28,6 +28,9 @@ export const MERGES: Readonly<Record<string, Merge>> = {
   "GET /v1/usage": mergeUsage,
 };
 
+/** The lists of machines, in which those of hosts that do not answer are, too. */
+export const MACHINE_LISTS: ReadonlySet<string> = new Set(["GET /v1/machines", `GET ${A}/machines`]);
+
 function byAge(a: { created_at: string }, b: { created_at: string }): number {
   return a.created_at < b.created_at ? -1 : Number(a.created_at > b.created_at);
 }
