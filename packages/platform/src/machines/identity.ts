@@ -54,5 +54,8 @@ export function newUlid(now: number = Date.now()): string {
 
 /** Returns when a ULID was made, in milliseconds since 1970. */
 export function ulidMs(ulid: string): number {
-  return [...ulid.slice(0, 10)].reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0);
+  return ulid
+    .slice(0, 10)
+    .split("")
+    .reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0);
 }

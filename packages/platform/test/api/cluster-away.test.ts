@@ -54,7 +54,10 @@ test("machines of a host that is away are listed as they were last known", async
   const listed = async (path: string, token = cluster.token) => {
     const response = await fetch(a.url + path, { headers: { authorization: `Bearer ${token}` } });
     const machines = (await response.json()) as MachineWire[];
-    return { missing: response.headers.get("hibernaut-hosts-missing"), machines: machines.filter((m) => m.host === "c") };
+    return {
+      missing: response.headers.get("hibernaut-hosts-missing"),
+      machines: machines.filter((m) => m.host === "c"),
+    };
   };
   // Host c has neither, so they are told from those of its own.
   expect(await listed("/v1/machines")).toEqual({ missing: null, machines: [] });
@@ -72,7 +75,9 @@ test("machines of a host that is away are listed as they were last known", async
     for (const machine of machines) expect(() => Value.Assert(MachineReply, machine)).not.toThrow();
   }
   await post("/v1/apps", { app_name: "blog" });
-  const { token } = (await post("/v1/tokens", { name: "other", scopes: ["read"], apps: ["blog"] })) as { token: string };
+  const { token } = (await post("/v1/tokens", { name: "other", scopes: ["read"], apps: ["blog"] })) as {
+    token: string;
+  };
   expect((await listed("/v1/machines", token)).machines).toEqual([]);
   await cluster.setUp("c", true);
 });

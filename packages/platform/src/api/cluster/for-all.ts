@@ -36,10 +36,14 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
   );
 
   /** The machines of the hosts that did not answer, unless another host has one by now. */
-  function unreachable(request: FastifyRequest, listed: readonly MachineWire[], hosts: readonly string[]): MachineWire[] {
+  function unreachable(
+    request: FastifyRequest,
+    listed: readonly MachineWire[],
+    hosts: readonly string[],
+  ): MachineWire[] {
     const { app_name: name } = request.params as { app_name?: string };
     const { token } = request;
-    const wants = (app: string) => (name === undefined ? token === null || reachesApp(token, app) : app === name);
+    const wants = (one: string) => (name === undefined ? token === null || reachesApp(token, one) : one === name);
     const ids = new Set(listed.map(({ id }) => id));
     return lastKnown(deps.view, { hosts, wants }).filter(({ id }) => !ids.has(id));
   }

@@ -24,9 +24,15 @@ export function lastKnown(view: View, { hosts, wants }: Wanted): MachineWire[] {
 function wire({ id, app, name, host, address }: Owned, view: View): Omit<MachineWire, "region"> {
   const state = view.state(id)?.state;
   const known = view.value(`${KEYS.configs}${id}`) as ConfigRecord | undefined;
-  const { version = "", config = { image: "unknown" }, imageDigest = "", createdAt = new Date(0).toISOString() } = known ?? {};
+  const {
+    version = "",
+    config = { image: "unknown" },
+    imageDigest = "",
+    createdAt = new Date(0).toISOString(),
+  } = known ?? {};
   const silence = view.host(host)?.up === undefined ? "is away" : "did not answer in time";
-  const what = state === undefined ? "it has published no state of the machine" : "the state is the last that it published";
+  const what =
+    state === undefined ? "it has published no state of the machine" : "the state is the last that it published";
   return {
     ...{ machine_id: id, id, app_name: app, name, host, host_state: "unreachable", version, config },
     state: state ?? "created",
