@@ -2,6 +2,7 @@
 import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
+import { leaveGuests } from "./evacuation/left-guests.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
 import { PeerClient } from "./peer-client.ts";
@@ -13,6 +14,8 @@ export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain"
   /** This host. */
   host: string;
   move: ClusterMachines["moves"]["source"]["move"];
+  /** Machines that are stored here and do not start, because the directory does not give them to this host; and why. */
+  disputed(): { machine: string; reason: string }[];
 }
 
 export interface Clustered {
@@ -27,6 +30,8 @@ export interface Owning {
   readonly ownership: OpenOwnership;
   /** Throws `aborted` while the app is being deleted. */
   requireLasting(app: string): void;
+  /** Looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
+  leave(options: Omit<Parameters<typeof leaveGuests>[0], "cluster" | "log">): Promise<void>;
   /** Once there are machines. */
   open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
 }
@@ -42,6 +47,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
   return {
     ownership,
     requireLasting: (app) => requireLasting(cluster.view, app),
+    leave: (options) => leaveGuests({ ...options, cluster, log }),
     open(options) {
       const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });
       const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });
@@ -53,6 +59,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
           host: cluster.host,
           ...{ evacuate: machines.evacuate, drain: machines.drain, anotherHost: machines.anotherHost },
           move: (...all) => source.move(...all),
+          disputed: () => ownership.disputes.list(),
         },
         start() {
           machines.start();

@@ -18,7 +18,8 @@ import type { Moves } from "../../src/cluster/moves/open.ts";
 import { serveMoves } from "../../src/cluster/moves/routes.ts";
 import { peerCall } from "../../src/cluster/peer-call.ts";
 import { PeerClient } from "../../src/cluster/peer-client.ts";
-import { FakeHost } from "../../src/hypervisor/fake/index.ts";
+import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
+import { leaveGuests } from "../../src/cluster/evacuation/left-guests.ts";
 import type { VmmSpec } from "../../src/hypervisor/contract.ts";
 import type { HypervisorIdentity } from "../../src/hypervisor/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
@@ -274,6 +275,12 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       await leave();
       world.releaseBoots();
       await platform.close();
+      await leaveGuests({
+        cluster,
+        hypervisor: new FakeHypervisor(world.host, world.identity),
+        records: () => world.store.machines.list(),
+        log,
+      });
       await direct.close();
     };
   };

@@ -110,14 +110,14 @@ const WITH_KEPT = longOr(["before", "after"], ["before"]);
 
 describe.each(["before", "after"] as const)("killed %s", (when) => {
   const lives = [
-    ...steps.map((step) => ({ ...step, keepWarmS: 0, kept: "" })),
+    ...steps.map((step) => ({ ...step, keepWarmS: 0, kept: "no VMM kept" })),
     ...(WITH_KEPT.includes(when) ? warmSteps : []).map((step) => ({
       ...step,
       keepWarmS: KEEP_WARM_S,
-      kept: ", VMMs kept",
+      kept: "VMMs kept",
     })),
   ];
-  test.each(lives)("step $step, $name$kept", async ({ step, keepWarmS }) => {
+  test.each(lives)("step $step, $name, $kept", async ({ step, keepWarmS }) => {
     const seen = await liveUntilDeath(new Mortality(step, when), keepWarmS);
     if (world === undefined) throw new Error("no world");
     const { host, store } = world;

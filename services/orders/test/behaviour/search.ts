@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
+import { longOr } from "../../../../scripts/lib/long.mjs";
 import { fold } from "../../src/fold.ts";
 import type { Stage } from "../behaviour.ts";
 
@@ -138,7 +139,7 @@ export function describeSearch({ api, world, variant }: Stage): void {
           }
         },
       ),
-      { numRuns: variant.searchRuns ?? 60 },
+      { numRuns: variant.searchRuns ?? longOr(60, 25) },
     );
   });
 }

@@ -53,7 +53,8 @@ export function openMoves({
   const target = new MoveTarget({ cluster, arrivals, custody, gate, folder: join(dataDir, "incoming") });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
-  const source = new MoveSource({ ...shared, call, departures, custody, departing, folderOf, rate, takeIn });
+  const look = (id: string) => ownership.look(id);
+  const source = new MoveSource({ ...shared, call, departures, custody, departing, look, folderOf, rate, takeIn });
   const recover = async () => {
     await source.recover();
     await target.recover();

@@ -9,6 +9,7 @@ import type { TakenAway } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
+import { find, wasDestroyed } from "../ownership/claims.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
@@ -54,10 +55,16 @@ interface SourceOptions {
   cluster: Cluster;
   call: PeerCall;
   departures: Emigration;
-  custody: { takeAway(taken: TakenAway): Promise<void>; history(id: string): MachineEvent[] };
+  custody: {
+    takeAway(taken: TakenAway): Promise<void>;
+    history(id: string): MachineEvent[];
+    stores(id: string): boolean;
+  };
   gate: StartGate;
   /** Machines that are being moved away. */
   departing: Set<string>;
+  /** Compares a machine with the cluster: what happened to it during its move was not looked at. */
+  look(id: string): void;
   /** Returns the directory of a machine's files. */
   folderOf(id: string): string;
   /** Takes in a machine that came back to this host before it was known that it had left. */
@@ -103,6 +110,7 @@ export class MoveSource {
       if (gone.moved) await this.#giveUp(id, { to, owner });
     } finally {
       departing.delete(id);
+      if (this.#options.custody.stores(id)) this.#options.look(id);
     }
     if (!gone.moved) throw calledOff(id, to);
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
@@ -162,14 +170,18 @@ export class MoveSource {
     }
     // What the other host said, or did not say, proves nothing: the directory knows.
     let owner: Awaited<ReturnType<typeof callOff>>;
+    let isLost = false;
     let known = false;
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
+      isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory));
       known = true;
     };
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
+    // Nobody can say that it arrived. What is here is kept, and claimed again.
+    if (isLost) throw forgotten(id, to);
     // It may have come back in the meantime, with another epoch: what is here is old then.
     if (owner?.host !== host || owner.epoch !== epoch)
       return { host: owner?.host, epoch: owner?.epoch ?? 0, sent: epoch, confirmed: failure === undefined };
@@ -264,6 +276,11 @@ function arrived(owner: NewOwner | undefined, to: string): boolean {
 function unsettled(id: string, to: string, cause: unknown): MoveUnsettled {
   const message = `The platform is shutting down, and whether machine ${id} is on host ${to} is not known. See \`hibernaut machine list\` in a minute.`;
   return new MoveUnsettled("unavailable", message, { machine_id: id }, { cause });
+}
+
+function forgotten(id: string, to: string): HibernautError {
+  const message = `The cluster directory lost machine ${id} during its move to host ${to}: was it restored from a backup? The machine is kept here. See \`hibernaut cluster status\`, and try again.`;
+  return new HibernautError("aborted", message, { machine_id: id });
 }
 
 function takenMeanwhile(id: string, owner: NewOwner | undefined): HibernautError {
