@@ -46,7 +46,7 @@ test("machines of a host that is away are listed as they were last known", async
   const createdAt = "2026-01-01T00:00:00.000Z";
   const config = { image: "app:1", guest: { memory_mb: 128 } };
   await cluster.claim(c, "shop", id, "far");
-  await cluster.publish({
+  await cluster.write({
     [KEYS.states + id]: { epoch: 1, state: "running", route: null, load: 0 },
     [KEYS.configs + id]: { version: newUlid(Date.parse("2026-02-02")), config, imageDigest: "sha256:1", createdAt },
   });

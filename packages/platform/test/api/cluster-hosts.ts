@@ -26,7 +26,9 @@ export interface ApiHosts {
   /** Makes a machine known to the cluster, as its owner does. */
   claim(host: ApiHost, app: string, id: string, name: string): Promise<void>;
   /** Writes keys of the directory. */
-  publish(values: Record<string, object>): Promise<void>;
+  write(values: Record<string, object | null>): Promise<void>;
+  /** Tells all hosts how a machine is, as its owner does. */
+  publish(id: string, published: { state: string; route: object | null }): Promise<void>;
   /** A host's lease ends, or begins again. */
   setUp(name: string, up: boolean | { memoryMb: { total: number; free: number }; draining?: boolean }): Promise<void>;
   close(): Promise<void>;
@@ -97,9 +99,13 @@ export async function startApiHosts(): Promise<ApiHosts> {
     hosts,
     token,
     setUp,
-    publish: write,
+    write,
     claim: (owner, app, id, name) =>
-      write({ [KEYS.machines + id]: { app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" } }),
+      write({
+        [KEYS.machines + id]: { app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" },
+        [KEYS.configs + id]: { config: owner.world.store.machines.get(id)?.config },
+      }),
+    publish: (id, published) => write({ [KEYS.states + id]: { epoch: 1, load: 0, ...published } }),
     close: () => all.disposeAsync(),
   };
 }
