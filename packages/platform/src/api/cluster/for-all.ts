@@ -2,32 +2,63 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { View } from "../../cluster/cluster.ts";
 import type { PeerClient } from "../../cluster/peer-client.ts";
+import { reachesApp } from "../../domain/scopes.ts";
 import type { Api } from "../deps.ts";
+import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";
 import { MISSING_HEADER } from "./headers.ts";
-import { MERGES } from "./merges.ts";
+import { lastKnown } from "./last-known.ts";
+import { MACHINE_LISTS, MERGES } from "./merges.ts";
 import { mergedStream } from "./merged-stream.ts";
 import { whereOf } from "./where.ts";
+
+/** What this host may know nothing of although others do: the usage of an app whose machines were always elsewhere. */
+const MAYBE_ELSEWHERE: ReadonlySet<string> = new Set(["GET /v1/usage"]);
 
 interface ForAllDeps {
   ask: AskHosts;
   client: PeerClient;
   host: string;
-  view: Pick<View, "hosts">;
+  view: View;
 }
 
 /** Registers the hooks. */
 export function answerForAll(app: Api, deps: ForAllDeps): void {
   app.addHook("preSerialization", async (request, reply, payload) => {
-    const merge = forAll(request, reply) ? MERGES[`${request.method} ${request.routeOptions.url}`] : undefined;
+    const route = `${request.method} ${request.routeOptions.url}`;
+    const merge = forAll(request, reply) ? MERGES[route] : undefined;
     if (merge === undefined) return payload;
     const { answers, missing } = await deps.ask(request);
     if (missing.length > 0) reply.header(MISSING_HEADER, missing.join(", "));
-    return merge([payload, ...answers.map(({ body }) => body)] as never[], request);
+    const bodies = [payload, ...answers.map(({ body }) => body)];
+    if (MACHINE_LISTS.has(route)) bodies.push(unreachable(request, bodies.flat() as MachineWire[], missing));
+    return merge(bodies as never[], request);
+  });
+  // After the other one, which leaves errors as they are.
+  app.addHook("preSerialization", async (request, reply, payload) => {
+    const route = `${request.method} ${request.routeOptions.url}`;
+    if (reply.statusCode !== 404 || request.peer !== null || !MAYBE_ELSEWHERE.has(route)) return payload;
+    const { answers } = await deps.ask(request, { onlyOk: true });
+    if (answers.length === 0) return payload;
+    reply.code(200);
+    return MERGES[route]?.(answers.map(({ body }) => body) as never[], request);
   });
   app.addHook("onSend", async (request, reply, payload) =>
     forAll(request, reply) ? mergedStream({ request, reply, payload }, deps) : payload,
   );
+
+  /** The machines of the hosts that did not answer, unless another host has one by now. */
+  function unreachable(
+    request: FastifyRequest,
+    listed: readonly MachineWire[],
+    hosts: readonly string[],
+  ): MachineWire[] {
+    const { app_name: name } = request.params as { app_name?: string };
+    const { token } = request;
+    const wants = (one: string) => (name === undefined ? token === null || reachesApp(token, one) : one === name);
+    const ids = new Set(listed.map(({ id }) => id));
+    return lastKnown(deps.view, { hosts, wants }).filter(({ id }) => !ids.has(id));
+  }
 }
 
 function forAll(request: FastifyRequest, reply: FastifyReply): boolean {
