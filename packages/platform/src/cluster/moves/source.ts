@@ -188,7 +188,8 @@ export class MoveSource {
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
-    // Nobody can say that it arrived. What is here is kept, and claimed again.
+    // The other host has said that it is its own, or nobody can say so: then what is here is kept, and claimed again.
+    if (isLost && failure === undefined) return { host: to, epoch: epoch + 1, sent: epoch, confirmed: true };
     if (isLost) throw forgotten(id, to);
     // It may have come back in the meantime, with another epoch: what is here is old then.
     if (owner?.host !== host || owner.epoch !== epoch)
