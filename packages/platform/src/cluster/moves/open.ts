@@ -4,8 +4,9 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { Resources } from "../../machines/open.ts";
 import type { Cluster } from "../cluster.ts";
 import type { OpenOwnership } from "../ownership/open.ts";
-import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import { untilDone } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
+import type { MoveLog } from "./log.ts";
 import { Rate } from "./rate.ts";
 import { MoveSource } from "./source.ts";
 import { MoveTarget } from "./target.ts";
@@ -22,7 +23,7 @@ interface MovesOptions {
   rateMb: number;
   /** Makes a machine that is this host's, and is not stored here, this host's in fact. */
   takeIn(id: string): Promise<unknown>;
-  log: WarnLog;
+  log: MoveLog;
 }
 
 /** What {@link openMoves} makes. */
@@ -50,7 +51,7 @@ export function openMoves({
   const { signal } = closing;
   const { departures, arrivals, custody } = resources;
   const { gate, departing } = ownership;
-  const target = new MoveTarget({ cluster, arrivals, custody, gate, folder: join(dataDir, "incoming") });
+  const target = new MoveTarget({ cluster, arrivals, custody, gate, log, folder: join(dataDir, "incoming") });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
   const look = (id: string) => ownership.look(id);
