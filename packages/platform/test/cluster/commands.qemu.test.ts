@@ -1,32 +1,7 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { failure, run } from "./commands.ts";
 import { startHosts, type TestHost } from "./hosts.ts";
-
-const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
-
-/** Runs a command on a host, as its administrator does. */
-async function run(host: TestHost, ...args: string[]): Promise<string> {
-  const env = {
-    ...process.env,
-    HIBERNAUT_DATA_DIR: host.dataDir,
-    XDG_CONFIG_HOME: join(host.dataDir, "cfg"),
-    ...(host.served.apiUrl !== "" && {
-      HIBERNAUT_API_URL: host.served.apiUrl,
-      HIBERNAUT_API_TOKEN: await host.token(),
-    }),
-  };
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env });
-  return stdout.trim();
-}
-
-const failure = (work: Promise<string>) =>
-  work.then(
-    () => "",
-    ({ stderr }: { stderr: string }) => stderr,
-  );
 
 it("an administrator makes a cluster, adds a host, sees it, and takes it out, with commands alone", async () => {
   await using hosts = await startHosts({ count: 2, images: false, alone: true });

@@ -7,15 +7,19 @@ import type { Departed, DepartOptions, Papers } from "../../machines/resources/d
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
+import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import { readGoneVolumes, volumesOf } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
 import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
 import type { Rate } from "./rate.ts";
+
+const BYTES_PER_MB = 1024 * 1024;
 
 /** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
 export interface MoveProgress {
@@ -25,6 +29,8 @@ export interface MoveProgress {
 }
 
 export interface MoveOptions extends DepartOptions {
+  /** The machine takes its volumes along. Default: a machine with volumes is not moved. */
+  withVolumes?: boolean;
   onProgress?(progress: MoveProgress): void;
 }
 
@@ -37,6 +43,18 @@ export interface TravelPapers extends Papers {
   /** Of the {@link MoveRecord}. */
   attempt: string;
   history: MachineEvent[];
+  volumes: VolumePapers[];
+}
+
+/** What the other host is asked before anything is copied. */
+export interface FitPapers extends Papers {
+  volumes: VolumePapers[];
+}
+
+/** Why a machine cannot go there, or its volumes cannot. Nothing when they can. */
+export interface Fit {
+  unfit?: string;
+  unfitVolumes?: string;
 }
 
 /** The part of the machines' code that lets machines go. */
@@ -55,6 +73,7 @@ interface SourceOptions {
   call: PeerCall;
   departures: Emigration;
   custody: { takeAway(taken: TakenAway): Promise<void>; history(id: string): MachineEvent[] };
+  volumes: Pick<VolumeTravel, "root" | "papers" | "paths" | "hold">;
   gate: StartGate;
   /** Machines that are being moved away. */
   departing: Set<string>;
@@ -81,22 +100,29 @@ export class MoveSource {
    */
   async move(id: string, options: MoveOptions, given: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([given, this.#options.closing]);
-    const { to, cold } = options;
-    const { cluster, call, departures, departing } = this.#options;
+    const { to, cold, withVolumes = false } = options;
+    const { cluster, call, departures, departing, volumes } = this.#options;
     requireTarget(to, cluster);
     const tell: Tell = (step, bytes = 0, totalBytes = 0) => options.onProgress?.({ step, bytes, totalBytes });
     tell("check");
     const papers = await departures.papers(id, { cold });
-    requireNoVolumes(papers.record);
-    const fit = (await call(to, `/moves/${id}/fit`, { json: papers }, signal)) as { unfit?: string };
+    const fitPapers: FitPapers = { ...papers, volumes: await volumes.papers(papers.record) };
+    if (!withVolumes) requireNoVolumes(id, fitPapers.volumes);
+    const fit = (await call(to, `/moves/${id}/fit`, { json: fitPapers }, signal)) as Fit;
+    if (fit.unfitVolumes !== undefined) throw volumesUnfit(id, to, fit.unfitVolumes);
     if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
     tell("suspend");
     departing.add(id);
     let gone: Departed;
     let owner: NewOwner | undefined;
+    using held = new DisposableStack();
     try {
       const carry = async (record: MachineRecord) => {
-        owner = await this.#carry(record, { to, tell }, signal);
+        held.use(await volumes.hold(volumesOf(record), signal));
+        const travelling = await volumes.papers(record);
+        // It may have got one since it was asked about.
+        if (!withVolumes) requireNoVolumes(id, travelling);
+        owner = await this.#carry(record, { to, tell, volumes: travelling }, signal);
         return owner !== undefined;
       };
       gone = await departures.depart(id, { to, cold }, carry, signal);
@@ -134,14 +160,22 @@ export class MoveSource {
     const host = owner?.host;
     const reason = all ? `it moved to host ${to}` : `host ${host ?? "none"} owns it now`;
     const keep = !all || !owner?.confirmed;
-    const sent = { id, host: host === cluster.host ? undefined : host, epoch: owner?.epoch ?? 0, reason, keep };
+    const volumes = owner?.volumes ?? [];
+    const sent = {
+      id,
+      host: host === cluster.host ? undefined : host,
+      epoch: owner?.epoch ?? 0,
+      volumes,
+      reason,
+      keep,
+    };
     await custody.takeAway(sent);
   }
 
   /** Resolves with the machine's new owner. Undefined when it is still this host's, as it was. */
   async #carry(
     record: MachineRecord,
-    { to, tell }: { to: string; tell: Tell },
+    { to, tell, volumes }: { to: string; tell: Tell; volumes: VolumePapers[] },
     signal: AbortSignal,
   ): Promise<NewOwner | undefined> {
     const { cluster, call, gate, closing, log } = this.#options;
@@ -149,13 +183,12 @@ export class MoveSource {
     const { id } = record;
     const attempt = newUlid();
     const intent = { from: host, to, attempt, startedAt: new Date().toISOString() };
-    requireNoVolumes(record);
     const epoch = await announce(id, intent, directory);
     // From now on it may become the other host's at any time.
     gate.remove(id);
     let failure: Error | undefined;
     try {
-      const bytes = this.#stream({ ...record, epoch }, { attempt, tell }, signal);
+      const bytes = this.#stream({ ...record, epoch }, { attempt, tell, volumes }, signal);
       await call(to, `/moves/${id}`, { bytes }, signal);
     } catch (error) {
       failure = error as Error;
@@ -163,8 +196,10 @@ export class MoveSource {
     // What the other host said, or did not say, proves nothing: the directory knows.
     let owner: Awaited<ReturnType<typeof callOff>>;
     let known = false;
+    let gone: string[] = [];
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
+      gone = await readGoneVolumes(record, host, directory);
       known = true;
     };
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
@@ -172,7 +207,10 @@ export class MoveSource {
     if (!known) throw unsettled(id, to, closing.reason);
     // It may have come back in the meantime, with another epoch: what is here is old then.
     if (owner?.host !== host || owner.epoch !== epoch)
-      return { host: owner?.host, epoch: owner?.epoch ?? 0, sent: epoch, confirmed: failure === undefined };
+      return {
+        ...{ host: owner?.host, epoch: owner?.epoch ?? 0, volumes: gone },
+        ...{ sent: epoch, confirmed: failure === undefined },
+      };
     gate.add(id, epoch);
     if (failure !== undefined) throw failure;
     return undefined;
@@ -180,15 +218,16 @@ export class MoveSource {
 
   async *#stream(
     record: MachineRecord,
-    { attempt, tell }: { attempt: string; tell: Tell },
+    { attempt, tell, volumes }: { attempt: string; tell: Tell; volumes: VolumePapers[] },
     signal: AbortSignal,
   ): AsyncGenerator<Buffer, void> {
-    const { custody, cluster, folderOf, rate } = this.#options;
+    const { custody, cluster, folderOf, rate, volumes: travel } = this.#options;
     const papers: TravelPapers = {
       ...{ record, taken: null, from: cluster.host },
       epoch: record.epoch ?? 0,
       attempt,
       history: custody.history(record.id),
+      volumes,
     };
     yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
     const folder = folderOf(record.id);
@@ -201,9 +240,14 @@ export class MoveSource {
     };
     try {
       const { paths, bytes } = await filesOf(folder, record);
-      files = paths.length;
-      totalBytes = bytes;
-      for await (const piece of pack(folder, paths, { signal, onBytes })) {
+      const ofVolumes = travel.paths(volumes);
+      files = paths.length + ofVolumes.length;
+      totalBytes = volumes.reduce((sum, each) => sum + each.bytes, bytes);
+      const parts = [
+        { folder, paths },
+        { folder: travel.root, paths: ofVolumes },
+      ];
+      for await (const piece of pack(parts, { signal, onBytes })) {
         await rate.take(piece.length, signal);
         yield frame(FRAMES.data, piece);
       }
@@ -236,13 +280,23 @@ function requireTarget(to: string, { host, view }: Pick<Cluster, "host" | "view"
     );
 }
 
-function requireNoVolumes({ id, config }: MachineRecord): void {
-  if ((config.mounts ?? []).length === 0) return;
+function requireNoVolumes(id: string, volumes: readonly VolumePapers[]): void {
+  if (volumes.length === 0) return;
+  const mb = (bytes: number) => Math.ceil(bytes / BYTES_PER_MB);
+  const each = volumes.map(
+    ({ volume, snapshots, bytes }) =>
+      `${volume.name} (${volume.id}, ${volume.sizeGb} GB, of which ${mb(bytes)} MB are to be copied${snapshots.length === 0 ? "" : ` with ${snapshots.length} snapshot${snapshots.length === 1 ? "" : "s"}`})`,
+  );
   throw new HibernautError(
     "failed_precondition",
-    `Machine ${id} has a volume, which stays on its host. Copy what is in it to a machine on the other host instead.`,
-    { machine_id: id },
+    `Machine ${id} has volumes: ${each.join(", ")}. Add --with-volumes (with_volumes in the API) to move them along.`,
+    { machine_id: id, volumes: volumes.map(({ volume, bytes }) => ({ id: volume.id, bytes })) },
   );
+}
+
+function volumesUnfit(id: string, to: string, reason: string): HibernautError {
+  const message = `Machine ${id} cannot move to host ${to} with its volumes: ${reason}. Nothing was copied. Choose another host, or try again once that has changed.`;
+  return new HibernautError("failed_precondition", message, { machine_id: id, host: to, reason });
 }
 
 /** Whose a machine is after its move. */
@@ -250,6 +304,8 @@ interface NewOwner {
   /** Undefined when the machine was destroyed meanwhile. */
   host: string | undefined;
   epoch: number;
+  /** Of its volumes that are stored here, those that are another host's, too. */
+  volumes: string[];
   /** The epoch of what was sent. */
   sent: number;
   /** The other host said that it has all of it. */

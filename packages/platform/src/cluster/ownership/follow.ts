@@ -1,11 +1,13 @@
 /** Gives up machines as soon as this host hears that they are another host's, and takes in those that it got. */
 import { messageOf } from "../../lib/text.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
 import type { Owners, StartGate } from "./gate.ts";
 import type { Custodian, TakeIn } from "./custodian.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
+import { goneVolumes, readGoneVolumes } from "./volumes.ts";
 
 interface FollowContext {
   cluster: Cluster;
@@ -23,11 +25,12 @@ interface FollowContext {
 export function follow(context: FollowContext): void {
   const { cluster, gate, custodian, log, signal } = context;
   const { view, lease } = cluster;
-  const takeAway = (id: string, owner: OwnerRecord | undefined) => {
+  const takeAway = (record: MachineRecord, owner: OwnerRecord | undefined, volumes: readonly string[]) => {
+    const { id } = record;
     if (context.departing.has(id)) return;
     gate.remove(id);
     const reason = owner === undefined ? "it was destroyed in the cluster" : `host ${owner.host} owns it now`;
-    const taken = { id, host: owner?.host, epoch: owner?.epoch ?? 0, reason, keep: true };
+    const taken = { id, host: owner?.host, epoch: owner?.epoch ?? 0, volumes, reason, keep: true };
     custodian.takeAway(taken).catch((error: unknown) => {
       log.warn({ machine: id, reason: messageOf(error) }, "a machine of another host could not be given up");
     });
@@ -51,15 +54,22 @@ export function follow(context: FollowContext): void {
       if (owner?.host === cluster.host) {
         gate.add(id, owner.epoch);
         if (!custodian.stores(id)) void takeIn(id);
-      } else if (goes && (owner === undefined || owner.epoch >= (record.epoch ?? 0))) takeAway(id, owner);
+      } else if (goes && (owner === undefined || owner.epoch >= (record.epoch ?? 0)))
+        // They changed hands in the same transaction, which the view has adopted.
+        takeAway(
+          record,
+          owner,
+          goneVolumes(record, cluster.host, (each) => view.value(each)),
+        );
     }
   };
   const compare = async () => {
     const before = custodian.records().filter(({ epoch }) => epoch !== undefined);
     const owners: Owners = await gate.read();
-    for (const { id } of before) {
-      const owner = owners.get(id);
-      if (owner?.host !== cluster.host) takeAway(id, owner);
+    for (const record of before) {
+      const owner = owners.get(record.id);
+      if (owner?.host !== cluster.host)
+        takeAway(record, owner, await readGoneVolumes(record, cluster.host, cluster.directory));
     }
     for (const [id, owner] of owners) {
       if (owner.host !== cluster.host || custodian.stores(id) || (await takeIn(id))) continue;

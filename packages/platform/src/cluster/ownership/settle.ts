@@ -8,22 +8,27 @@ import type { Cluster } from "../cluster.ts";
 import type { OwnerRecord } from "../keys.ts";
 import { claim } from "./claims.ts";
 import type { Owners, StartGate } from "./gate.ts";
+import { readGoneVolumes } from "./volumes.ts";
 import type { WarnLog } from "./retry.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
 
-/** What one stored machine is, by its owner in the directory. Pure. `claim`: the platform ended before it was claimed. */
+/** What one stored machine is, by its owner in the directory, not yet with its volumes. Pure. `claim`: the platform ended before it was claimed. */
 export function settled(record: MachineRecord, owner: OwnerRecord | undefined, host: string): Settled | "claim" {
+  const elsewhere = (at: { host: string | undefined; epoch: number }): Settled => ({
+    ...{ kind: "elsewhere", record, volumes: [] },
+    ...at,
+  });
   if (owner === undefined) {
     if (record.epoch === undefined) return "claim";
-    return { kind: "elsewhere", record, host: undefined, epoch: record.epoch };
+    return elsewhere({ host: undefined, epoch: record.epoch });
   }
   const { epoch } = owner;
-  if (owner.host !== host) return { kind: "elsewhere", record, host: owner.host, epoch };
+  if (owner.host !== host) return elsewhere({ host: owner.host, epoch });
   // It went away from this host and came back without its files.
   if (owner.evacuated !== undefined && record.epoch !== undefined && record.epoch < epoch)
-    return { kind: "elsewhere", record, host, epoch };
+    return elsewhere({ host, epoch });
   return { kind: "own", record: { ...record, epoch } };
 }
 
@@ -43,9 +48,24 @@ export async function settle(
   const all: Settled[] = [];
   for (const record of records) {
     const one = settled(record, owners.get(record.id), cluster.host);
-    all.push(one === "claim" ? await completeClaim(record, { cluster, gate, log }) : one);
+    const known = one === "claim" ? await completeClaim(record, { cluster, gate, log }) : one;
+    all.push(known.kind === "elsewhere" ? await withVolumes(known, { cluster, log }) : known);
   }
   return all;
+}
+
+/** Adds which of its volumes went along. Without an answer, nothing of the machine is touched. */
+async function withVolumes(
+  one: Settled & { kind: "elsewhere" },
+  { cluster, log }: Omit<SettleContext, "gate">,
+): Promise<Settled> {
+  const { record } = one;
+  try {
+    return { ...one, volumes: await readGoneVolumes(record, cluster.host, cluster.directory) };
+  } catch (error) {
+    log.warn({ machine: record.id, reason: messageOf(error) }, "where the volumes of a machine are is not known");
+    return { kind: "unknown", record };
+  }
 }
 
 /** The platform ended between storing the machine and claiming it. One that another took the name of was never anyone's. */
@@ -62,7 +82,7 @@ async function completeClaim(record: MachineRecord, { cluster, gate, log }: Sett
       return { kind: "unknown", record };
     }
     log.warn({ machine: record.id, reason }, "a machine that was being created is given up");
-    return { kind: "elsewhere", record, host: undefined, epoch: 0 };
+    return { kind: "elsewhere", record, host: undefined, epoch: 0, volumes: [] };
   }
 }
 
