@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
-import type { FitPapers } from "./source.ts";
+import type { FitPapers } from "./papers.ts";
 import type { MoveTarget } from "./target.ts";
 
 const PATH = /^\/moves\/([0-9a-f]{14})(?:\/(fit|start))?$/;

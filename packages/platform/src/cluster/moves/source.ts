@@ -1,7 +1,6 @@
 /** Moves machines of this host to other hosts. */
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { HibernautError } from "../../domain/errors.ts";
-import { MoveUnsettled } from "../../machines/departure.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import { newUlid } from "../../machines/identity.ts";
@@ -17,9 +16,9 @@ import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
 import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
+import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
-
-const BYTES_PER_MB = 1024 * 1024;
+import { calledOff, requireNoVolumes, requireTarget, takenMeanwhile, unsettled, volumesUnfit } from "./refusals.ts";
 
 /** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
 export interface MoveProgress {
@@ -35,27 +34,6 @@ export interface MoveOptions extends DepartOptions {
 }
 
 type Tell = (step: MoveProgress["step"], bytes?: number, totalBytes?: number) => void;
-
-/** The papers of a machine that travels. */
-export interface TravelPapers extends Papers {
-  from: string;
-  epoch: number;
-  /** Of the {@link MoveRecord}. */
-  attempt: string;
-  history: MachineEvent[];
-  volumes: VolumePapers[];
-}
-
-/** What the other host is asked before anything is copied. */
-export interface FitPapers extends Papers {
-  volumes: VolumePapers[];
-}
-
-/** Why a machine cannot go there, or its volumes cannot. Nothing when they can. */
-export interface Fit {
-  unfit?: string;
-  unfitVolumes?: string;
-}
 
 /** The part of the machines' code that lets machines go. */
 interface Emigration {
@@ -132,7 +110,7 @@ export class MoveSource {
     }
     if (!gone.moved) throw calledOff(id, to);
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
-    if (!arrived(owner, to)) throw takenMeanwhile(id, owner);
+    if (!arrived(owner, to)) throw takenMeanwhile(id, owner?.host);
     // Any proxy wakes it there; this is for what asked for it here.
     if (gone.start)
       await call(to, `/moves/${id}/start`, { json: {} }, signal).catch((error: unknown) => {
@@ -261,44 +239,6 @@ export class MoveSource {
   }
 }
 
-function requireTarget(to: string, { host, view }: Pick<Cluster, "host" | "view">): void {
-  const problem = (text: string) => new HibernautError("invalid_argument", text, { field: "host", value: to });
-  if (to === host) throw problem(`The machine is on host ${to} already.`);
-  const found = view.host(to);
-  if (found === undefined) throw problem(`The cluster has no host ${to}. See \`hibernaut cluster status\`.`);
-  if (found.up === undefined)
-    throw new HibernautError("host_unreachable", `Host ${to} is away. Start its platform, or choose another host.`, {
-      host: to,
-    });
-  if (found.up.draining)
-    throw new HibernautError(
-      "failed_precondition",
-      `Host ${to} is draining and takes no machines. Choose another host.`,
-      {
-        host: to,
-      },
-    );
-}
-
-function requireNoVolumes(id: string, volumes: readonly VolumePapers[]): void {
-  if (volumes.length === 0) return;
-  const mb = (bytes: number) => Math.ceil(bytes / BYTES_PER_MB);
-  const each = volumes.map(
-    ({ volume, snapshots, bytes }) =>
-      `${volume.name} (${volume.id}, ${volume.sizeGb} GB, of which ${mb(bytes)} MB are to be copied${snapshots.length === 0 ? "" : ` with ${snapshots.length} snapshot${snapshots.length === 1 ? "" : "s"}`})`,
-  );
-  throw new HibernautError(
-    "failed_precondition",
-    `Machine ${id} has volumes: ${each.join(", ")}. Add --with-volumes (with_volumes in the API) to move them along.`,
-    { machine_id: id, volumes: volumes.map(({ volume, bytes }) => ({ id: volume.id, bytes })) },
-  );
-}
-
-function volumesUnfit(id: string, to: string, reason: string): HibernautError {
-  const message = `Machine ${id} cannot move to host ${to} with its volumes: ${reason}. Nothing was copied. Choose another host, or try again once that has changed.`;
-  return new HibernautError("failed_precondition", message, { machine_id: id, host: to, reason });
-}
-
 /** Whose a machine is after its move. */
 interface NewOwner {
   /** Undefined when the machine was destroyed meanwhile. */
@@ -315,21 +255,4 @@ interface NewOwner {
 /** Whether the move was what changed the owner: everything has arrived then. */
 function arrived(owner: NewOwner | undefined, to: string): boolean {
   return owner?.host === to && owner.epoch === owner.sent + 1;
-}
-
-function unsettled(id: string, to: string, cause: unknown): MoveUnsettled {
-  const message = `The platform is shutting down, and whether machine ${id} is on host ${to} is not known. See \`hibernaut machine list\` in a minute.`;
-  return new MoveUnsettled("unavailable", message, { machine_id: id }, { cause });
-}
-
-function takenMeanwhile(id: string, owner: NewOwner | undefined): HibernautError {
-  const whose = owner?.host === undefined ? "was destroyed" : `was given to host ${owner.host}`;
-  const message = `Machine ${id} ${whose} during its move. See \`hibernaut machine list\`.`;
-  return new HibernautError("aborted", message, { machine_id: id });
-}
-
-function calledOff(id: string, to: string): HibernautError {
-  return new HibernautError("aborted", `Machine ${id} was not moved to host ${to}, and is here as it was. Try again.`, {
-    machine_id: id,
-  });
 }

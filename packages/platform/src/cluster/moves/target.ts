@@ -18,7 +18,7 @@ import type { StartGate } from "../ownership/gate.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import { unpack } from "./pack.ts";
-import type { Fit, FitPapers, TravelPapers } from "./source.ts";
+import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const PAPERS_FILE = "papers.json";
 const FILES_FOLDER = "files";
