@@ -5183,6 +5183,7 @@ export interface components {
       /** Format: date-time */
       certificate_expires_at: string;
       hosts: components["schemas"]["ClusterHost"][];
+      disputed: components["schemas"]["DisputedMachine"][];
     };
     /** @description A host of the cluster. */
     ClusterHost: {
@@ -5291,6 +5292,12 @@ export interface components {
     };
     /** @enum {string} */
     DeliveryState: "pending" | "delivered" | "skipped";
+    /** @description A machine that is stored on the host that answers, and that the directory does not give to it. */
+    DisputedMachine: {
+      machine_id: string;
+      /** @description Why, and what to do. */
+      reason: string;
+    };
     /** @description While there is a drain, the platform neither starts nor creates machines. */
     Drain: {
       /** @enum {string} */
@@ -5459,6 +5466,8 @@ export interface components {
         lease: "live" | "grace" | "lost";
         /** @description Seconds since this host last heard of etcd; 0 while it is connected. */
         directory_age_s: number;
+        /** @description How many machines are stored here and do not start, because etcd gives them to nobody or to another host; `GET /v1/cluster` says why. Absent without any. */
+        disputed_machines?: number;
       };
       /** @description How machines are connected. */
       network: {

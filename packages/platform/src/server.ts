@@ -166,6 +166,7 @@ async function runLocked(
     await cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
   };
   const owning = cluster && (await openOwning(cluster, log));
+  open.defer(() => owning?.leave({ hypervisor, records: () => store.machines.list() }));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);

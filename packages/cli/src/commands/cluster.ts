@@ -116,7 +116,11 @@ const status = command({
     const cluster = await (await context.client()).getCluster();
     const head = ["NAME", "STATE", "MACHINES", "FREE MEMORY", "VERSION", "ADDRESS", "STARTED"];
     const table = outputTable([head, ...cluster.hosts.map((host) => rowOf(host, cluster))], options);
-    return { document: cluster, text: lines(...summaryOf(cluster), "", table) };
+    const disputed = cluster.disputed.map(({ reason }) => reason);
+    return {
+      document: cluster,
+      text: lines(...summaryOf(cluster), "", table, ...(disputed.length > 0 ? ["", ...disputed] : [])),
+    };
   },
 });
 

@@ -39,6 +39,11 @@ export const KEYS = {
   configs: `${ROOT}configs/`,
   /** What owners publish of their machines: `PublishedMachine`s by machine. A cache, which an owner may write again at any time. */
   states: `${ROOT}states/`,
+  /**
+   * {@link ReleasedRecord}s by machine: it was destroyed, and did not vanish with an older copy of the directory. Each lives
+   * as long as its own lease.
+   */
+  released: `${ROOT}released/`,
   /** {@link MoveRecord}s by machine. */
   moves: `${ROOT}moves/`,
   /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the app. */
@@ -67,6 +72,11 @@ export interface MemberRecord {
   joinedAt: string;
   /** For how long the host starts machines after its lease has ended, in milliseconds. Absent until it is first up. */
   graceMs?: number;
+  /**
+   * When its platform was stopped while machines run on that others may otherwise recreate, RFC 3339. Absent once it is up
+   * again.
+   */
+  stoppedAt?: string;
 }
 
 /** A host that is up. */
@@ -109,6 +119,12 @@ export interface OwnerRecord {
   address: string;
   /** The owner was given up for lost: why. The new owner starts the machine cold, and says so. Absent in the usual case. */
   evacuated?: Evacuated;
+}
+
+/** A machine that was destroyed after it had been on several hosts. */
+export interface ReleasedRecord {
+  /** Of its last owner. */
+  epoch: number;
 }
 
 /** How a machine came to an owner that has none of its files. */

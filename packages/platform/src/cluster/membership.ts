@@ -48,8 +48,8 @@ export async function requireMember(
 }
 
 /**
- * The same, after the member record says how long this host's grace is: other hosts need that when this one is lost, and
- * so it is written before the host is first published.
+ * The same, after the member record says how long this host's grace is, and that its platform runs: other hosts need that
+ * when this one is lost, and so it is written before the host is first published.
  */
 export async function memberWithGrace(
   directory: Directory,
@@ -57,8 +57,9 @@ export async function memberWithGrace(
   graceMs: number,
   signal: AbortSignal,
 ): Promise<Condition> {
-  const { key, revision, member } = await requireMember(directory, home, signal);
-  if (member.graceMs === graceMs) return { key, revision };
+  const { key, revision, member: found } = await requireMember(directory, home, signal);
+  const { stoppedAt, ...member } = found;
+  if (member.graceMs === graceMs && stoppedAt === undefined) return { key, revision };
   const change = { key, value: JSON.stringify({ ...member, graceMs }) };
   const changed = await directory.transact([{ key, revision }], [change], signal);
   if (changed === undefined) throw new Error("this host's member record was changed at the same time");

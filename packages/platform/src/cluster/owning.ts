@@ -2,6 +2,7 @@
 import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
+import { leaveGuests } from "./evacuation/left-guests.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
 import { PeerServer } from "./peer-server.ts";
@@ -12,6 +13,8 @@ export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain"
   /** This host. */
   host: string;
   move: ClusterMachines["moves"]["source"]["move"];
+  /** Machines that are stored here and do not start, because the directory does not give them to this host; and why. */
+  disputed(): { machine: string; reason: string }[];
 }
 
 export interface Clustered {
@@ -26,6 +29,8 @@ export interface Owning {
   readonly ownership: OpenOwnership;
   /** Throws `aborted` while the app is being deleted. */
   requireLasting(app: string): void;
+  /** Looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
+  leave(options: Omit<Parameters<typeof leaveGuests>[0], "cluster" | "log">): Promise<void>;
   /** Once there are machines. */
   open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
 }
@@ -41,6 +46,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
   return {
     ownership,
     requireLasting: (app) => requireLasting(cluster.view, app),
+    leave: (options) => leaveGuests({ ...options, cluster, log }),
     open(options) {
       const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(cluster.peers) });
       const server = new PeerServer();
@@ -51,6 +57,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
           host: cluster.host,
           ...{ evacuate: machines.evacuate, drain: machines.drain, anotherHost: machines.anotherHost },
           move: (...all) => source.move(...all),
+          disputed: () => ownership.disputes.list(),
         },
         start() {
           machines.start();

@@ -309,6 +309,14 @@ export class MachineController {
     this.#happened(await takeOver({ record, effect, vmm }, ports, limit));
   }
 
+  /** The machine is this host's in the cluster, with this epoch and this address. */
+  owned({ epoch, address }: Pick<MachineRecord, "epoch" | "address">): void {
+    const record = { ...this.#record, address, ...(epoch !== undefined && { epoch }) };
+    this.#deps.store.machines.update(record);
+    this.#record = record;
+    this.#announce();
+  }
+
   /** Lets go of the guest, which keeps running, once what is in progress is done. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -18,8 +18,8 @@ export type Settled =
       /** Its volumes that are another host's, too. Others stay here, and no machine has them. */
       volumes: readonly string[];
     }
-  /** The directory did not answer. What runs runs on; the gate below decides about starts. */
-  | { kind: "unknown"; record: MachineRecord };
+  /** The directory did not answer, or `why` says what is wrong with it. What runs runs on; the gate below decides about starts. */
+  | { kind: "unknown"; record: MachineRecord; why?: string };
 
 /** A machine that another host owns now, or that was destroyed there. */
 export interface TakenAway {
@@ -36,6 +36,9 @@ export interface TakenAway {
   keep: boolean;
 }
 
+/** Returns a free address of the network other than these. */
+export type AnotherAddress = (taken: ReadonlySet<string>) => string;
+
 export interface Ownership {
   /** The addresses that machines of the cluster have. */
   addresses(): Iterable<string>;
@@ -44,13 +47,13 @@ export interface Ownership {
    * this host's from then on. Rejects with `already_exists` when the app has a machine of that name, and with `unavailable`
    * when the directory does not answer. After a rejection the machine is not claimed, or its claim is being given back.
    */
-  claim(record: MachineRecord, anotherAddress: (taken: ReadonlySet<string>) => string): Promise<MachineRecord>;
+  claim(record: MachineRecord, anotherAddress: AnotherAddress): Promise<MachineRecord>;
   /** The machine was destroyed: its claim is given back, however long that takes. */
   release(record: MachineRecord): void;
   /** The machine has a new version: what another host would need to start it without this one. */
   publish(record: MachineRecord): void;
   /** Claims another address for a machine, whose own does not belong to the network. */
-  readdress(record: MachineRecord, anotherAddress: (taken: ReadonlySet<string>) => string): Promise<string>;
+  readdress(record: MachineRecord, anotherAddress: AnotherAddress): Promise<string>;
   /** Why the machine may not start now, as far as this host knows. Costs nothing. */
   refusal(machineId: string): HibernautError | undefined;
   /**
@@ -59,5 +62,5 @@ export interface Ownership {
    */
   verify(machineId: string, signal: AbortSignal): Promise<HibernautError | undefined>;
   /** Compares what is stored here with the directory, before anything of it is touched. Never rejects. */
-  settle(records: readonly MachineRecord[]): Promise<Settled[]>;
+  settle(records: readonly MachineRecord[], anotherAddress: AnotherAddress): Promise<Settled[]>;
 }

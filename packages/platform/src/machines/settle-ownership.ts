@@ -1,6 +1,7 @@
 /** What a host finds out about its machines before it touches any of them. */
 import type { MachineDependencies } from "./dependencies.ts";
 import type { Settled } from "./ownership.ts";
+import { freeAddress } from "./address.ts";
 import { forget } from "./forget.ts";
 
 /**
@@ -10,11 +11,14 @@ import { forget } from "./forget.ts";
 export async function settleOwnership(deps: MachineDependencies): Promise<void> {
   const { ownership, store, hypervisor, network, log } = deps;
   if (ownership === undefined) return;
-  const settled: readonly Settled[] = await ownership.settle(store.machines.list());
+  const settled: readonly Settled[] = await ownership.settle(store.machines.list(), (taken) =>
+    freeAddress(deps, taken),
+  );
   const refs = await hypervisor.find();
   for (const one of settled) {
-    if (one.kind === "own" && one.record.epoch !== store.machines.get(one.record.id)?.epoch)
-      store.machines.update(one.record);
+    const stored = store.machines.get(one.record.id);
+    const isSame = one.record.epoch === stored?.epoch && one.record.address === stored?.address;
+    if (one.kind === "own" && !isSame) store.machines.update(one.record);
     if (one.kind !== "elsewhere") continue;
     const { record, host, epoch, volumes } = one;
     const reason = host === undefined ? "it was destroyed in the cluster" : `host ${host} owns it now`;

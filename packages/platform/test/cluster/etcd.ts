@@ -1,6 +1,7 @@
 /** Debian's etcd for tests, which `npm run setup -- --tests` unpacks: one member or several, each a process of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
@@ -63,6 +64,10 @@ export interface Etcd extends AsyncDisposable {
   members: EtcdMember[];
   /** The member that the others follow. */
   leader(): Promise<EtcdMember>;
+  /** Copies what the only member has. Resolves with how to restore that. */
+  backup(): Promise<() => Promise<void>>;
+  /** Deletes all keys of a prefix. */
+  clear(prefix: string): Promise<void>;
   /** Forgets what changed up to a revision. */
   compact(revision: number): Promise<void>;
   dispose(): Promise<void>;
@@ -110,6 +115,25 @@ export async function startEtcd({ members: count = 1, tls }: EtcdOptions = {}): 
         if (status?.leader !== undefined && status.leader === status.header.member_id) return member;
       }
       throw new Error("etcd has no leader");
+    },
+    async backup() {
+      const [member, ...others] = members;
+      if (member === undefined || others.length > 0) throw new Error("only one member can be restored");
+      const [data, copy] = ["m0", "backup"].map((name) => join(folder.path, name)) as [string, string];
+      const replace = async (from: string, to: string) => {
+        await member.kill();
+        await rm(to, { recursive: true, force: true });
+        await cp(from, to, { recursive: true });
+        member.start();
+        await vi.waitFor(() => etcd.leader(), { timeout: START_MS, interval: 50 });
+      };
+      await replace(data, copy);
+      return () => replace(copy, data);
+    },
+    clear: async (prefix) => {
+      const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+      const [key, rangeEnd] = [prefix, end].map((text) => Buffer.from(text).toString("base64"));
+      await post(endpoints[0] as string, "/v3/kv/deleterange", { key, range_end: rangeEnd });
     },
     compact: async (revision) => {
       await post(endpoints[0] as string, "/v3/kv/compaction", { revision: String(revision), physical: true });

@@ -17,7 +17,8 @@ import { type ClusterMachines, openClusterMachines } from "../../src/cluster/mac
 import type { Moves } from "../../src/cluster/moves/open.ts";
 import { serveMoves } from "../../src/cluster/moves/routes.ts";
 import { exchange, type PeerCall } from "../../src/cluster/peer-call.ts";
-import { FakeHost } from "../../src/hypervisor/fake/index.ts";
+import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
+import { leaveGuests } from "../../src/cluster/evacuation/left-guests.ts";
 import type { VmmSpec } from "../../src/hypervisor/contract.ts";
 import type { HypervisorIdentity } from "../../src/hypervisor/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
@@ -271,6 +272,12 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       await leave();
       world.releaseBoots();
       await platform.close();
+      await leaveGuests({
+        cluster,
+        hypervisor: new FakeHypervisor(world.host, world.identity),
+        records: () => world.store.machines.list(),
+        log,
+      });
       await direct.close();
     };
   };

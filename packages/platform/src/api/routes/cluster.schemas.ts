@@ -23,6 +23,15 @@ const ClusterHost = Type.Object(
   { ...closed, title: "ClusterHost", description: "A host of the cluster." },
 );
 
+const Disputed = Type.Object(
+  { machine_id: Type.String(), reason: Type.String({ description: "Why, and what to do." }) },
+  {
+    ...closed,
+    title: "DisputedMachine",
+    description: "A machine that is stored on the host that answers, and that the directory does not give to it.",
+  },
+);
+
 /** The cluster as the host that answers sees it. */
 export const ClusterReply = Type.Object(
   {
@@ -36,6 +45,7 @@ export const ClusterReply = Type.Object(
     }),
     certificate_expires_at: time,
     hosts: Type.Array(ClusterHost),
+    disputed: Type.Array(Disputed),
   },
   { ...closed, title: "Cluster", description: "The cluster that this host belongs to." },
 );

@@ -1,7 +1,7 @@
 /** `/v1/cluster`: the hosts that this one belongs to. */
 import type { ClusterAdmin, ClusterStatus } from "../../cluster/admin.ts";
 import { HibernautError } from "../../domain/errors.ts";
-import type { Api } from "../deps.ts";
+import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
 import { allowNoBody } from "./actions.ts";
 import { ClusterReply, type ClusterWire, HostParams, JoinTokenBody, JoinTokenReply } from "./cluster.schemas.ts";
@@ -10,7 +10,7 @@ import { ClusterReply, type ClusterWire, HostParams, JoinTokenBody, JoinTokenRep
 const TOKEN_LIFE_S = 3600;
 
 /** Registers the routes of the cluster. On a host alone they say that there is none. */
-export function clusterRoutes(app: Api, { clusterAdmin }: { clusterAdmin?: ClusterAdmin | undefined }): void {
+export function clusterRoutes(app: Api, { clusterAdmin, hosts }: Pick<ApiDeps, "clusterAdmin" | "hosts">): void {
   const schema = { tags: ["platform"], querystring: NoQuery };
 
   app.get(
@@ -19,7 +19,7 @@ export function clusterRoutes(app: Api, { clusterAdmin }: { clusterAdmin?: Clust
       config: { scope: "read" },
       schema: { ...schema, summary: "Show the hosts of the cluster", response: replies(200, ClusterReply) },
     },
-    async () => clusterWire(required(clusterAdmin).status()),
+    async () => clusterWire(required(clusterAdmin).status(), hosts?.disputed() ?? []),
   );
 
   app.post(
@@ -66,7 +66,7 @@ function required(admin: ClusterAdmin | undefined): ClusterAdmin {
   );
 }
 
-function clusterWire(status: ClusterStatus): ClusterWire {
+function clusterWire(status: ClusterStatus, disputed: { machine: string; reason: string }[]): ClusterWire {
   return {
     id: status.id,
     region: status.region,
@@ -75,6 +75,7 @@ function clusterWire(status: ClusterStatus): ClusterWire {
     directory: status.directory,
     directory_age_s: status.staleS,
     certificate_expires_at: status.certificateExpiresAt,
+    disputed: disputed.map(({ machine, reason }) => ({ machine_id: machine, reason })),
     hosts: status.hosts.map(({ name, member, up, machines }) => ({
       name,
       state: up === undefined ? "away" : "up",

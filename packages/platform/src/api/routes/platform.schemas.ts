@@ -88,6 +88,12 @@ export const Health = Type.Object(
           directory_age_s: Type.Integer({
             description: "Seconds since this host last heard of etcd; 0 while it is connected.",
           }),
+          disputed_machines: Type.Optional(
+            Type.Integer({
+              description:
+                "How many machines are stored here and do not start, because etcd gives them to nobody or to another host; `GET /v1/cluster` says why. Absent without any.",
+            }),
+          ),
         },
         {
           ...closed,

@@ -21,7 +21,8 @@ export function healthRoute(
     check,
     drain,
     clusterAdmin,
-  }: Pick<ApiDeps, "platform" | "proxy" | "check" | "drain" | "clusterAdmin">,
+    hosts,
+  }: Pick<ApiDeps, "platform" | "proxy" | "check" | "drain" | "clusterAdmin" | "hosts">,
 ): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
@@ -55,11 +56,16 @@ export function healthRoute(
         accelerator_reason: platform.acceleratorReason,
         proxy_url: proxy?.url() ?? null,
         guest_bundle: platform.guestBundle,
-        ...(clusterAdmin && { cluster: clusterAdmin.health() }),
+        ...(clusterAdmin && { cluster: { ...clusterAdmin.health(), ...disputedIn(hosts) } }),
         network: platform.network,
       };
     },
   );
+}
+
+function disputedIn(hosts: ApiDeps["hosts"]): { disputed_machines?: number } {
+  const count = hosts?.disputed().length ?? 0;
+  return count === 0 ? {} : { disputed_machines: count };
 }
 
 /** `GET /openapi.json`, without a token: it says nothing about this platform's machines. */

@@ -7,7 +7,7 @@ import type { MachineConfig } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
-import { KEYS } from "../keys.ts";
+import { KEYS, nameOf } from "../keys.ts";
 import type { WarnLog } from "../ownership/retry.ts";
 import { type Evacuation, evacuate } from "./evacuate.ts";
 
@@ -37,6 +37,7 @@ export class LostHosts {
   readonly #away = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
+  #unsubscribeView: (() => void) | undefined;
   #working = false;
 
   constructor(options: LostHostsOptions) {
@@ -51,11 +52,16 @@ export class LostHosts {
       if (state === "lost") this.#fence();
     });
     if (cluster.lease.state === "lost") this.#fence();
+    // Also one that is back for less than the time between two looks.
+    this.#unsubscribeView = cluster.view.subscribe(KEYS.hosts, (changes) => {
+      for (const { key, value } of changes) if (value !== null) this.#away.delete(nameOf(key));
+    });
   }
 
   close(): void {
     clearInterval(this.#timer);
     this.#unsubscribe?.();
+    this.#unsubscribeView?.();
   }
 
   /** Takes the machines of hosts that have been away for long enough, if that is for this host to do. Never rejects. */
@@ -72,8 +78,9 @@ export class LostHosts {
     const hosts = view.hosts();
     // Each host ends its machines after its own grace.
     const graceOf = (name: string) => Math.max(graceMs, view.host(name)?.member.graceMs ?? 0);
-    for (const { name, up } of hosts)
-      if (up !== undefined) this.#away.delete(name);
+    // A platform that was stopped has left guests, which nobody would end.
+    for (const { name, up, member } of hosts)
+      if (up !== undefined || member.stoppedAt !== undefined) this.#away.delete(name);
       else if (!this.#away.has(name)) this.#away.set(name, now());
     // One host is enough, and a second one would do no harm: the swaps decide.
     const [first] = hosts

@@ -56,7 +56,19 @@ export function openMoves({
   const target = new MoveTarget({ cluster, arrivals, volumes, custody, gate, folder: join(dataDir, "incoming") });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
-  const source = new MoveSource({ ...shared, call, departures, volumes, custody, departing, folderOf, rate, takeIn });
+  const look = (id: string) => ownership.look(id);
+  const source = new MoveSource({
+    ...shared,
+    call,
+    departures,
+    volumes,
+    custody,
+    departing,
+    look,
+    folderOf,
+    rate,
+    takeIn,
+  });
   const recover = async () => {
     await source.recover();
     await target.recover();

@@ -53,6 +53,12 @@ export function unsettled(id: string, to: string, cause: unknown): MoveUnsettled
   return new MoveUnsettled("unavailable", message, { machine_id: id }, { cause });
 }
 
+/** The directory knows nothing of the machine any more, and not that it was destroyed. */
+export function forgotten(id: string, to: string): HibernautError {
+  const message = `The cluster directory lost machine ${id} during its move to host ${to}: was it restored from a backup? The machine is kept here. See \`hibernaut cluster status\`, and try again.`;
+  return new HibernautError("aborted", message, { machine_id: id });
+}
+
 /** The machine became another host's than the one it was moved to; `host` is undefined when it was destroyed. */
 export function takenMeanwhile(id: string, host: string | undefined): HibernautError {
   const whose = host === undefined ? "was destroyed" : `was given to host ${host}`;

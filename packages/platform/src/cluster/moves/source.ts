@@ -9,6 +9,7 @@ import { messageOf } from "../../lib/text.ts";
 import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
+import { find, wasDestroyed } from "../ownership/claims.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
 import { readGoneVolumes, volumesOf } from "../ownership/volumes.ts";
@@ -18,7 +19,15 @@ import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
-import { calledOff, requireNoVolumes, requireTarget, takenMeanwhile, unsettled, volumesUnfit } from "./refusals.ts";
+import {
+  calledOff,
+  forgotten,
+  requireNoVolumes,
+  requireTarget,
+  takenMeanwhile,
+  unsettled,
+  volumesUnfit,
+} from "./refusals.ts";
 
 /** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
 export interface MoveProgress {
@@ -50,11 +59,17 @@ interface SourceOptions {
   cluster: Cluster;
   call: PeerCall;
   departures: Emigration;
-  custody: { takeAway(taken: TakenAway): Promise<void>; history(id: string): MachineEvent[] };
+  custody: {
+    takeAway(taken: TakenAway): Promise<void>;
+    history(id: string): MachineEvent[];
+    stores(id: string): boolean;
+  };
   volumes: Pick<VolumeTravel, "root" | "papers" | "paths" | "hold">;
   gate: StartGate;
   /** Machines that are being moved away. */
   departing: Set<string>;
+  /** Compares a machine with the cluster: what happened to it during its move was not looked at. */
+  look(id: string): void;
   /** Returns the directory of a machine's files. */
   folderOf(id: string): string;
   /** Takes in a machine that came back to this host before it was known that it had left. */
@@ -107,6 +122,7 @@ export class MoveSource {
       if (gone.moved) await this.#giveUp(id, { to, owner });
     } finally {
       departing.delete(id);
+      if (this.#options.custody.stores(id)) this.#options.look(id);
     }
     if (!gone.moved) throw calledOff(id, to);
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
@@ -173,16 +189,20 @@ export class MoveSource {
     }
     // What the other host said, or did not say, proves nothing: the directory knows.
     let owner: Awaited<ReturnType<typeof callOff>>;
+    let isLost = false;
     let known = false;
     let gone: string[] = [];
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
       gone = await readGoneVolumes(record, host, directory);
+      isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory));
       known = true;
     };
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
+    // Nobody can say that it arrived. What is here is kept, and claimed again.
+    if (isLost) throw forgotten(id, to);
     // It may have come back in the meantime, with another epoch: what is here is old then.
     if (owner?.host !== host || owner.epoch !== epoch)
       return {

@@ -17,7 +17,7 @@ import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
-import { unpack } from "./pack.ts";
+import { filesOf, unpack } from "./pack.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const PAPERS_FILE = "papers.json";
@@ -81,7 +81,9 @@ export class MoveTarget {
       try {
         await rm(folder, { recursive: true, force: true });
         await mkdir(folder, { recursive: true, mode: 0o700 });
-        await unpack(join(folder, FILES_FOLDER), data(frames), signal);
+        const end = { files: 0 };
+        await unpack(join(folder, FILES_FOLDER), data(frames, end), signal);
+        await requireWhole(join(folder, FILES_FOLDER), { record, files: end.files });
         await travel.requireWhole(join(folder, FILES_FOLDER), volumes);
         const unfit = await arrivals.unfit({ record, taken: null });
         if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
@@ -200,11 +202,32 @@ function papersOf(id: string, { value }: IteratorResult<Frame, void>): TravelPap
   return papers;
 }
 
-/** The pieces of the files. Throws unless the stream ends with the end. */
-async function* data(frames: AsyncIterable<Frame>): AsyncGenerator<Buffer, void> {
+/** The pieces of the files. Throws unless the stream ends with the end, whose number of files goes to `end`. */
+async function* data(frames: AsyncIterable<Frame>, end: { files: number }): AsyncGenerator<Buffer, void> {
   for await (const { type, payload } of frames) {
-    if (type === FRAMES.end) return;
+    if (type === FRAMES.end) {
+      end.files = (JSON.parse(payload.toString("utf8")) as { files: number }).files;
+      return;
+    }
     yield payload;
   }
   throw new Error("the stream ended before the machine was whole");
+}
+
+/** Throws when what has arrived is not what was sent: the commit would make the other host delete the only whole copy. */
+async function requireWhole(
+  folder: string,
+  { record, files }: { record: MachineRecord; files: number },
+): Promise<void> {
+  const { paths } = await filesOf(folder, record);
+  const { id, snapshot } = record;
+  const manifest = snapshot && `snapshots/${snapshot.generation}/manifest.json`;
+  if (paths.length === files && (manifest === null || paths.includes(manifest))) return;
+  const what =
+    paths.length === files ? "its snapshot has no manifest" : `${paths.length} of its ${files} files have arrived`;
+  throw new HibernautError(
+    "unavailable",
+    `Machine ${id} did not arrive as a whole, and stays where it was: ${what}. Try again; if that does not help, look at the logs of both hosts.`,
+    { machine_id: id },
+  );
 }

@@ -7,12 +7,17 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { beingDeleted, type Deletable } from "../app-deletion.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Change, Condition, Directory, Entry } from "../contract.ts";
-import { type ConfigRecord, KEYS, type OwnerRecord } from "../keys.ts";
+import { type ConfigRecord, KEYS, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
 
 /** Addresses that are tried: each further one means that another host took the one before in the same moment. */
 const MOST_ADDRESSES = 10;
 /** Tries to change a claim that someone else changes at the same time. */
 const MOST_RACES = 10;
+/**
+ * For how long the directory remembers that a machine was destroyed, in milliseconds. A host that was away for longer takes
+ * its old copy for a machine that the directory has lost, and claims it again.
+ */
+const RELEASED_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Returns the key of a machine's name. */
 export function nameKey({ app, name }: Pick<OwnerRecord, "app" | "name">): string {
@@ -34,7 +39,11 @@ export function configOf({ version, config, imageDigest, createdAt }: MachineRec
   return { version, config, imageDigest, createdAt };
 }
 
-/** Claims the machine. See {@link Ownership.claim}; a claim that this host has already is found and kept. */
+/**
+ * Claims the machine with the epoch that it has, or the first. See {@link Ownership.claim}. A claim that this host has
+ * already is kept, and raised to the machine's epoch if the directory is older. Rejects with `aborted` when another host
+ * has it.
+ */
 export async function claim(
   record: MachineRecord,
   another: (taken: ReadonlySet<string>) => string,
@@ -63,7 +72,13 @@ export async function claim(
     const found = await directory.get(`${KEYS.machines}${id}`);
     if (found !== undefined) {
       const mine = ownerOf(found);
-      if (mine.host === host) return { ...record, address: mine.address, epoch: mine.epoch };
+      if (mine.host !== host) throw busy(id);
+      const epoch = Math.max(mine.epoch, record.epoch ?? 0);
+      const kept = { ...record, address: mine.address, epoch };
+      if (epoch === mine.epoch) return kept;
+      const raised = [put(found.key, { ...mine, epoch })];
+      if ((await directory.transact([{ key: found.key, revision: found.revision }], raised)) !== undefined) return kept;
+      continue;
     }
     await requireFreeName(record, directory);
     if ((await directory.get(`${KEYS.addresses}${address}`)) === undefined) continue;
@@ -76,16 +91,20 @@ export async function claim(
   );
 }
 
-/** Deletes the claim if it is this host's, with all that belongs to it. A machine that has another owner is left alone. */
+/**
+ * Deletes the claim if it is this host's, with all that belongs to it. A machine that has another owner, or an epoch above
+ * `upTo`, because it came back meanwhile, is left alone.
+ */
 export async function release(
   id: string,
   { directory, host }: { directory: Directory; host: string },
+  upTo = Number.POSITIVE_INFINITY,
 ): Promise<"released" | "not ours"> {
   for (let race = 0; race < MOST_RACES; race += 1) {
     const entry = await directory.get(`${KEYS.machines}${id}`);
     if (entry === undefined) return "released";
     const owner = ownerOf(entry);
-    if (owner.host !== host) return "not ours";
+    if (owner.host !== host || owner.epoch > upTo) return "not ours";
     const own = await Promise.all(
       [nameKey(owner), `${KEYS.addresses}${owner.address}`].map(async (key) => {
         const found = await directory.get(key);
@@ -93,13 +112,36 @@ export async function release(
       }),
     );
     const keys = [entry.key, ...own.flat(), ...[KEYS.configs, KEYS.states, KEYS.moves].map((prefix) => prefix + id)];
-    const done = await directory.transact(
-      [{ key: entry.key, revision: entry.revision }],
-      keys.map((key) => ({ key, value: null })),
-    );
+    const gone = keys.map((key): Change => ({ key, value: null }));
+    // No other host ever had a machine of the first epoch.
+    if (owner.epoch > 1) {
+      const released: ReleasedRecord = { epoch: owner.epoch };
+      gone.push({ ...put(`${KEYS.released}${id}`, released), lease: await directory.lease(RELEASED_MS) });
+    }
+    const done = await directory.transact([{ key: entry.key, revision: entry.revision }], gone);
     if (done !== undefined) return "released";
   }
   throw busy(id);
+}
+
+/** What the directory knows of a machine. */
+export interface Found {
+  owner: OwnerRecord | undefined;
+  /** Absent unless there is no owner. */
+  released?: ReleasedRecord | undefined;
+}
+
+/** Whether a machine that was this epoch's owner's, and has no owner, was destroyed. Otherwise the directory has lost it. */
+export function wasDestroyed(epoch: number, { owner, released }: Found): boolean {
+  return owner === undefined && released !== undefined && released.epoch >= epoch;
+}
+
+/** Reads what the directory knows of a machine. */
+export async function find(id: string, directory: Directory): Promise<Found> {
+  const entry = await directory.get(`${KEYS.machines}${id}`);
+  if (entry !== undefined) return { owner: ownerOf(entry) };
+  const released = await directory.get(`${KEYS.released}${id}`);
+  return { owner: undefined, released: released && (JSON.parse(released.value) as ReleasedRecord) };
 }
 
 /** Claims another address for a machine of this host. Resolves with it. */

@@ -7,6 +7,16 @@ import type { TakenIn } from "../../machines/resources/custody.ts";
 export interface Custodian {
   records(): MachineRecord[];
   stores(id: string): boolean;
+  /** Returns the machine, if it is stored here and not destroyed. */
+  record(id: string): MachineRecord | undefined;
+  /** The machine's claim was found, or made again. */
+  owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void;
+  /** Returns a free address other than these. */
+  anotherAddress(taken: ReadonlySet<string>): string;
+  /** Puts the machine to rest, with all that it has. Resolves with whether it ran. */
+  setAside(id: string, reason: string): Promise<boolean>;
+  /** Starts the machine. */
+  start(id: string): void;
   takeAway(taken: TakenAway): Promise<void>;
   takeIn(taken: TakenIn): void;
 }

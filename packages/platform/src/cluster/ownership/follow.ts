@@ -1,93 +1,184 @@
 /** Gives up machines as soon as this host hears that they are another host's, and takes in those that it got. */
-import { messageOf } from "../../lib/text.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
-import type { Owners, StartGate } from "./gate.ts";
+import { find } from "./claims.ts";
 import type { Custodian, TakeIn } from "./custodian.ts";
+import type { Disputes } from "./disputes.ts";
+import type { StartGate } from "./gate.ts";
+import { Looks } from "./looks.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
+import { completeClaim, settled } from "./settle.ts";
 import { goneVolumes, readGoneVolumes } from "./volumes.ts";
 
 interface FollowContext {
   cluster: Cluster;
   gate: StartGate;
+  disputes: Disputes;
   departing: ReadonlySet<string>;
   custodian: Custodian;
   log: WarnLog;
   signal: AbortSignal;
   /** The machine is this host's, and nothing of it is here. */
   takeIn: TakeIn | undefined;
-  untilReleased(id: string): void;
+  /** Gives back a claim whose epoch is not above this one. */
+  untilReleased(id: string, upTo: number): void;
 }
 
-/** Follows the owners until the signal is aborted: each change, and all of them at the beginning of each lease. */
-export function follow(context: FollowContext): void {
-  const { cluster, gate, custodian, log, signal } = context;
+/**
+ * Follows the owners until the signal is aborted: each change, and all of them at the beginning of each lease. Returns how to
+ * compare one machine.
+ */
+export function follow(context: FollowContext): (id: string) => void {
+  const { log, signal, cluster } = context;
   const { view, lease } = cluster;
-  const takeAway = (record: MachineRecord, owner: OwnerRecord | undefined, volumes: readonly string[]) => {
-    const { id } = record;
-    if (context.departing.has(id)) return;
-    gate.remove(id);
-    const reason = owner === undefined ? "it was destroyed in the cluster" : `host ${owner.host} owns it now`;
-    const taken = { id, host: owner?.host, epoch: owner?.epoch ?? 0, volumes, reason, keep: true };
-    custodian.takeAway(taken).catch((error: unknown) => {
-      log.warn({ machine: id, reason: messageOf(error) }, "a machine of another host could not be given up");
-    });
-  };
-  const takeIn = async (id: string): Promise<boolean> => {
-    try {
-      return (await context.takeIn?.(id)) ?? false;
-    } catch (error) {
-      log.warn({ machine: id, reason: messageOf(error) }, "a machine could not be taken in");
-      return true;
-    }
-  };
-  const changed = (changes: readonly Changed[]) => {
-    const here = new Map(custodian.records().map((record) => [record.id, record]));
-    for (const { key, value } of changes) {
-      const id = nameOf(key);
-      const record = here.get(id);
-      const owner = value === null ? undefined : (JSON.parse(value) as OwnerRecord);
-      // A machine without an epoch is being claimed at this moment. One that is destroyed gave its claim back itself.
-      const goes = record?.epoch !== undefined && record.state !== "destroying";
-      if (owner?.host === cluster.host) {
-        gate.add(id, owner.epoch);
-        if (!custodian.stores(id)) void takeIn(id);
-      } else if (goes && (owner === undefined || owner.epoch >= (record.epoch ?? 0)))
-        // They changed hands in the same transaction, which the view has adopted.
-        takeAway(
-          record,
-          owner,
-          goneVolumes(record, cluster.host, (each) => view.value(each)),
-        );
-    }
-  };
-  const compare = async () => {
-    const before = custodian.records().filter(({ epoch }) => epoch !== undefined);
-    const owners: Owners = await gate.read();
-    for (const record of before) {
-      const owner = owners.get(record.id);
-      if (owner?.host !== cluster.host)
-        takeAway(record, owner, await readGoneVolumes(record, cluster.host, cluster.directory));
-    }
-    for (const [id, owner] of owners) {
-      if (owner.host !== cluster.host || custodian.stores(id) || (await takeIn(id))) continue;
-      // Destroyed here, or never stored, before the platform ended: the claim was not given back.
-      if (!custodian.stores(id)) context.untilReleased(id);
-    }
-  };
-  const compareAll = () => void untilDone(compare, { what: "comparing machines with the cluster", log, signal });
-  const unsubscribe = view.subscribe(KEYS.machines, changed);
+  const follower = new Follower(context);
+  const compare = () =>
+    void untilDone(() => follower.compare(), { what: "comparing machines with the cluster", log, signal });
+  const unsubscribe = view.subscribe(KEYS.machines, (changes) => follower.changed(changes));
   let { term } = lease;
   const unsubscribeLease = lease.subscribe(() => {
     if (lease.state !== "live" || lease.term === term) return;
     term = lease.term;
-    compareAll();
+    compare();
   });
   signal.addEventListener("abort", () => {
     unsubscribe();
     unsubscribeLease();
   });
-  compareAll();
+  compare();
+  return (id) => follower.look(id);
+}
+
+class Follower {
+  readonly #context: FollowContext;
+  readonly #looks: Looks;
+  /** Owners of which this host has heard, and which are newer than its copies: nothing has to be asked any more. */
+  readonly #heard = new Map<string, OwnerRecord>();
+  /** Machines that ran when they became disputed. */
+  readonly #ran = new Set<string>();
+
+  constructor(context: FollowContext) {
+    this.#context = context;
+    const { log, signal } = context;
+    this.#looks = new Looks({ look: (id) => this.#look(id), log, signal });
+  }
+
+  /** Compares everything. Rejects while the directory does not answer. */
+  async compare(): Promise<void> {
+    const { cluster, custodian, gate } = this.#context;
+    const owners = await gate.read();
+    for (const { id, epoch } of custodian.records()) {
+      const owner = owners.get(id);
+      const isPlain = owner?.host === cluster.host && owner.epoch === epoch && owner.evacuated === undefined;
+      if (!isPlain) this.#looks.at(id);
+    }
+    for (const [id, { host }] of owners) if (host === cluster.host && !custodian.stores(id)) this.#looks.at(id);
+  }
+
+  look(id: string): void {
+    this.#looks.at(id);
+  }
+
+  changed(changes: readonly Changed[]): void {
+    const { cluster, custodian, gate } = this.#context;
+    for (const { key, value } of changes) {
+      const id = nameOf(key);
+      const record = custodian.record(id);
+      const owner = value === null ? undefined : (JSON.parse(value) as OwnerRecord);
+      if (owner?.host === cluster.host) {
+        if (record === undefined || owner.epoch >= (record.epoch ?? 0)) gate.add(id, owner.epoch);
+        const isPlain = record === undefined ? custodian.stores(id) : record.epoch === owner.epoch;
+        if (!isPlain || owner.evacuated !== undefined) this.#looks.at(id);
+      } else if (record !== undefined) {
+        const isNewer = isNewerThan(record, owner);
+        if (isNewer) this.#heard.set(id, owner);
+        this.#looks.at(id, { urgent: isNewer });
+      }
+    }
+  }
+
+  /** Resolves with false when it has to be looked at again later. */
+  async #look(id: string): Promise<boolean> {
+    const { cluster, custodian, disputes } = this.#context;
+    // The record first: what is read after it is not older.
+    const record = custodian.record(id);
+    const told = this.#heard.get(id);
+    this.#heard.delete(id);
+    if (record === undefined) {
+      disputes.end(id);
+      return this.#lookForAbsent(id);
+    }
+    // One that is destroyed gives its claim back itself, and one that is moved away is given up by its move.
+    if (record.state === "destroying" || this.#context.departing.has(id)) return true;
+    const isTold = isNewerThan(record, told);
+    const found = isTold ? { owner: told } : await find(id, cluster.directory);
+    const { owner } = found;
+    let one = settled(record, found, cluster.host);
+    if (one === "claim") one = await completeClaim(record, this.#contextOf());
+    if (one.kind !== "unknown") {
+      disputes.end(id);
+      if (one.kind === "elsewhere") await this.#giveUp(record, owner, await this.#goneVolumes(record, isTold));
+      else this.#own(record, one.record);
+      return true;
+    }
+    disputes.begin(id, one.why ?? "");
+    // Another host may run it: not both.
+    if (owner !== undefined && (await custodian.setAside(id, `the cluster directory gives it to host ${owner.host}`)))
+      this.#ran.add(id);
+    // A change of the owner is heard of.
+    return owner !== undefined;
+  }
+
+  #contextOf() {
+    const { cluster, gate, custodian } = this.#context;
+    return { cluster, gate, another: (taken: ReadonlySet<string>) => custodian.anotherAddress(taken) };
+  }
+
+  #own(before: MachineRecord, claimed: MachineRecord): void {
+    const { gate, custodian, log } = this.#context;
+    const { id, epoch, address } = claimed;
+    gate.add(id, epoch ?? 0);
+    if (before.epoch !== epoch || before.address !== address) custodian.owned(id, claimed);
+    if (!this.#ran.delete(id)) return;
+    try {
+      custodian.start(id);
+    } catch (error) {
+      log.warn({ machine: id, reason: messageOf(error) }, "a machine that was set aside did not start again");
+    }
+  }
+
+  /** A volume's new host is stored together with its machine's, which the view has adopted when this host hears of it. */
+  async #goneVolumes(record: MachineRecord, isTold: boolean): Promise<string[]> {
+    const { host, view, directory } = this.#context.cluster;
+    return isTold ? goneVolumes(record, host, (key) => view.value(key)) : readGoneVolumes(record, host, directory);
+  }
+
+  async #giveUp({ id }: MachineRecord, owner: OwnerRecord | undefined, volumes: readonly string[]): Promise<void> {
+    const { gate, custodian, cluster } = this.#context;
+    const isBack = owner?.host === cluster.host;
+    if (!isBack) gate.remove(id);
+    this.#ran.delete(id);
+    const reason = owner === undefined ? "it was destroyed in the cluster" : `host ${owner.host} owns it now`;
+    const host = isBack ? undefined : owner?.host;
+    await custodian.takeAway({ id, host, epoch: owner?.epoch ?? 0, volumes, reason, keep: true });
+    if (isBack) await this.#lookForAbsent(id);
+  }
+
+  /** A machine of which nothing is here: if it is this host's, it is taken in, or its claim is given back. */
+  async #lookForAbsent(id: string): Promise<boolean> {
+    const { cluster, custodian, untilReleased, takeIn } = this.#context;
+    const { owner } = await find(id, cluster.directory);
+    if (owner?.host !== cluster.host || custodian.stores(id)) return true;
+    if (await takeIn?.(id)) return true;
+    // Destroyed here, or never stored, and the claim was not given back, or took effect after everybody had given it up.
+    if (!custodian.stores(id)) untilReleased(id, owner.epoch);
+    return true;
+  }
+}
+
+function isNewerThan({ epoch = 0 }: MachineRecord, owner: OwnerRecord | undefined): owner is OwnerRecord {
+  return owner !== undefined && owner.epoch > epoch;
 }

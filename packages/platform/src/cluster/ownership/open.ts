@@ -4,6 +4,7 @@ import type { Ownership, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";
 import type { Custodian, TakeIn } from "./custodian.ts";
+import { Disputes } from "./disputes.ts";
 import { follow } from "./follow.ts";
 import { StartGate } from "./gate.ts";
 import { KEYS } from "../keys.ts";
@@ -13,8 +14,12 @@ import { settle } from "./settle.ts";
 /** What {@link openOwnership} makes. */
 export interface OpenOwnership extends Ownership {
   readonly gate: StartGate;
+  /** Machines of which it is not certain whose they are. */
+  readonly disputes: Pick<Disputes, "list">;
   /** Machines that are being moved away: the move also gives them up. */
   readonly departing: Set<string>;
+  /** Compares one machine with the cluster, if machines are followed already. */
+  look(id: string): void;
   /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
   follow(custodian: Custodian, takeIn?: TakeIn): void;
   /** What waits for the directory is left to the next start of the platform. */
@@ -24,21 +29,26 @@ export interface OpenOwnership extends Ownership {
 /** Opens the ownership of machines. */
 export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
   const gate = new StartGate(cluster);
+  const disputes = new Disputes(log);
   const closing = new AbortController();
   const { signal } = closing;
   /** The versions that other hosts know of. */
   const published = new Map<string, string>();
   const departing = new Set<string>();
+  let look: ((id: string) => void) | undefined;
 
-  const untilReleased = (id: string) => {
+  const untilReleased = (id: string, upTo?: number) => {
     gate.remove(id);
+    disputes.end(id);
     published.delete(id);
-    const work = async () => void (await release(id, cluster));
+    const work = async () => void (await release(id, cluster, upTo));
     void untilDone(work, { what: `giving back machine ${id}`, log, signal });
   };
   return {
     gate,
+    disputes,
     departing,
+    look: (id) => look?.(id),
     addresses: () => cluster.view.machines().map(({ address }) => address),
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);
@@ -46,7 +56,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
       published.set(claimed.id, claimed.version);
       return claimed;
     },
-    release: ({ id }) => untilReleased(id),
+    release: ({ id, epoch }) => untilReleased(id, epoch),
     publish(record) {
       if (published.get(record.id) === record.version) return;
       published.set(record.id, record.version);
@@ -57,14 +67,20 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
       void untilDone(work, { what: `publishing the version of machine ${record.id}`, log, signal });
     },
     readdress: (record, another) => readdress(record, another, cluster),
-    refusal: (id) => gate.refusal(id),
-    verify: (id, limit) => gate.verify(id, limit),
-    async settle(records) {
-      const settled: Settled[] = await settle(records, { cluster, gate, log });
-      for (const { kind, record } of settled) if (kind === "own") published.set(record.id, record.version);
+    refusal: (id) => disputes.refusal(id) ?? gate.refusal(id),
+    verify: async (id, limit) => disputes.refusal(id) ?? (await gate.verify(id, limit)),
+    async settle(records, another) {
+      const settled: Settled[] = await settle(records, { cluster, gate, log, another });
+      for (const one of settled) {
+        const { kind, record } = one;
+        if (kind === "own") published.set(record.id, record.version);
+        if (kind === "unknown" && one.why !== undefined) disputes.begin(record.id, one.why);
+      }
       return settled;
     },
-    follow: (custodian, takeIn) => follow({ cluster, gate, departing, custodian, log, signal, takeIn, untilReleased }),
+    follow(custodian, takeIn) {
+      look = follow({ cluster, gate, disputes, departing, custodian, log, signal, takeIn, untilReleased });
+    },
     close: () => closing.abort(),
   };
 }

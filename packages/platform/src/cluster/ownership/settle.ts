@@ -1,55 +1,84 @@
 /** Compares what a host has stored with the cluster, before anything of it is touched. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { isHibernautError } from "../../domain/errors.ts";
+import type { MachineRecord, MachineState } from "../../domain/machine.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
-import type { Settled } from "../../machines/ownership.ts";
+import type { AnotherAddress, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
-import type { OwnerRecord } from "../keys.ts";
-import { claim } from "./claims.ts";
-import type { Owners, StartGate } from "./gate.ts";
-import { readGoneVolumes } from "./volumes.ts";
+import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
+import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
+import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
+import { readGoneVolumes } from "./volumes.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
+/** States without a memory. */
+const WITHOUT_MEMORY: ReadonlySet<MachineState> = new Set(["created", "stopped", "failed"]);
 
-/** What one stored machine is, by its owner in the directory, not yet with its volumes. Pure. `claim`: the platform ended before it was claimed. */
-export function settled(record: MachineRecord, owner: OwnerRecord | undefined, host: string): Settled | "claim" {
-  const elsewhere = (at: { host: string | undefined; epoch: number }): Settled => ({
-    ...{ kind: "elsewhere", record, volumes: [] },
-    ...at,
-  });
+/**
+ * What one stored machine is, by what the directory knows of it, not yet with its volumes. Pure. `claim`: the platform ended before it was claimed, or
+ * an older copy of the directory took the directory's place, and has no owner, or an older claim of this host.
+ */
+export function settled(record: MachineRecord, found: Found, host: string): Settled | "claim" {
+  const { owner } = found;
+  const known = record.epoch ?? 0;
   if (owner === undefined) {
-    if (record.epoch === undefined) return "claim";
-    return elsewhere({ host: undefined, epoch: record.epoch });
+    if (record.epoch === undefined || !wasDestroyed(known, found)) return "claim";
+    return { kind: "elsewhere", record, host: undefined, epoch: known, volumes: [] };
   }
   const { epoch } = owner;
-  if (owner.host !== host) return elsewhere({ host: owner.host, epoch });
+  if (owner.host !== host) {
+    // Epochs only count up, and each has one owner.
+    if (epoch <= known) return { kind: "unknown", record, why: olderText(record, owner) };
+    return { kind: "elsewhere", record, host: owner.host, epoch, volumes: [] };
+  }
+  if (epoch < known) return "claim";
   // It went away from this host and came back without its files.
-  if (owner.evacuated !== undefined && record.epoch !== undefined && record.epoch < epoch)
-    return elsewhere({ host, epoch });
+  if (owner.evacuated !== undefined && record.epoch !== undefined && known < epoch)
+    return { kind: "elsewhere", record, host, epoch, volumes: [] };
   return { kind: "own", record: { ...record, epoch } };
+}
+
+function olderText({ id, app, epoch }: MachineRecord, owner: OwnerRecord): string {
+  return (
+    `Machine ${id} is kept here, and does not start: the cluster directory gives it to host ${owner.host} with epoch ${owner.epoch}, and this copy of it has epoch ${epoch}. The directory was restored from an older backup. ` +
+    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force\`.`
+  );
 }
 
 interface SettleContext {
   cluster: Cluster;
   gate: StartGate;
   log: WarnLog;
+  /** Returns a free address other than these. */
+  another: AnotherAddress;
 }
 
-/** Settles all records. Never rejects: without an answer, they are `unknown`. */
-export async function settle(
-  records: readonly MachineRecord[],
-  { cluster, gate, log }: SettleContext,
-): Promise<Settled[]> {
-  const owners = await readOwners(gate, log);
-  if (owners === undefined) return records.map((record) => ({ kind: "unknown", record }));
+/**
+ * Settles all records. Never rejects: without an answer, they are `unknown`. So are those that the directory has lost, which
+ * may be all of them: they are claimed again once the platform runs.
+ */
+export async function settle(records: readonly MachineRecord[], context: SettleContext): Promise<Settled[]> {
+  const { cluster, log } = context;
+  const unknown = (record: MachineRecord): Settled => ({ kind: "unknown", record });
+  const known = await readKnown(records, context);
+  if (known === undefined) return records.map(unknown);
   const all: Settled[] = [];
+  let answers = true;
   for (const record of records) {
-    const one = settled(record, owners.get(record.id), cluster.host);
-    const known = one === "claim" ? await completeClaim(record, { cluster, gate, log }) : one;
-    all.push(known.kind === "elsewhere" ? await withVolumes(known, { cluster, log }) : known);
+    const one = settled(record, known(record.id), cluster.host);
+    if (one !== "claim") all.push(one.kind === "elsewhere" ? await withVolumes(one, context) : one);
+    else if (record.epoch !== undefined || !answers) all.push(unknown(record));
+    else
+      try {
+        all.push(await completeClaim(record, context));
+      } catch (error) {
+        log.warn({ machine: record.id, reason: messageOf(error) }, "a machine could not be claimed yet");
+        // Each further one would have to wait for as long.
+        answers = false;
+        all.push(unknown(record));
+      }
   }
   return all;
 }
@@ -57,7 +86,7 @@ export async function settle(
 /** Adds which of its volumes went along. Without an answer, nothing of the machine is touched. */
 async function withVolumes(
   one: Settled & { kind: "elsewhere" },
-  { cluster, log }: Omit<SettleContext, "gate">,
+  { cluster, log }: Pick<SettleContext, "cluster" | "log">,
 ): Promise<Settled> {
   const { record } = one;
   try {
@@ -68,30 +97,71 @@ async function withVolumes(
   }
 }
 
-/** The platform ended between storing the machine and claiming it. One that another took the name of was never anyone's. */
-async function completeClaim(record: MachineRecord, { cluster, gate, log }: SettleContext): Promise<Settled> {
+/**
+ * The platform ended between storing the machine and claiming it, or the directory has lost the claim. A new machine that
+ * another took the name of was never anyone's. Rejects with `unavailable` when the directory does not answer.
+ */
+export async function completeClaim(
+  record: MachineRecord,
+  { cluster, gate, another }: Omit<SettleContext, "log">,
+): Promise<Settled> {
+  const { directory, view } = cluster;
+  const { id, state, epoch, address } = record;
+  let isAddressTaken = false;
+  const free = (taken: ReadonlySet<string>) => {
+    // What is in a memory knows its address.
+    isAddressTaken = !WITHOUT_MEMORY.has(state) || record.snapshot !== null;
+    if (isAddressTaken) throw new HibernautError("aborted", `Another machine has the address ${address}.`);
+    return another(taken);
+  };
   try {
-    const claimed = await claim(record, () => record.address, cluster);
-    gate.add(claimed.id, claimed.epoch ?? 0);
+    const claimed = await claim(record, free, cluster);
+    gate.add(id, claimed.epoch ?? 0);
     return { kind: "own", record: claimed };
   } catch (error) {
-    const reason = messageOf(error);
+    if (isHibernautError(error, "unavailable") || !isHibernautError(error)) throw error;
     // One that was only being created is nobody's loss. Any other is kept, and does not start.
-    if (record.state !== "created" || !isHibernautError(error, "already_exists", "not_found")) {
-      log.warn({ machine: record.id, reason }, "a machine could not be claimed, and does not start until it is");
-      return { kind: "unknown", record };
-    }
-    log.warn({ machine: record.id, reason }, "a machine that was being created is given up");
-    return { kind: "elsewhere", record, host: undefined, epoch: 0, volumes: [] };
+    if (state === "created" && epoch === undefined && isHibernautError(error, "already_exists", "not_found"))
+      return { kind: "elsewhere", record, host: undefined, epoch: 0, volumes: [] };
+    const named = isHibernautError(error, "already_exists") ? error.details.machine_id : undefined;
+    const holder = isAddressTaken ? await holderOf(address, directory) : named;
+    const what = isAddressTaken ? `its address, ${address}, which is in its memory` : "its name";
+    const app = typeof holder === "string" ? view.owner(holder)?.app : undefined;
+    const why =
+      app === undefined
+        ? error.message
+        : `machine ${String(holder)} has ${what}. Destroy that one: \`hibernaut machine destroy ${String(holder)} --app ${app} --force\`.`;
+    return { kind: "unknown", record, why: lostText(record, why) };
   }
 }
 
-async function readOwners(gate: StartGate, log: WarnLog): Promise<Owners | undefined> {
+function lostText({ id }: MachineRecord, why: string): string {
+  return `Machine ${id} is kept here, and does not start: the cluster directory has lost it, and it cannot be claimed again: ${why} It is tried again every few seconds.`;
+}
+
+async function holderOf(address: string, directory: Cluster["directory"]): Promise<string | undefined> {
+  const entry = await directory.get(`${KEYS.addresses}${address}`);
+  return entry && idOf(entry);
+}
+
+/** Reads what the directory knows of all machines. Undefined without an answer. */
+async function readKnown(
+  records: readonly MachineRecord[],
+  { cluster, gate, log }: SettleContext,
+): Promise<((id: string) => Found) | undefined> {
   const late = delay(ANSWER_MS, undefined, { ref: false }).then(() => {
     throw new Error(`the cluster directory did not answer within ${ANSWER_MS} ms`);
   });
+  const read = async () => {
+    const owners = await gate.read();
+    // After the owners: a machine that was destroyed in between is found.
+    const isComplete = records.every(({ id }) => owners.has(id));
+    const { entries } = isComplete ? { entries: [] } : await cluster.directory.list(KEYS.released);
+    const released = new Map(entries.map(({ key, value }) => [nameOf(key), JSON.parse(value) as ReleasedRecord]));
+    return (id: string): Found => ({ owner: owners.get(id), released: released.get(id) });
+  };
   try {
-    return await Promise.race([gate.read(), late]);
+    return await Promise.race([read(), late]);
   } catch (error) {
     log.warn({ reason: messageOf(error) }, "which machines are this host's is not known; none starts until it is");
     return undefined;

@@ -14,11 +14,15 @@ export function volumesOf({ config, pending }: Pick<MachineRecord, "config" | "p
   return [...new Set(mounts.flatMap(({ volume }) => volume ?? []))];
 }
 
-/** Of the volumes that a host has stored with a machine, those that are another host's. `read` returns the value of a key. Pure. */
+/**
+ * Of the volumes that a host has stored with a machine, those that are another host's. `read` returns the value of a key. What
+ * is older than the machine that is stored, as in a directory that was restored, says nothing. Pure.
+ */
 export function goneVolumes(record: MachineRecord, host: string, read: (key: string) => unknown): string[] {
   return volumesOf(record).filter((id) => {
     const owner = read(volumeKey(record.app, id)) as VolumeOwner | undefined;
-    return owner !== undefined && owner.host !== host;
+    if (owner === undefined || owner.host === host) return false;
+    return owner.machine !== record.id || owner.epoch > (record.epoch ?? 0);
   });
 }
 

@@ -6,7 +6,10 @@ import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { VolumePapers } from "../../volumes/contract.ts";
 import type { TakenAway } from "../ownership.ts";
+import { freeAddress } from "../address.ts";
+import type { Command } from "../decide/index.ts";
 import { eventOf, forget } from "../forget.ts";
+import { waitFor } from "../waiting.ts";
 
 /** A machine that comes to this host. Its files are in place, or there are none yet. */
 export interface TakenIn {
@@ -25,6 +28,8 @@ export interface TakenIn {
 
 /** How much of a machine's history travels with it. */
 const KEPT_HISTORY = 1000;
+/** How long a machine may take to come to rest, in milliseconds: a suspend with its hooks, or a stop. */
+const REST_MS = 120_000;
 
 export class Custody {
   readonly #deps: MachineDependencies;
@@ -38,6 +43,40 @@ export class Custody {
   /** The machines that are stored here and not destroyed. */
   records(): MachineRecord[] {
     return this.#controllers.all().map(({ record }) => record);
+  }
+
+  /** Returns the machine, if it is stored here and not destroyed. */
+  record(id: string): MachineRecord | undefined {
+    return this.#controllers.get(id)?.record;
+  }
+
+  /** The machine's claim was found, or made again, after the platform had to start without it. */
+  owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void {
+    this.#controllers.get(id)?.owned(claimed);
+  }
+
+  /** Returns a free address other than these. */
+  anotherAddress(taken: ReadonlySet<string>): string {
+    return freeAddress(this.#deps, taken);
+  }
+
+  /**
+   * Another host may run the machine: it is suspended, or, if it cannot be, stopped with its files kept. Resolves with
+   * whether it ran. Rejects when it still does.
+   */
+  async setAside(id: string, reason: string): Promise<boolean> {
+    const controller = this.#controllers.get(id);
+    if (controller?.record.state !== "running") return false;
+    const details = { reason };
+    const rest = async (command: Command) => {
+      controller.command(command);
+      const sources = { ...this.#deps, changes: this.#controllers.changes };
+      await waitFor(controller, sources, ["settled"], { timeoutMs: REST_MS });
+    };
+    await rest({ type: "sleep", how: "suspend", otherwise: "stop", details });
+    if (controller.record.state === "running") await rest({ type: "stop", keepLayer: reason, details });
+    if (controller.record.state === "running") throw new Error("it could not be suspended or stopped, and still runs");
+    return true;
   }
 
   /** Whether the machine is stored here and not destroyed, even if it is still being created. */

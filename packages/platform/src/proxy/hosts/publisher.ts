@@ -46,6 +46,10 @@ export class Publisher {
       view.subscribe(KEYS.machines, (changes) => {
         for (const { key } of changes) this.#mark(nameOf(key));
       }),
+      // A directory that was restored from a backup has lost what was written.
+      view.subscribe(KEYS.states, (changes) => {
+        for (const { key, value } of changes) if (value === null) this.#lost(nameOf(key));
+      }),
     ];
   }
 
@@ -94,6 +98,11 @@ export class Publisher {
   #put(row: TableMachine): void {
     this.#rows.set(row.id, row);
     this.#mark(row.id);
+  }
+
+  #lost(id: string): void {
+    this.#written.delete(id);
+    this.#mark(id);
   }
 
   #loadChanged(id: string, load: number): void {

@@ -1,10 +1,12 @@
 /** Moves whose outcome the host that sends cannot find out: the machine runs on one host, with its newest self. */
 import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { KEYS, type MoveRecord } from "../../../src/cluster/keys.ts";
+import { frame, FRAMES } from "../../../src/cluster/moves/frames.ts";
 import { announce, callOff, commit } from "../../../src/cluster/moves/intent.ts";
+import { filesOf, pack } from "../../../src/cluster/moves/pack.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
 import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
@@ -145,6 +147,75 @@ test("an attempt that is given up late does not call off the next one", async ()
   const entry = await directory.get(`${KEYS.moves}${id}`);
   expect(JSON.parse(entry?.value ?? "{}") as MoveRecord).toMatchObject({ attempt: "second" });
   expect(await commit(id, { ...intent, epoch: 1, attempt: "second" }, directory)).toBe(true);
+  await vi.waitFor(() => expect(world.host("a").platform.machines.list("shop")).toEqual([]), 5000);
+});
+
+test("a machine that the directory loses in the middle of its move is kept, and claimed again", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const a = world.host("a");
+  const { id, nonce } = await runOn(a);
+  await putToSleep(a, id);
+  let lost: Promise<unknown> | undefined;
+  const lose = async () => {
+    const { entries } = await world.directory.list("/hib/");
+    const gone = entries.filter(({ key }) => !/\/(apps|members|hosts)\//.test(key));
+    await world.directory.transact(
+      [],
+      gone.map(({ key }) => ({ key, value: null })),
+    );
+  };
+  const onProgress = ({ step }: MoveProgress) => {
+    if (step === "copy") lost ??= lose();
+  };
+  await expect(a.moves.source.move(id, { to: "b", cold: false, onProgress }, never())).rejects.toMatchObject({
+    code: "aborted",
+    message: expect.stringContaining("was it restored from a backup?"),
+  });
+  await lost;
+  await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 }), 5000);
+  expect(await wakeOn(a, id)).toBe(nonce);
+});
+
+test("a machine of which a file is lost on the way stays where it was", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const { id } = await runOn(a);
+  await putToSleep(a, id);
+  const { record } = a.platform.machines.get("shop", id);
+  const intent = { from: "a", to: "b", attempt: "one", startedAt: new Date().toISOString() };
+  const papers = { record, taken: null, from: "a", epoch: 1, attempt: "one", history: [], volumes: [] };
+  await announce(id, intent, world.directory);
+  const folder = join(a.world.folder, "machines", id);
+  const { paths } = await filesOf(folder, record);
+  async function* stream() {
+    yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
+    const signal = never();
+    for await (const piece of pack([{ folder, paths: paths.slice(1) }], { signal, onBytes: () => {} }))
+      yield frame(FRAMES.data, piece);
+    yield frame(FRAMES.end, Buffer.from(JSON.stringify({ files: paths.length })));
+  }
+  await expect(b.moves.target.receive(id, stream(), never())).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining(`${paths.length - 1} of its ${paths.length} files have arrived`),
+  });
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 });
+  expect(await readdir(join(b.world.folder, "incoming"))).toEqual([]);
+});
+
+test("a machine whose snapshot has no manifest stays where it was", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const a = world.host("a");
+  const { id } = await runOn(a);
+  await putToSleep(a, id);
+  const folder = join(a.world.folder, "machines", id);
+  const manifest = (await readdir(folder, { recursive: true })).find((path) => path.endsWith("manifest.json")) ?? "";
+  await rename(join(folder, manifest), join(folder, "elsewhere.json"));
+  await expect(a.moves.source.move(id, { to: "b", cold: false }, never())).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("its snapshot has no manifest"),
+  });
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 });
+  expect(existsSync(folder)).toBe(true);
 });
 
 test("a host that has built the same image with another result does not get the machine's memory", async () => {

@@ -1,0 +1,62 @@
+/**
+ * Guests that run on while their platform is stopped. Nobody would end them when others recreate their machines, and so
+ * others are told not to.
+ */
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { VmmRef } from "../../hypervisor/contract.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Cluster } from "../cluster.ts";
+import { type ConfigRecord, KEYS, type MemberRecord } from "../keys.ts";
+import { put } from "../ownership/claims.ts";
+import type { WarnLog } from "../ownership/retry.ts";
+import { isRecreated } from "./lost-hosts.ts";
+
+/** How long the end of the platform waits for the directory, in milliseconds. */
+const TELL_MS = 3_000;
+/** Tries to change the member record while something else changes it. */
+const MOST_RACES = 3;
+
+interface LeaveOptions {
+  cluster: Pick<Cluster, "directory" | "view" | "host">;
+  records(): MachineRecord[];
+  hypervisor: { find(): Promise<VmmRef[]>; end(ref: VmmRef): Promise<void> };
+  log: WarnLog;
+}
+
+/**
+ * Tells the cluster that this host's platform was stopped while machines run on that others may recreate. If that cannot be
+ * told, those guests end, as when the host is lost. Call it when nothing starts any more, before the lease ends. Never
+ * rejects.
+ */
+export async function leaveGuests({ cluster, records, hypervisor, log }: LeaveOptions): Promise<void> {
+  try {
+    const published = (id: string) => cluster.view.value(`${KEYS.configs}${id}`) as ConfigRecord | undefined;
+    const recreated = records().filter(
+      ({ id, config }) => isRecreated(config) || isRecreated(published(id)?.config ?? config),
+    );
+    const ids = new Set(recreated.map(({ id }) => id));
+    const guests = ids.size === 0 ? [] : (await hypervisor.find()).filter(({ machineId }) => ids.has(machineId));
+    if (guests.length === 0) return;
+    const told = await tell(cluster, AbortSignal.timeout(TELL_MS)).catch((error: unknown) => {
+      const reason = messageOf(error);
+      log.warn({ reason, guests: guests.length }, "guests end, because other hosts may recreate their machines");
+      return false;
+    });
+    if (!told) for (const guest of guests) await hypervisor.end(guest);
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, "guests that other hosts may recreate could not be looked after");
+  }
+}
+
+async function tell({ directory, host }: LeaveOptions["cluster"], signal: AbortSignal): Promise<boolean> {
+  const key = `${KEYS.members}${host}`;
+  for (let race = 0; race < MOST_RACES; race += 1) {
+    const entry = await directory.get(key, signal);
+    // It was removed from the cluster: it has no machines.
+    if (entry === undefined) return false;
+    const member: MemberRecord = { ...(JSON.parse(entry.value) as MemberRecord), stoppedAt: new Date().toISOString() };
+    if ((await directory.transact([{ key, revision: entry.revision }], [put(key, member)], signal)) !== undefined)
+      return true;
+  }
+  throw new Error("this host's member record was changed at the same time");
+}

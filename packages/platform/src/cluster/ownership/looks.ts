@@ -1,0 +1,77 @@
+/** Looks at single machines, each as often as it takes: one thing at a time for each, and some machines at a time. */
+import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../lib/text.ts";
+import { Slots } from "../../machines/slots.ts";
+import type { WarnLog } from "./retry.ts";
+
+/** Waits between two looks at a machine, in milliseconds: the first, and the longest, which is how late a host can be. */
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 10_000;
+/** Machines that are looked at at a time: after a restore of the directory it may be all of them. */
+const AT_ONCE = 8;
+
+interface LooksOptions {
+  /** Does what is to be done about a machine. Resolves with whether that was all; rejects when it has to be tried again. */
+  look(id: string): Promise<boolean>;
+  log: WarnLog;
+  signal: AbortSignal;
+}
+
+interface Looking {
+  /** It does not wait for other machines. */
+  urgent: boolean;
+  /** Something has changed since it began. */
+  again: boolean;
+  /** Ends the wait before the next look. */
+  hurry: AbortController;
+}
+
+export class Looks {
+  readonly #options: LooksOptions;
+  readonly #looking = new Map<string, Looking>();
+  readonly #slots = new Slots(AT_ONCE);
+
+  constructor(options: LooksOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at the machine soon, or at once if it is urgent, and again until there is nothing left to do. */
+  at(id: string, { urgent = false } = {}): void {
+    const looking = this.#looking.get(id);
+    if (looking === undefined) return void this.#keepLooking(id, urgent);
+    looking.again = true;
+    looking.urgent ||= urgent;
+    looking.hurry.abort();
+  }
+
+  async #keepLooking(id: string, urgent: boolean): Promise<void> {
+    const { signal } = this.#options;
+    const looking: Looking = { urgent, again: false, hurry: new AbortController() };
+    this.#looking.set(id, looking);
+    let told = false;
+    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      looking.again = false;
+      looking.hurry = new AbortController();
+      const done = await this.#look(id, { tell: !told, urgent: looking.urgent });
+      if (done && !looking.again) break;
+      told ||= !done;
+      if (looking.again) wait = FIRST_WAIT_MS;
+      else
+        await delay(wait, undefined, { signal: AbortSignal.any([signal, looking.hurry.signal]), ref: false }).catch(
+          () => {},
+        );
+    }
+    this.#looking.delete(id);
+  }
+
+  async #look(id: string, { tell, urgent }: { tell: boolean; urgent: boolean }): Promise<boolean> {
+    const { look, log, signal } = this.#options;
+    try {
+      return urgent ? await look(id) : await this.#slots.run(() => look(id), signal);
+    } catch (error) {
+      if (tell && !signal.aborted)
+        log.warn({ machine: id, reason: messageOf(error) }, "whose a machine is has to wait");
+      return false;
+    }
+  }
+}
