@@ -4,7 +4,7 @@
  * slowest files. The last line is the total.
  *
  * `npm run test:long` runs what takes too long for `npm test`, and ends the same way. `npm run test:kvm` runs chosen tests
- * under KVM.
+ * under KVM, and `npm run test:cluster` runs stories through another host than the one that has the machines.
  *
  * Plain JavaScript for Node 18 and later, because it installs the Node that the tests run with.
  */
@@ -15,6 +15,7 @@ import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
+import { planCluster } from "./lib/cluster-tests.mjs";
 import { planKvm } from "./lib/kvm-tests.mjs";
 import { chooseFiles, isLong, listTestFiles } from "./lib/test-files.mjs";
 import { runProgram } from "./lib/test-process.mjs";
@@ -28,7 +29,7 @@ const LONG_DEADLINE_MS = 6 * 60 * 60_000;
 /** A process that was told to end may need a moment. */
 const LEFTOVERS_GRACE_MS = 5000;
 
-const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...], npm run test:kvm [-- <word>...]
+const USAGE = `Usage: npm test [-- <word>...], and the same for npm run test:long, test:kvm and test:cluster
 
 Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
 (lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
@@ -38,6 +39,8 @@ HIBERNAUT_POWER_CUTS sets how many power cuts it makes. Its default is 50.
 
 npm run test:kvm runs chosen tests under KVM: on this host where it works, and otherwise in an emulated machine.
 HIBERNAUT_NESTED_CYCLES sets how often a machine sleeps and wakes in there. Its default is 5.
+
+npm run test:cluster runs the stories with all machines on another host of a cluster than the one that they talk to.
 `;
 
 const [first, ...rest] = process.argv.slice(2);
@@ -47,9 +50,16 @@ if (first === "--help") {
 }
 const RUN = openRun();
 const kvm = first === "--kvm";
-const long = first === "--long" || kvm;
+const cluster = first === "--cluster";
+const long = first === "--long" || kvm || cluster;
 const words = long ? rest : process.argv.slice(2);
-const environment = { ...RUN.environment, ...(long && !kvm && { HIBERNAUT_LONG_TESTS: "1" }) };
+const environment = {
+  ...RUN.environment,
+  ...(first === "--long" && { HIBERNAUT_LONG_TESTS: "1" }),
+  ...(cluster && { HIBERNAUT_TEST_THROUGH: "peer" }),
+};
+/** For Vitest, besides the files. @type {string[]} */
+const selection = [];
 
 /** Vitest's projects, by stage. Stages run one after another. */
 const STAGES = long
@@ -116,7 +126,7 @@ async function runStage(node, reports, stage, projects, files) {
   const report = join(reports, `${stage}.json`);
   const reporters = ["--reporter=default", `--reporter=${join(ROOT, "scripts/lib/test-reporter.mjs")}`];
   const selected = projects.flatMap((project) => ["--project", project]);
-  const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", ...selected, "--passWithNoTests"];
+  const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", ...selected, "--passWithNoTests", ...selection];
   const began = performance.now();
   const succeeded = await run(node, [...vitest, ...reporters, ...files], { HIBERNAUT_TEST_REPORT: report });
   count(stage, succeeded, () => JSON.parse(readFileSync(report, "utf8")));
@@ -125,6 +135,11 @@ async function runStage(node, reports, stage, projects, files) {
 
 /** Lists the files of this kind of run. @param {string} node @returns {string[]} */
 function listFiles(node) {
+  if (cluster) {
+    const { files, names } = planCluster(ROOT);
+    if (names !== "") selection.push(`--testNamePattern=${names}`);
+    return files;
+  }
   if (!kvm) return listTestFiles(ROOT).filter((file) => (long ? isLong(ROOT, file) : !file.endsWith(".long.test.ts")));
   const plan = planKvm(ROOT, node);
   console.log(`under KVM: ${plan.why}\n`);

@@ -22,7 +22,7 @@ export function runCli(
 ): Promise<Run> {
   return new Promise((resolve) => {
     const options = { env: { ...environment(place), ...more }, ...(cwd && { cwd }) };
-    const child = execFile(process.execPath, [CLI, ...args], options, (_error, out, err) => {
+    const child = execFile(process.execPath, [CLI, ...place.placed(args)], options, (_error, out, err) => {
       resolve({ code: child.exitCode ?? -1, out, err });
     });
   });
@@ -37,8 +37,8 @@ export function spawnCli(place: Place, args: string[]): ChildProcess {
 export function environment(place: Place): NodeJS.ProcessEnv {
   return {
     ...process.env,
-    HIBERNAUT_DATA_DIR: place.dataDir,
-    XDG_CONFIG_HOME: join(place.dataDir, "cfg"),
+    HIBERNAUT_DATA_DIR: place.home,
+    XDG_CONFIG_HOME: join(place.home, "cfg"),
     HIBERNAUT_APP: place.app,
   };
 }

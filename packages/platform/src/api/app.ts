@@ -32,6 +32,7 @@ import { hostRoutes } from "./routes/host.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
 import { insideRoutes } from "./routes/inside.ts";
 import { logRoutes } from "./routes/logs.ts";
+import type { JudgedMachine } from "../domain/app-status.ts";
 import { statusRoute } from "./routes/status.ts";
 import { streamRoutes } from "./routes/stream.ts";
 import { timelineRoutes } from "./routes/timeline.ts";
@@ -72,6 +73,13 @@ const COMPILERS = {
   buildValidator: () => compileValidator as never,
   buildSerializer: () => () => (data: unknown) => JSON.stringify(data),
 };
+
+/** Returns what tells of an app's machines on other hosts. Undefined on a host alone. */
+async function elsewhere(cluster: ApiDeps["cluster"]): Promise<((app: string) => JudgedMachine[]) | undefined> {
+  if (cluster === undefined) return undefined;
+  const { machinesElsewhere } = await import("./cluster/status-elsewhere.ts");
+  return (app) => machinesElsewhere(cluster, app);
+}
 
 /**
  * Builds the API, ready to `listen` or `inject`. `close` ends open waits with `unavailable`.
@@ -139,7 +147,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   await describeApi(app, deps.platform.version);
   healthRoute(app, deps);
   documentRoute(app);
-  statusRoute(app, deps);
+  statusRoute(app, { apps: deps.apps, elsewhere: await elsewhere(deps.cluster) });
   if (deps.cluster !== undefined) {
     const { peerImageRoute } = await import("./cluster/images.ts");
     peerImageRoute(app, deps.cluster);

@@ -68,7 +68,7 @@ export interface ApiCluster {
   /** Asks other hosts. */
   client: PeerClient;
   /** The images of this host, which other hosts get from it. */
-  images: Pick<ImageStore, "get">;
+  images: Pick<ImageStore, "get" | "ensure">;
   /** Connections from other hosts, which the peer port hands to the API. */
   connections: PeerConnections;
 }

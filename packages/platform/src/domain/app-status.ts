@@ -1,5 +1,5 @@
 /** How an app is, in one word for everybody. Pure. */
-import { inStateSince, type MachineRecord } from "./machine.ts";
+import type { MachineRecord } from "./machine.ts";
 
 /**
  * `up`: a machine runs and works. `failing`: none does, and at least one should. `asleep`: the next request wakes a
@@ -13,17 +13,20 @@ export interface AppStatus {
   since: string | null;
 }
 
-/** What is known about a machine. */
-interface Judged {
-  record: Pick<
-    MachineRecord,
-    "state" | "config" | "lastBoot" | "snapshot" | "stateSince" | "updatedAt" | "releaseCommand" | "cordoned" | "crash"
-  >;
+/** What is known about a machine. Times that are not known are left out. */
+export interface JudgedMachine {
+  record: Pick<MachineRecord, "state" | "stateSince" | "releaseCommand" | "cordoned"> & {
+    config: Pick<MachineRecord["config"], "services">;
+    lastBoot: { at: string } | null;
+    snapshot: { created_at: string } | null;
+    updatedAt?: string;
+    crash?: { at?: string } | null;
+  };
   health: { status: "healthy" | "unhealthy" | "unknown" };
 }
 
 /** Judges an app by its machines. Those of release commands, and those kept from requests, do not count. */
-export function appStatusOf(machines: readonly Judged[]): AppStatus {
+export function appStatusOf(machines: readonly JudgedMachine[]): AppStatus {
   const serving = machines.filter(({ record }) => record.releaseCommand === undefined && record.cordoned !== true);
   const working = serving.filter(({ record, health }) => record.state === "running" && health.status !== "unhealthy");
   if (working.length > 0) return { word: "up", since: earliest(working.map(({ record }) => record.lastBoot?.at)) };
@@ -36,19 +39,23 @@ export function appStatusOf(machines: readonly Judged[]): AppStatus {
   return { word: "stopped", since: latest(serving.map(({ record }) => inStateSince(record))) };
 }
 
+function inStateSince({ stateSince, updatedAt }: JudgedMachine["record"]): string | undefined {
+  return stateSince ?? updatedAt;
+}
+
 /** Of a machine on the way from one state to another, that is not known. */
-function asleepSince(record: Judged["record"]): string | undefined {
+function asleepSince(record: JudgedMachine["record"]): string | undefined {
   const { state, snapshot } = record;
   return state === "suspended" ? snapshot?.created_at : state === "stopped" ? inStateSince(record) : undefined;
 }
 
-function isFailing({ record: { state, crash }, health }: Judged): boolean {
+function isFailing({ record: { state, crash }, health }: JudgedMachine): boolean {
   if (state === "running") return health.status === "unhealthy";
   return state === "failed" || state === "restarting" || (state === "stopped" && (crash ?? null) !== null);
 }
 
 /** Since when a check fails is not kept. */
-function failedAt({ record }: Judged): string | undefined {
+function failedAt({ record }: JudgedMachine): string | undefined {
   return record.state === "running" ? undefined : (record.crash?.at ?? inStateSince(record));
 }
 

@@ -25,6 +25,8 @@ export interface ApiHosts {
   token: string;
   /** Makes a machine known to the cluster, as its owner does. */
   claim(host: ApiHost, app: string, id: string, name: string): Promise<void>;
+  /** Tells all hosts how a machine is, as its owner does. */
+  publish(id: string, published: { state: string; route: object | null }): Promise<void>;
   /** A host's lease ends, or begins again. */
   setUp(name: string, up: boolean | { memoryMb: { total: number; free: number }; draining?: boolean }): Promise<void>;
   close(): Promise<void>;
@@ -95,7 +97,17 @@ export async function startApiHosts(): Promise<ApiHosts> {
     setUp,
     async claim(owner, app, id, name) {
       const value = JSON.stringify({ app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" });
-      const revision = await directory.transact([], [{ key: KEYS.machines + id, value }]);
+      const config = JSON.stringify({ config: owner.world.store.machines.get(id)?.config });
+      const changes = [
+        { key: KEYS.machines + id, value },
+        { key: KEYS.configs + id, value: config },
+      ];
+      const revision = await directory.transact([], changes);
+      for (const { host } of hosts) await host.cluster.view.reached(revision ?? 0);
+    },
+    async publish(id, published) {
+      const value = JSON.stringify({ epoch: 1, load: 0, ...published });
+      const revision = await directory.transact([], [{ key: KEYS.states + id, value }]);
       for (const { host } of hosts) await host.cluster.view.reached(revision ?? 0);
     },
     close: () => all.disposeAsync(),

@@ -157,6 +157,25 @@ describe("a machine of another host", () => {
   });
 });
 
+test("the public page of an app tells of its machines on other hosts", async () => {
+  await ask(a, "POST", "/v1/apps", { app_name: "shown" });
+  await ask(a, "PATCH", "/v1/apps/shown", { status_page: true });
+  const page = async () => /class="state (\w+)"/.exec(await (await fetch(`${a.url}/status/shown`)).text())?.[1];
+  expect(await page()).toBe("stopped");
+  const config = { image: "app:1", guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
+  const made = await ask(a, "POST", "/v1/apps/shown/machines", { name: "web", host: "b", config });
+  await cluster.claim(b, "shown", made.body.id, "web");
+  await cluster.publish(made.body.id, { state: "running", route: { lastBoot: null, healthy: true } });
+  expect(await page()).toBe("up");
+  await cluster.publish(made.body.id, { state: "suspended", route: { lastBoot: null, healthy: true } });
+  expect(await page()).toBe("asleep");
+  await cluster.setUp("b", false);
+  expect(await page()).toBe("failing");
+  await cluster.setUp("b", true);
+  await ask(a, "DELETE", `/v1/apps/shown/machines/${made.body.id}?force=true`);
+  await b.platform.machines.wait("shown", made.body.id, ["destroyed"], { timeoutMs: 10_000 });
+});
+
 describe("lists", () => {
   test("have the machines of all hosts, and those of an app count", async () => {
     const { id: other } = await create(c, "other");
@@ -200,6 +219,18 @@ describe("lists", () => {
       0,
     );
     expect(all.body.total.running_seconds).toBeCloseTo(total, 3);
+  });
+
+  test("usage of an app that was only ever on another host is that of the other host", async () => {
+    await ask(a, "POST", "/v1/apps", { app_name: "distant" });
+    const config = { image: "app:1", guest: { memory_mb: 128 } };
+    const { body } = await ask(a, "POST", "/v1/apps/distant/machines", { config, host: "b" });
+    await cluster.claim(b, "distant", body.id, "distant");
+    for (const host of [a, b, c]) {
+      const usage = await ask(host, "GET", "/v1/usage?app=distant&group_by=machine");
+      expect(usage).toMatchObject({ status: 200, body: { usage: [{ machine_id: body.id }] } });
+    }
+    expect(await ask(a, "GET", "/v1/usage?app=nowhere")).toMatchObject({ status: 404, body: { error: "not_found" } });
   });
 });
 
@@ -261,6 +292,49 @@ describe("a new machine", () => {
       nearest: "local",
     });
     await cluster.setUp("c", true);
+  });
+
+  test("of a file of the host is made there, and elsewhere with its digest if the host takes none", async () => {
+    const config = { image: "oci:/srv/shop" };
+    const make = (more = {}) => ask(a, "POST", "/v1/apps/shop/machines", { config: { ...config, ...more } });
+    const here = await make();
+    expect(here).toMatchObject({ status: 201, body: { config: { image: "oci:/srv/shop" } } });
+    expect(a.world.store.machines.get(here.body.id)).toBeDefined();
+    const withDigest = expect.stringMatching(/^oci:\/srv\/shop@sha256:[0-9a-f]{64}$/);
+    await ask(a, "POST", "/v1/apps/shop/volumes", { name: "files", size_gb: 1, host: "c" });
+    const byVolume = await make({ mounts: [{ volume: "files", path: "/files" }] });
+    expect(byVolume).toMatchObject({ status: 201, body: { config: { image: withDigest } } });
+    expect(byVolume.headers.get("hibernaut-host")).toBe("c");
+    await cluster.setUp("a", { memoryMb: { total: 8192, free: 4096 }, draining: true });
+    const elsewhere = await make();
+    expect(elsewhere).toMatchObject({ status: 201, body: { config: { image: withDigest } } });
+    expect(elsewhere.headers.get("hibernaut-host")).toMatch(/^[bc]$/);
+    config.image = "oci:/srv/missing";
+    expect(await make()).toMatchObject({ status: 404, body: { error: "not_found" } });
+    await cluster.setUp("a", true);
+  });
+
+  test("an update with a file of the host that was asked gives the machine the image of that file", async () => {
+    const config = { image: "oci:/srv/own", guest: { memory_mb: 128 } };
+    const made = await ask(a, "POST", "/v1/apps/shop/machines", {
+      name: "filed",
+      host: "b",
+      config,
+      skip_launch: true,
+    });
+    await cluster.claim(b, "shop", made.body.id, "filed");
+    const update = (image: string) =>
+      ask(a, "POST", "/v1/apps/shop/machines/filed", { config: { ...config, image, env: { A: "1" } } });
+    const image = async () => (await ask(a, "GET", "/v1/apps/shop/machines/filed")).body.config.image;
+    // The one that it has may be a file of its own host only.
+    expect((await update("oci:/srv/own")).status).toBe(200);
+    await vi.waitFor(async () =>
+      expect((await ask(a, "GET", "/v1/apps/shop/machines/filed")).body.config.env).toBeDefined(),
+    );
+    expect(await image()).toBe("oci:/srv/own");
+    expect((await update("oci:/srv/newer")).status).toBe(200);
+    await vi.waitFor(async () => expect(await image()).toMatch(/^oci:\/srv\/newer@sha256:[0-9a-f]{64}$/));
+    expect(await update("oci:/srv/missing")).toMatchObject({ status: 404, body: { error: "not_found" } });
   });
 
   test("a host that does not exist is refused", async () => {

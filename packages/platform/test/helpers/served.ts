@@ -1,119 +1,45 @@
-/** A platform as its users run it: `hibernaut serve` in a process of its own, spoken to over HTTP. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
+/** Platforms of tests: see {@link Place}. */
+import { execFile } from "node:child_process";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type ClientOptions, HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
+import type { ClientOptions, HibernautClient, Machine, MachineConfig } from "@hibernaut/client";
 import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+import { OWNER, ThroughPeer } from "../cluster/through.ts";
+import { Served } from "./platform-process.ts";
 import { addPreparedImages } from "./prepared-images.ts";
-import { ACCELERATOR, dataFolder } from "./qemu-world.ts";
+import { dataFolder } from "./qemu-world.ts";
 import { waitS } from "./slow.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
-const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+export { Served };
+
 const WAIT_S = waitS(120);
 /** Warm sleep as users have it who set nothing. */
 export const WARM = { HIBERNAUT_KEEP_WARM: "5m" };
+/** Whether all machines are on another host than the one that tests talk to: `npm run test:cluster`. */
+const THROUGH_PEER = process.env["HIBERNAUT_TEST_THROUGH"] === "peer";
 
-export class Served {
-  readonly #dataDir: string;
-  readonly #env: Record<string, string>;
-  readonly #options: Partial<ClientOptions>;
-  #child: ChildProcess | undefined;
-  #client: HibernautClient | undefined;
-  /** Where apps answer. */
-  proxyUrl = "";
-  /** Where the API answers. */
-  apiUrl = "";
-
-  /** `options` are what the test's own client needs besides address and token. */
-  constructor(dataDir: string, env: Record<string, string> = {}, options: Partial<ClientOptions> = {}) {
-    this.#options = options;
-    this.#dataDir = dataDir;
-    this.#env = env;
-  }
-
-  get client(): HibernautClient {
-    if (this.#client === undefined) throw new Error("the platform is not started");
-    return this.#client;
-  }
-
-  /** Starts the platform; settles when it answers, so recovery is done. `options` are those of `serve`. */
-  async start(env: Record<string, string> = {}, options: string[] = []): Promise<void> {
-    const child = spawn(process.execPath, [CLI, "serve", "--json", ...options], {
-      stdio: ["ignore", "pipe", "inherit"],
-      env: {
-        ...process.env,
-        HIBERNAUT_DATA_DIR: this.#dataDir,
-        XDG_CONFIG_HOME: join(this.#dataDir, "cfg"),
-        HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-        HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
-        HIBERNAUT_ACCELERATOR: ACCELERATOR,
-        HIBERNAUT_LAYER_SIZE_MB: "256",
-        HIBERNAUT_LOG_LEVEL: "silent",
-        // Most stories are about snapshots: a wake that finds the VMM in memory would not need them.
-        HIBERNAUT_KEEP_WARM: "0",
-        ...this.#env,
-        ...env,
-      },
-    });
-    this.#child = child;
-    const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the platform ended with ${code}`)));
-    const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
-    ended.catch(() => {});
-    const document = JSON.parse(String(line)) as { api_url?: string; proxy_url: string; message?: string };
-    const { api_url: apiUrl, proxy_url: proxyUrl } = document;
-    // A start that is refused prints its error in the place of the addresses.
-    if (apiUrl === undefined) {
-      await this.stop();
-      throw new Error(document.message);
-    }
-    this.proxyUrl = proxyUrl;
-    this.apiUrl = apiUrl;
-    const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as {
-      api_token: string;
-    };
-    this.#client = new HibernautClient({ apiUrl, token, ...this.#options });
-  }
-
-  /** The platform's process. */
-  get pid(): number {
-    if (this.#child?.pid === undefined) throw new Error("the platform is not started");
-    return this.#child.pid;
-  }
-
-  /** `kill -9`: no handler runs, nothing is flushed. */
-  async kill(): Promise<void> {
-    await this.#end("SIGKILL");
-  }
-
-  async stop(): Promise<void> {
-    await this.#end("SIGTERM");
-  }
-
-  async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child;
-    this.#child = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill(signal);
-    await ended;
-  }
-}
-
-/** A platform with its own data directory and an app, and the means to see what it leaves behind. */
+/**
+ * A platform with its own data directory and an app, and the means to see what it leaves behind. Under `npm run
+ * test:cluster`, it is the first host of a cluster whose machines are on the second: `served` is both, and speaks for the
+ * first one; `dataDir` is that of the second.
+ */
 export class Place {
   readonly app = "shop";
+  /** Where the machines are. */
   readonly dataDir: string;
+  /** Where the CLI finds the platform. */
+  readonly home: string;
   readonly served: Served;
   readonly #dispose: () => Promise<void>;
 
   private constructor(dataDir: string, served: Served, dispose: () => Promise<void>) {
     this.dataDir = dataDir;
+    this.home = served.dataDir;
     this.served = served;
     this.#dispose = dispose;
   }
@@ -126,7 +52,13 @@ export class Place {
   ): Promise<Place> {
     const { path, dispose } = folder ?? (await dataFolder());
     if (folder === undefined) await addPreparedImages(path);
-    const place = new Place(path, new Served(path, env, options), dispose);
+    const through = THROUGH_PEER
+      ? await ThroughPeer.open({ dataDir: path, images: folder === undefined, env, options })
+      : undefined;
+    const place = new Place(path, through ?? new Served(path, env, options), async () => {
+      await through?.dispose();
+      await dispose();
+    });
     try {
       await place.served.start();
       await place.client.createApp(place.app);
@@ -134,7 +66,7 @@ export class Place {
     } catch (error) {
       await place.served.stop();
       await uninstallBridge(path);
-      await dispose();
+      await place.#dispose();
       throw error;
     }
   }
@@ -148,9 +80,20 @@ export class Place {
   }
 
   /** The admin token. */
-  async token(): Promise<string> {
-    const text = await readFile(join(this.dataDir, "config.json"), "utf8");
-    return (JSON.parse(text) as { api_token: string }).api_token;
+  token(): Promise<string> {
+    return this.served.token();
+  }
+
+  /** What Prometheus reads, of all hosts. */
+  metrics(): Promise<string> {
+    return this.served.metrics();
+  }
+
+  /** The words of a command that makes machines, with the host that has them. */
+  placed(words: readonly string[]): string[] {
+    const [noun, verb, ...rest] = words;
+    if (!THROUGH_PEER || noun !== "machine" || verb !== "run") return [...words];
+    return [noun, verb, "--host", OWNER, ...rest];
   }
 
   /** Creates a machine of the small app, unless the configuration has another image, and waits until it has started. */
@@ -181,14 +124,19 @@ export class Place {
   }
 
   /** QEMU processes of this platform. */
-  processes() {
-    return guestsIn(this.dataDir);
+  async processes() {
+    return (await Promise.all(this.#directories().map((dataDir) => guestsIn(dataDir)))).flat();
   }
 
   /** What machines have left in the data directory. */
   async leftovers(): Promise<string[]> {
-    const folders = await Promise.all(["machines", "run"].map((name) => readdir(join(this.dataDir, name))));
-    return folders.flat();
+    const folders = this.#directories().flatMap((dataDir) => ["machines", "run"].map((name) => join(dataDir, name)));
+    return (await Promise.all(folders.map((folder) => readdir(folder)))).flat();
+  }
+
+  /** The data directories of all hosts. */
+  #directories(): string[] {
+    return [...new Set([this.dataDir, this.home])];
   }
 
   /** Destroys everything, ends the platform, uninstalls its network, and says what is still there. */

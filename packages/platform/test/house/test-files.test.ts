@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NESTED, ON_KVM, STORIES } from "../../../../scripts/lib/kvm-tests.mjs";
+import { clusterStories, LEFT_OUT, planCluster, TESTS_LEFT_OUT } from "../../../../scripts/lib/cluster-tests.mjs";
 import { chooseFiles, hasWord, isLong, listTestFiles } from "../../../../scripts/lib/test-files.mjs";
 import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
 import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
@@ -52,6 +53,22 @@ test("what test:kvm runs is there, and so are the tests that it chooses of a fil
     const text = await readFile(join(ROOT, path), "utf8");
     for (const name of names) expect(text, path).toContain(`"${name}`);
   }
+});
+
+test("what test:cluster leaves out is there, by its file or its name", async () => {
+  const stories = clusterStories(ROOT);
+  expect(stories).toEqual(expect.arrayContaining([...Object.keys(LEFT_OUT), ...Object.keys(TESTS_LEFT_OUT)]));
+  const { files, names } = planCluster(ROOT);
+  expect(files).toContain("packages/platform/test/stories/proxy.qemu.test.ts");
+  expect(files.length).toBe(stories.length - Object.keys(LEFT_OUT).length);
+  for (const [path, tests] of Object.entries(TESTS_LEFT_OUT)) {
+    const text = await readFile(join(ROOT, path), "utf8");
+    for (const name of Object.keys(tests)) {
+      expect(text, path).toContain(name);
+      expect(`a group of tests ${name} and more`).not.toMatch(new RegExp(names));
+    }
+  }
+  expect("a test that is left in").toMatch(new RegExp(names));
 });
 
 test("every kind of test file is listed, and test:long runs those that repeat more there", () => {

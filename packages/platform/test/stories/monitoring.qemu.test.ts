@@ -84,7 +84,7 @@ test("the same through a proxy in a process of its own: each process sends its s
   const env = {
     ...process.env,
     HIBERNAUT_PROXY_METRICS_LISTEN: metrics,
-    HIBERNAUT_DATA_DIR: place.dataDir,
+    HIBERNAUT_DATA_DIR: place.home,
     HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
     HIBERNAUT_LOG_LEVEL: "silent",
     // The variable that all programs share.

@@ -28,7 +28,7 @@ afterAll(async () => {
 async function proxy(): Promise<ChildProcess> {
   const env = {
     ...process.env,
-    HIBERNAUT_DATA_DIR: place.dataDir,
+    HIBERNAUT_DATA_DIR: place.home,
     HIBERNAUT_PROXY_LISTEN: listen,
     HIBERNAUT_LOG_LEVEL: "silent",
   };

@@ -90,9 +90,7 @@ test("an idle machine sleeps within its time, an open request keeps it awake, an
 });
 
 test("metrics and events tell of wakes", async () => {
-  const text = await (
-    await fetch(`${place.client.apiUrl}/metrics`, { headers: { authorization: `Bearer ${await place.token()}` } })
-  ).text();
+  const text = await place.metrics();
   expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="resume"\} [1-9]/);
   expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="cold"\} [1-9]/);
   expect(text).toMatch(/hibernaut_proxy_requests_total\{app="shop",status="2xx"\} \d{3}/);

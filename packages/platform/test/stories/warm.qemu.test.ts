@@ -63,8 +63,7 @@ test("a request wakes the process that was kept, again and again", async () => {
 
 /** The value of a metric. */
 async function metric(name: string): Promise<number> {
-  const headers = { authorization: `Bearer ${await place.token()}` };
-  const text = await (await fetch(`${place.served.apiUrl}/metrics`, { headers })).text();
+  const text = await place.metrics();
   const line = text.split("\n").find((each) => each.startsWith(`${name} `));
   return Number(line?.slice(name.length + 1));
 }

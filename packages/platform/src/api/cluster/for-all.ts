@@ -9,6 +9,9 @@ import { MERGES } from "./merges.ts";
 import { mergedStream } from "./merged-stream.ts";
 import { whereOf } from "./where.ts";
 
+/** What this host may know nothing of although others do: the usage of an app whose machines were always elsewhere. */
+const MAYBE_ELSEWHERE: ReadonlySet<string> = new Set(["GET /v1/usage"]);
+
 interface ForAllDeps {
   ask: AskHosts;
   client: PeerClient;
@@ -24,6 +27,15 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
     const { answers, missing } = await deps.ask(request);
     if (missing.length > 0) reply.header(MISSING_HEADER, missing.join(", "));
     return merge([payload, ...answers.map(({ body }) => body)] as never[], request);
+  });
+  // After the other one, which leaves errors as they are.
+  app.addHook("preSerialization", async (request, reply, payload) => {
+    const route = `${request.method} ${request.routeOptions.url}`;
+    if (reply.statusCode !== 404 || request.peer !== null || !MAYBE_ELSEWHERE.has(route)) return payload;
+    const { answers } = await deps.ask(request, { onlyOk: true });
+    if (answers.length === 0) return payload;
+    reply.code(200);
+    return MERGES[route]?.(answers.map(({ body }) => body) as never[], request);
   });
   app.addHook("onSend", async (request, reply, payload) =>
     forAll(request, reply) ? mergedStream({ request, reply, payload }, deps) : payload,

@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import type { View } from "../../cluster/cluster.ts";
 import type { PeerClient } from "../../cluster/peer-client.ts";
 import { HibernautError } from "../../domain/errors.ts";
-import type { FetchImage, Image, ImageConfig } from "../../images/contract.ts";
+import type { FetchImage, Image, ImageConfig, ImageStore } from "../../images/contract.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 
 /** What is known of the image, in JSON and base64. */
@@ -21,7 +21,10 @@ interface About {
 }
 
 /** Registers the route. Only hosts of the cluster see it, so it is in no document. */
-export function peerImageRoute(app: Api, { connections, images }: Pick<ApiCluster, "connections" | "images">): void {
+export function peerImageRoute(
+  app: Api,
+  { connections, images }: Pick<ApiCluster, "connections"> & { images: Pick<ImageStore, "get"> },
+): void {
   app.get("/peer/images/:digest", { schema: { hide: true } }, async (request, reply) => {
     if (!connections.has(request.raw.socket)) return reply.callNotFound();
     const { digest } = request.params as { digest: string };

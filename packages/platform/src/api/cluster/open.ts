@@ -10,7 +10,7 @@ import { verifyToken } from "../tokens.ts";
 
 /** What it is opened with. */
 export interface OpenSharedOptions extends OpenAgreedOptions {
-  images: Pick<ImageStore, "get">;
+  images: Pick<ImageStore, "get" | "ensure">;
 }
 
 export interface OpenedShared {

@@ -8,10 +8,10 @@ import { HibernautError } from "../../domain/errors.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
 import { clientGone } from "../client-gone.ts";
-import { ON_HOST } from "../host-images.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import { askerOf } from "./asker.ts";
 import { type AskHosts, read } from "./ask-hosts.ts";
+import { isOnHost, mayNameFiles, withDigest } from "./file-images.ts";
 import { replied, sentOn } from "./headers.ts";
 import { whereOf } from "./where.ts";
 import { pass } from "./send-on.ts";
@@ -45,14 +45,9 @@ interface Found {
   isFree: boolean;
 }
 
-/** Whether an image is named by a file of the host or in its Docker. One with a digest is had from any host. */
-function isOnHost(image = ""): boolean {
-  return ON_HOST.test(image) && !image.includes("@sha256:");
-}
-
 /** Registers the hook. It runs when the body has been read and checked. */
 export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps): void {
-  const { shared, view, client } = cluster;
+  const { shared, view, client, images } = cluster;
   /** What is being created now, by app and host: the directory does not have it yet. */
   const coming = new Map<string, number>();
 
@@ -60,8 +55,10 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     if (whereOf(request) !== "placed" || request.peer !== null || request.insideMachine !== null) return undefined;
     const { app_name: name } = request.params as { app_name: string };
     const body = request.body as CreateBody;
-    // A snapshot is where its volume is, which is asked here first. A file of this host is on this host.
-    if (body.host === undefined && (body.snapshot_id !== undefined || isOnHost(body.config?.image))) return undefined;
+    // A snapshot is where its volume is, which is asked here first.
+    if (body.host === undefined && body.snapshot_id !== undefined) return undefined;
+    const file = body.host === undefined && isOnHost(body.config?.image);
+    if (file && !mayNameFiles(request)) return undefined;
     const wanted: Wanted = {
       app: name,
       name: body.name ?? newMachineName(),
@@ -69,8 +66,10 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
       ...{ host: body.host, region: body.region },
       volumeHost: await volumeHost(request, name, body),
     };
+    // What is made of a file of this host is made here, if this host takes machines.
+    if (file && wanted.volumeHost === undefined && view.host(shared.host)?.up?.draining !== true) return undefined;
     const hosts = place(candidates(name), wanted).slice(0, MAX_TRIES);
-    return tryEach(request, reply, hosts);
+    return tryEach(request, reply, { hosts, file });
   });
 
   function candidates(name: string): Candidate[] {
@@ -86,7 +85,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
   async function tryEach(
     request: FastifyRequest,
     reply: FastifyReply,
-    hosts: readonly string[],
+    { hosts, file }: { hosts: readonly string[]; file: boolean },
   ): Promise<FastifyReply | undefined> {
     const { app_name: name } = request.params as { app_name: string };
     for (const [index, host] of hosts.entries()) {
@@ -102,7 +101,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
         if (left === 0) coming.delete(key);
         else coming.set(key, left);
       };
-      const response = await send(request, reply, host).finally(over);
+      const response = await send(request, reply, { host, file }).finally(over);
       if (response.statusCode !== 503 || index === hosts.length - 1) return pass(reply, response, host);
       const text = await read(response);
       if (!TRY_ANOTHER.has((JSON.parse(text) as { error: string }).error))
@@ -111,9 +110,14 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     return undefined;
   }
 
-  function send(request: FastifyRequest, reply: FastifyReply, host: string): Promise<IncomingMessage> {
+  async function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { host, file }: { host: string; file: boolean },
+  ): Promise<IncomingMessage> {
+    const made = file ? await withDigest(request.body as CreateBody, images) : request.body;
     request.sentOnTo = host;
-    const body = Buffer.from(JSON.stringify(request.body));
+    const body = Buffer.from(JSON.stringify(made));
     const headers = { ...sentOn(request.headers, askerOf(request)), "content-type": "application/json" };
     const { method, url: path } = request;
     return client.send(host, { method, path, headers, body, signal: clientGone(reply) });

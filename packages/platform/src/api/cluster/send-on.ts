@@ -5,7 +5,7 @@ import type { PeerClient } from "../../cluster/peer-client.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
 import { askerOf } from "./asker.ts";
-import { read } from "./ask-hosts.ts";
+import { read as readText } from "./ask-hosts.ts";
 import { replied, sentOn } from "./headers.ts";
 
 /** A body up to this size is kept until the reply, so that it can be sent again. Configurations are smaller. */
@@ -18,15 +18,18 @@ interface SendOnOptions {
   again(): Promise<string | undefined>;
   /** The body, if it was read already. */
   body?: Buffer;
+  /** Returns what is sent in the place of a small body. */
+  adapt?: (body: Buffer) => Promise<Buffer>;
 }
 
 /** Answers a request with what another host says. */
 export async function sendOn(
   request: FastifyRequest,
   reply: FastifyReply,
-  { client, host, again, body: given }: SendOnOptions,
+  { client, host, again, body: given, adapt = async (body) => body }: SendOnOptions,
 ): Promise<FastifyReply> {
-  const kept = given ?? (await keptBody(request));
+  const read = given ?? (await keptBody(request));
+  const kept = read && (await adapt(read));
   const { "content-type": type, "content-length": length } = request.headers;
   const headers = {
     ...sentOn(request.headers, askerOf(request)),
@@ -74,7 +77,7 @@ async function keptBody({ raw }: FastifyRequest): Promise<Buffer | undefined> {
 /** What the host said if the machine is not there any more. */
 async function movedReply(response: IncomingMessage): Promise<HibernautError | undefined> {
   if (response.statusCode !== 409 || response.headers[MOVED_HEADER] === undefined) return undefined;
-  const { message, details } = JSON.parse(await read(response)) as {
+  const { message, details } = JSON.parse(await readText(response)) as {
     message: string;
     details: Record<string, unknown>;
   };

@@ -4,6 +4,7 @@ import { unreachable } from "../../cluster/peer-client.ts";
 import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { Api, ApiCluster, ApiDeps } from "../deps.ts";
 import { askHosts } from "./ask-hosts.ts";
+import { updateToSend } from "./file-images.ts";
 import { locate } from "./locate.ts";
 import { answerForAll } from "./for-all.ts";
 import { placeRequests } from "./placed.ts";
@@ -63,8 +64,13 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
       const next = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
       return next === host ? undefined : next;
     };
-    return sendOn(request, reply, { client, host, again });
+    const adapt = isUpdate(request) ? (body: Buffer) => updateToSend(request, body, cluster) : undefined;
+    return sendOn(request, reply, { client, host, again, ...(adapt && { adapt }) });
   }
+}
+
+function isUpdate({ method, routeOptions: { url } }: FastifyRequest): boolean {
+  return method === "POST" && url === "/v1/apps/:app_name/machines/:machine_id";
 }
 
 /** An offer of another protocol alone, such as `h2c`, is not an upgrade without its word in `Connection` (RFC 9110 7.8). */

@@ -1,13 +1,19 @@
 /** `GET /status/<app>`, without a token: the public page of an app that has one. */
+import type { JudgedMachine } from "../../domain/app-status.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { sendNotFound } from "../errors.ts";
 import { STATUS_PAGE_AGE_S, STATUS_PAGE_POLICY, statusPage } from "../status-page.ts";
 
+interface StatusDeps extends Pick<ApiDeps, "apps"> {
+  /** An app's machines on other hosts. Absent on a host alone. */
+  elsewhere: ((app: string) => JudgedMachine[]) | undefined;
+}
+
 /** Registers the route. An app without a page is answered like one that does not exist. */
-export function statusRoute(app: Api, { apps }: Pick<ApiDeps, "apps">): void {
+export function statusRoute(app: Api, { apps, elsewhere }: StatusDeps): void {
   app.get<{ Params: { app_name: string } }>("/status/:app_name", { schema: { hide: true } }, async (request, reply) => {
     const { app_name: name } = request.params;
-    const status = apps.publicStatus(name);
+    const status = apps.publicStatus(name, elsewhere);
     if (status === undefined) return sendNotFound(request, reply);
     return reply
       .headers({

@@ -1,6 +1,6 @@
 /** Apps: names that own machines, hostnames, secrets, volumes and releases. */
 import { HibernautError } from "../../domain/errors.ts";
-import { type AppStatus, appStatusOf } from "../../domain/app-status.ts";
+import { type AppStatus, appStatusOf, type JudgedMachine } from "../../domain/app-status.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import { isValidName, NAME_RULE } from "../../domain/naming.ts";
 import type { AppStore, Store } from "../../store/contract.ts";
@@ -74,10 +74,11 @@ export class Apps {
 
   /**
    * Returns how an app is, if its owner shows that to everybody. Undefined otherwise, and for an app that does not exist.
+   * `elsewhere` are its machines on other hosts.
    */
-  publicStatus(name: string): AppStatus | undefined {
+  publicStatus(name: string, elsewhere: (name: string) => JudgedMachine[] = () => []): AppStatus | undefined {
     if (this.#deps.store.apps.get(name)?.statusPage !== true) return undefined;
-    return appStatusOf(this.#machines.list(name));
+    return appStatusOf([...this.#machines.list(name), ...elsewhere(name)]);
   }
 
   /**

@@ -1,0 +1,28 @@
+/** What the public page of an app says about its machines on other hosts: what those have published. */
+import { KEYS } from "../../cluster/keys.ts";
+import type { JudgedMachine } from "../../domain/app-status.ts";
+import type { MachineConfig } from "../../domain/config.ts";
+import type { PublishedRoute } from "../../proxy/hosts/remote-rows.ts";
+import type { ApiCluster } from "../deps.ts";
+
+/** Returns the app's machines on other hosts. One whose host is away fails, because no request reaches it. */
+export function machinesElsewhere({ shared, view }: Pick<ApiCluster, "shared" | "view">, app: string): JudgedMachine[] {
+  return view
+    .machines(app)
+    .filter(({ host }) => host !== shared.host)
+    .flatMap(({ id, host }) => {
+      const published = view.state(id);
+      const isAway = view.host(host)?.up === undefined;
+      if (published === undefined && !isAway) return [];
+      const route = (published?.route ?? undefined) as PublishedRoute | undefined;
+      const agreed = view.value(`${KEYS.configs}${id}`) as { config: MachineConfig } | undefined;
+      const { lastBoot = null, cordoned = false, crash = null, healthy = true } = route ?? {};
+      const state = isAway ? "failed" : (published?.state ?? "failed");
+      return [
+        {
+          record: { state, config: agreed?.config ?? {}, lastBoot, snapshot: null, cordoned, crash: crash && {} },
+          health: { status: healthy ? "unknown" : "unhealthy" },
+        },
+      ];
+    });
+}
