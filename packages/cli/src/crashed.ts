@@ -26,12 +26,18 @@ export function stateText(machine: Machine, now = Date.now()): string {
   return isWarm(machine) ? `${state} (warm)` : state;
 }
 
-/** The state as lists show it, including a crash loop, a cordon and a kept VMM. */
+/** The state as lists show it, including a crash loop, a cordon and a kept VMM. That of an unreachable machine is an old one. */
 export function stateCell(machine: Machine): string {
   const { state, crash, cordoned } = machine;
+  if (isUnreachable(machine)) return `unreachable (was ${state})`;
   if (isCrashLoop(machine)) return `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})`;
   const notes = [...(isWarm(machine) ? ["warm"] : []), ...(cordoned ? ["cordoned"] : [])];
   return notes.length === 0 ? state : `${state} (${notes.join(", ")})`;
+}
+
+/** Whether the machine's host could not be asked, so that only what it last published is known. */
+export function isUnreachable({ host_state: host }: Pick<Machine, "host_state">): boolean {
+  return host === "unreachable";
 }
 
 /** Whether the paused virtual machine of the suspended machine is kept in memory. */

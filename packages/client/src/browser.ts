@@ -6,7 +6,7 @@ import { urlOf } from "./transport.ts";
 export { COLD_REASONS } from "./cold-reasons.ts";
 export { ApiError } from "./error.ts";
 export { ExecChannel, type ExecExit } from "./exec-channels.ts";
-export type { EventsOptions, StreamGap } from "./events.ts";
+export type { EventsOptions, StreamEntry, StreamGap, StreamMissing, StreamPosition } from "./events.ts";
 export type * from "./options.ts";
 export { type CallOptions, errorOf, send, urlOf } from "./transport.ts";
 export type * from "./types.ts";

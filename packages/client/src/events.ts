@@ -13,7 +13,23 @@ export interface StreamGap {
   type: "gap";
   after: number;
   until: number;
+  /** Only in a cluster: whose events. */
+  host?: string;
+  /** Only in a cluster: where the reader continues. */
+  position?: string;
 }
+
+/** Only in a cluster: the hosts whose events cannot be heard at present. Empty once all are heard again. */
+export interface StreamMissing {
+  type: "missing";
+  hosts: string[];
+}
+
+/** What the stream tells. */
+export type StreamEntry = StreamEvent | StreamGap | StreamMissing;
+
+/** Where a reader is: after a sequence number, or in a cluster after a `position`. */
+export type StreamPosition = number | string;
 
 /** Which events to follow, and from where. */
 export interface EventsOptions extends CallOptions {
@@ -23,37 +39,37 @@ export interface EventsOptions extends CallOptions {
   machine?: string;
   /** Types such as `machine.suspended`, or groups such as `machine`. Default: all. */
   type?: string | readonly string[];
-  /** Begin after this sequence number; 0 begins with the oldest that is kept. Default: begin with what comes. */
-  since?: number;
+  /** Begin after this sequence number or position; 0 begins with the oldest that is kept. Default: begin with what comes. */
+  since?: StreamPosition;
   /** Begin with the last events, this many, up to 1000. */
   tail?: number;
   /** Called when the connection was lost and is made again. */
   onLost?(error: ApiError): void;
-  /** Called whenever a connection is there, with the sequence number after which it begins. */
-  onConnected?(after: number): void;
+  /** Called whenever a connection is there, with the position after which it begins. */
+  onConnected?(after: StreamPosition): void;
   /** Milliseconds without any sign of life after which the connection counts as lost. Default: as long as it lasts. */
   silenceMs?: number;
 }
 
-/** Opens the stream once: after this sequence number, if there is one. Yields its lines. */
-type Open = (since: number | undefined, signal: AbortSignal | undefined) => AsyncIterable<string>;
+/** Opens the stream once: after this position, if there is one. Yields its lines. */
+type Open = (since: StreamPosition | undefined, signal: AbortSignal | undefined) => AsyncIterable<string>;
 
 /** Where a connection is in the stream: the next one continues there. */
 interface Position {
-  at: number;
+  at: StreamPosition;
 }
 
 /** Reads the events of one connection. */
-export async function* readEvents(
-  lines: AsyncIterable<string>,
-): AsyncGenerator<StreamEvent | StreamGap | Position, void> {
-  let gap = false;
+export async function* readEvents(lines: AsyncIterable<string>): AsyncGenerator<StreamEntry | Position, void> {
+  let kind = "";
   for await (const line of lines) {
-    if (line.startsWith("id: ")) yield { at: Number(line.slice("id: ".length)) };
-    else if (line.startsWith("event: ")) gap = line === "event: gap";
+    if (line.startsWith("id: ")) {
+      const id = line.slice("id: ".length);
+      yield { at: /^\d+$/.test(id) ? Number(id) : id };
+    } else if (line.startsWith("event: ")) kind = line.slice("event: ".length);
     else if (line.startsWith("data: ")) {
       const data = JSON.parse(line.slice("data: ".length)) as StreamEvent;
-      yield gap ? { ...(data as unknown as StreamGap), type: "gap" } : data;
+      yield kind === "gap" || kind === "missing" ? { ...data, type: kind } : data;
     }
   }
 }
@@ -62,7 +78,7 @@ export async function* readEvents(
 export async function* followEvents(
   open: Open,
   { since, signal, onLost, onConnected, silenceMs }: Omit<EventsOptions, "app" | "machine" | "type" | "tail">,
-): AsyncGenerator<StreamEvent | StreamGap, void> {
+): AsyncGenerator<StreamEntry, void> {
   let at = since;
   for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LONGEST_RETRY_MS, retryMs * 2)) {
     try {
@@ -92,7 +108,7 @@ export async function* followEvents(
 /** Yields the lines of one connection. Fails as `unavailable` when nothing comes for `silenceMs`, not even a heartbeat. */
 async function* heard(
   open: Open,
-  since: number | undefined,
+  since: StreamPosition | undefined,
   { signal, silenceMs }: { signal: AbortSignal | undefined; silenceMs: number | undefined },
 ): AsyncGenerator<string, void> {
   if (silenceMs === undefined) {

@@ -3,7 +3,7 @@ export type { ClientCertificate } from "./certificate.ts";
 export { COLD_REASONS } from "./cold-reasons.ts";
 export { HibernautClient } from "./client.ts";
 export { ApiError, type ApiErrorParts } from "./error.ts";
-export type { EventsOptions, StreamGap } from "./events.ts";
+export type { EventsOptions, StreamEntry, StreamGap, StreamMissing, StreamPosition } from "./events.ts";
 export type { ExecExit } from "./exec-channels.ts";
 export type { ExecOptions, ExecSession } from "./exec.ts";
 export type * from "./options.ts";

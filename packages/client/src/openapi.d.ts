@@ -1130,8 +1130,8 @@ export interface paths {
           machine?: string;
           /** @description Only events of these types, such as `machine.suspended`, or groups of types, such as `machine`. Default: all. Repeat it, or separate values by commas. */
           type?: string | string[];
-          /** @description Begin after the event with this sequence number; 0 begins with the oldest that is kept. `Last-Event-ID` does the same, and goes first. Default: begin with what comes. */
-          since?: number;
+          /** @description Begin after the event with this sequence number, or in a cluster with this `position`; 0 begins with the oldest that is kept. `Last-Event-ID` does the same, and goes first. Default: begin with what comes. */
+          since?: string;
           /** @description Begin with the last events, this many. */
           tail?: number;
           /** @description With 0, the reply ends after the newest event. Default: 1. */
@@ -1143,7 +1143,7 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
-        /** @description server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept */
+        /** @description server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept, and in a cluster an event `missing` which `hosts` cannot be heard at present */
         200: {
           headers: {
             [name: string]: unknown;
@@ -5608,13 +5608,18 @@ export interface components {
       state: components["schemas"]["MachineState"];
       /** @description What went wrong (`failed`), or how the app ended (`stopped`). */
       state_reason: string | null;
-      /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do. */
+      /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Also why a machine's host could not be asked. Null otherwise. */
       unreachable: string | null;
       /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
       cordoned: boolean;
       region: string;
       /** @description The host that owns the machine. Absent outside of a cluster. */
       host?: string;
+      /**
+       * @description Only in a cluster. `unreachable`: the host is away, or did not answer in time. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.
+       * @enum {string}
+       */
+      host_state?: "up" | "unreachable";
       /** @description A ULID that changes with every update. */
       version: string;
       config: components["schemas"]["MachineConfig"];
@@ -6090,7 +6095,7 @@ export interface components {
     };
     /** @description Something that changed on the platform. */
     StreamEvent: {
-      /** @description Counts up; numbers may be missing. */
+      /** @description Counts up; numbers may be missing. In a cluster, each host has its own. */
       sequence: number;
       /** Format: date-time */
       at: string;
@@ -6103,6 +6108,10 @@ export interface components {
       data: {
         [key: string]: unknown;
       };
+      /** @description Only in a cluster: the host on which it happened. */
+      host?: string;
+      /** @description Only in a cluster: with this as `since`, any host continues after the event. */
+      position?: string;
     };
     /** @description What machines did over time, those that are not destroyed. */
     Timeline: {

@@ -1,5 +1,5 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
-import { type EventsOptions, followEvents, readEvents, type StreamGap } from "./events.ts";
+import { type EventsOptions, followEvents, readEvents, type StreamEntry, type StreamPosition } from "./events.ts";
 import { readHostDrain } from "./moving.ts";
 import type {
   AuditOptions,
@@ -27,7 +27,6 @@ import type {
   PrunedImages,
   PulledImage,
   Region,
-  StreamEvent,
   RegistryLogin,
   Token,
   UsageReport,
@@ -152,7 +151,7 @@ export abstract class PlatformClient extends WebhookClient {
   }
 
   /** Reads past events of the platform, oldest first: the last hundred, unless `since` or `tail` say otherwise. */
-  async *readEvents(options: EventsOptions = {}): AsyncGenerator<StreamEvent | StreamGap, void> {
+  async *readEvents(options: EventsOptions = {}): AsyncGenerator<StreamEntry, void> {
     const start = options.since === undefined ? { tail: options.tail ?? 100 } : {};
     for await (const one of readEvents(this.#events({ ...options, ...start }, "0"))) if ("type" in one) yield one;
   }
@@ -161,8 +160,8 @@ export abstract class PlatformClient extends WebhookClient {
    * Follows what changes on the platform: past events first, where `since` or `tail` ask for them. Connects again when
    * the connection is lost, and continues where it was. Events that are gone by then are told as a gap.
    */
-  async *followEvents(options: EventsOptions = {}): AsyncGenerator<StreamEvent | StreamGap, void> {
-    const open = (since: number | undefined, signal: AbortSignal | undefined) => {
+  async *followEvents(options: EventsOptions = {}): AsyncGenerator<StreamEntry, void> {
+    const open = (since: StreamPosition | undefined, signal: AbortSignal | undefined) => {
       const now = { ...options, ...(signal && { signal }) };
       // What was in the tail has been read when there is a number to continue after.
       return this.#events(since === undefined ? now : { ...now, since, tail: undefined }, "1");
@@ -183,7 +182,7 @@ export abstract class PlatformClient extends WebhookClient {
   ): AsyncGenerator<string> {
     const types = type === undefined ? undefined : [type].flat();
     return this.lines("get", "/v1/stream", {
-      query: { app, machine, type: types, since, tail, follow },
+      query: { app, machine, type: types, since: since === undefined ? undefined : String(since), tail, follow },
       ...(signal && { signal }),
     });
   }

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ApiError, BrowserClient } from "../src/browser.ts";
-import { followEvents } from "../src/events.ts";
+import { followEvents, type StreamPosition } from "../src/events.ts";
 
 /** Silence that means a lost connection, in milliseconds. Every other wait of these tests ends with something that comes. */
 const SILENCE_MS = 200;
@@ -60,7 +60,7 @@ test("a stream that falls silent counts as lost, and the next connection continu
     reply.writeHead(200, { "content-type": "text/event-stream" }).write(`retry: 1000\n\nid: ${since ?? 4}\n\n`);
     sendEvent(reply, since === null ? 5 : 6);
   });
-  const connected: number[] = [];
+  const connected: StreamPosition[] = [];
   const lost: string[] = [];
   const events = client.followEvents({
     silenceMs: SILENCE_MS,

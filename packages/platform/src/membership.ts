@@ -1,10 +1,9 @@
 /** Makes a host part of a cluster, or no longer part of it, while its platform is stopped. A composition root of its own. */
 import { randomBytes } from "node:crypto";
-import { rename, rm, writeFile } from "node:fs/promises";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { agreedRecords } from "./agreed/records.ts";
-import { nameTaken } from "./cluster/admission.ts";
+import { certificateHash, nameTaken } from "./cluster/admission.ts";
 import { askToJoin } from "./cluster/ask-to-join.ts";
 import type { Change, Directory } from "./cluster/contract.ts";
 import {
@@ -16,6 +15,7 @@ import {
   publishDraft,
   readDraft,
   readHome,
+  removeDraft,
   removeHome,
   writeDraft,
 } from "./cluster/home.ts";
@@ -26,8 +26,7 @@ import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from ".
 import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
-import { HibernautError } from "./domain/errors.ts";
-import { flush } from "./lib/durable.ts";
+import { HibernautError, isHibernautError } from "./domain/errors.ts";
 import { chooseForAll, useSubnet } from "./network/agreed.ts";
 import type { Settings } from "./settings.ts";
 import { openDataDir } from "./store/data-dir.ts";
@@ -75,7 +74,7 @@ export async function initCluster(options: PlaceOptions & { directory: Directory
         settings.networkSubnet ?? "auto",
         Number.parseInt(home.id.slice(0, 6), 16),
       );
-      const record = await claimCluster(directory, home, subnet);
+      const record = await withDraft(dataDir, () => claimCluster(directory, home, subnet));
       await withStore(dataDir, (store) => share(directory, firstRecords(store, home.host)));
       await publishDraft(dataDir);
       return joined(home, record);
@@ -98,7 +97,7 @@ export async function joinCluster(options: PlaceOptions & { token: string; etcd?
     await withStore(dataDir, requireEmpty);
     const name = options.name ?? suggestedName(hostname());
     requireHostName(name);
-    const finished = await finishJoin(dataDir, name);
+    const finished = await finishJoin(dataDir, name, token.authority);
     if (finished !== undefined) return finished;
     const { key } = makeKey();
     const { region } = settings;
@@ -118,16 +117,33 @@ export async function joinCluster(options: PlaceOptions & { token: string; etcd?
     const directory = await openDirectory(place);
     try {
       const record = await requireCluster(directory, home);
-      await writeDraft(dataDir, home);
-      await replaceSecretsKey(dataDir, Buffer.from(reply.secretsKey, "base64"));
-      await useSubnet(dataDir, record.subnet);
-      await claimMember(directory, home, token.id);
-      await publishDraft(dataDir);
-      return joined(home, record);
+      await writeDraft(dataDir, home, Buffer.from(reply.secretsKey, "base64"));
+      await withDraft(dataDir, () => claimMember(directory, home, token.id));
+      return await settle(dataDir, home, record);
     } finally {
       await directory.close();
     }
   });
+}
+
+/** What claims reject with when this host has certainly not become a member. Of a lost answer, nobody knows what it was. */
+const REFUSALS = ["already_exists", "failed_precondition", "unauthenticated"] as const;
+
+/** Claims with a draft, which a refused host does not keep: it has keys of the cluster. */
+async function withDraft<T>(dataDir: string, claim: () => Promise<T>): Promise<T> {
+  try {
+    return await claim();
+  } catch (error) {
+    if (REFUSALS.some((code) => isHibernautError(error, code))) await removeDraft(dataDir);
+    throw error;
+  }
+}
+
+/** Takes over what the cluster gave this host, which is a member by now. Can be repeated. */
+async function settle(dataDir: string, home: Home, record: ClusterRecord): Promise<Joined> {
+  await useSubnet(dataDir, record.subnet);
+  await publishDraft(dataDir);
+  return joined(home, record);
 }
 
 /**
@@ -307,30 +323,25 @@ async function share(directory: Directory, records: ReadonlyMap<string, object |
   await write();
 }
 
-/** Finishes a join that was cut short after this host had become a member. Undefined when there was none. */
-async function finishJoin(dataDir: string, name: string): Promise<Joined | undefined> {
+/**
+ * Finishes a join that was cut short after this host had become a member. Undefined when there was none.
+ *
+ * @param authority the fingerprint of the cluster's. A draft of another cluster is not of interest.
+ */
+async function finishJoin(dataDir: string, name: string, authority: string): Promise<Joined | undefined> {
   const draft = await readDraft(dataDir);
-  if (draft?.host !== name) return undefined;
+  if (draft?.host !== name || certificateHash(draft.authority.certificate) !== authority) return undefined;
   const directory = await openDirectory(draft.directory);
   try {
     const record = await requireCluster(directory, draft);
     const entry = await directory.get(`${KEYS.members}${name}`);
     const member = entry && (JSON.parse(entry.value) as MemberRecord);
-    if (member?.fingerprint !== keyFingerprint(draft.identity.key)) return undefined;
-    await publishDraft(dataDir);
-    return joined(draft, record);
+    if (member?.fingerprint === keyFingerprint(draft.identity.key)) return await settle(dataDir, draft, record);
+    await removeDraft(dataDir);
+    return undefined;
   } finally {
     await directory.close();
   }
-}
-
-/** A host without apps and webhooks has nothing that its own key encrypts. */
-async function replaceSecretsKey(dataDir: string, key: Buffer): Promise<void> {
-  const file = join(dataDir, "secrets.key");
-  await rm(`${file}.tmp`, { force: true });
-  await writeFile(`${file}.tmp`, key, { flag: "wx", mode: 0o600, flush: true });
-  await rename(`${file}.tmp`, file);
-  await flush(dataDir);
 }
 
 function memberOf({ identity }: Home): MemberRecord {

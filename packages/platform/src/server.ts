@@ -241,6 +241,7 @@ async function runLocked(
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
+    holdBack: (id) => proxies.holdBack(id),
     ownPorts: portsOf(settings),
     ...(owning !== undefined && { ownership: owning.ownership }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),

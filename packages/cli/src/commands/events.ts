@@ -1,5 +1,5 @@
 /** `hibernaut events`: everything that changes on the platform. */
-import type { EventsOptions, StreamEvent, StreamGap } from "@hibernaut/client";
+import type { EventsOptions, StreamEntry, StreamGap, StreamMissing } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { localWord } from "../local-time.ts";
 import { NO_PAGER, printLines } from "../pager.ts";
@@ -17,7 +17,7 @@ export const events = command({
   name: "events",
   summary: "Show what changes on the platform: machines, deploys, checks, certificates and more",
   description:
-    "Each line shows the time in your time zone, what happened, the app, the machine, and what else is known, oldest first. Without --follow, the last events are printed. With --follow, new ones are printed as they come until you press Ctrl-C (exit code 130); after a lost connection it continues where it was. With --json, each line is a JSON document with its sequence number.",
+    "Each line shows the time in your time zone, what happened, the host in a cluster, the app, the machine, and what else is known, oldest first. Without --follow, the last events are printed. With --follow, new ones are printed as they come until you press Ctrl-C (exit code 130); after a lost connection it continues where it was. With --json, each line is a JSON document with its sequence number, and in a cluster with its position. Any host of a cluster tells the events of all hosts.",
   options: [
     { flags: "-f, --follow", description: "keep printing new events" },
     // Unlike the --app of other commands: without it, the events of all apps are shown.
@@ -33,9 +33,9 @@ export const events = command({
       repeats: true,
     },
     {
-      flags: "--since <sequence>",
-      description: "only events after the one with this sequence number; 0: all that are kept",
-      minimum: 0,
+      flags: "--since <position>",
+      description:
+        "only events after the one with this sequence number, or in a cluster with this position; 0: all that are kept",
     },
     {
       flags: "-n, --limit <count>",
@@ -73,17 +73,25 @@ async function* linesOf<T>(entries: AsyncIterable<T>, text: (entry: T) => string
 }
 
 /** One event as a line. */
-export function lineOf(event: StreamEvent | StreamGap): string {
-  if (!("sequence" in event)) return `events ${event.after + 1} to ${event.until} are no longer kept`;
-  const { at, type, app_name: app, machine_id: machine, data } = event;
+export function lineOf(event: StreamEntry): string {
+  if (event.type === "missing") return missingText((event as StreamMissing).hosts);
+  if (!("sequence" in event)) {
+    const { after, until, host } = event as StreamGap;
+    return `events ${after + 1} to ${until}${host === undefined ? "" : ` of host ${host}`} are no longer kept`;
+  }
+  const { at, type, app_name: app, machine_id: machine, data, host } = event;
   const { stdout } = process;
   const parts = [
     style("dim", localWord(at), stdout),
     style(type.endsWith("failed") || type.endsWith("critical") ? "red" : "bold", type.padEnd(TYPE_WIDTH), stdout),
-    [app, machine?.slice(0, SHORT_ID)].filter((word) => word !== null && word !== undefined).join(" "),
+    [host, app, machine?.slice(0, SHORT_ID)].filter((word) => word !== null && word !== undefined).join(" "),
     details(data),
   ];
   return parts.filter((part) => part !== "").join(" ");
+}
+
+function missingText(hosts: readonly string[]): string {
+  return hosts.length === 0 ? "all hosts are heard again" : `not heard at present: ${hosts.join(", ")}`;
 }
 
 /** What else is known, as words. How a machine was started comes first. */

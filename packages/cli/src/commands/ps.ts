@@ -2,7 +2,7 @@
 import type { Machine } from "@hibernaut/client";
 import { type Command, command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
-import { isCrashLoop, isWarm, stateCell } from "../crashed.ts";
+import { isCrashLoop, isUnreachable, isWarm, stateCell } from "../crashed.ts";
 import { LISTING, type ListOptions, listText } from "../listing.ts";
 import { WATCH, watched } from "../live.ts";
 import { memoryMb, WIDE_MACHINE } from "../machine-columns.ts";
@@ -65,7 +65,7 @@ async function showStatus(context: Context, options: OutputOptions): Promise<Res
     return appStatus(client, context.namedApp, options);
   }
   const [health, apps, machines] = await Promise.all([client.getHealth(), client.listApps(), client.listAllMachines()]);
-  const running = machines.filter(({ state }) => state === "running");
+  const running = machines.filter((machine) => machine.state === "running" && !isUnreachable(machine));
   const warm = machines.filter(isWarm).length;
   const snapshots = machines.flatMap(({ snapshot }) => snapshot ?? []);
   const document = {
@@ -107,7 +107,10 @@ function warmText(count: number): string {
 
 function countByState(machines: readonly Machine[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { state } of machines) counts[state] = (counts[state] ?? 0) + 1;
+  for (const machine of machines) {
+    const state = isUnreachable(machine) ? "unreachable" : machine.state;
+    counts[state] = (counts[state] ?? 0) + 1;
+  }
   return counts;
 }
 

@@ -1,5 +1,13 @@
 /** Keeps the store up to date: one reading, then the stream of events, and another reading after each interruption. */
-import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
+import {
+  ApiError,
+  type BrowserClient,
+  type Machine,
+  type StreamEntry,
+  type StreamEvent,
+  type StreamGap,
+  type StreamPosition,
+} from "@hibernaut/client/browser";
 import { Refresher, REPLY_MS } from "./refresh.ts";
 import { type Sight, untilSeen, whenHidden } from "./sight.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
@@ -45,7 +53,7 @@ export class Live {
   /** When the connection was left because the page was hidden, in milliseconds since 1970. Undefined once it is back. */
   #leftAt: number | undefined;
   /** Where the stream continues. */
-  #at: number | undefined;
+  #at: StreamPosition | undefined;
   /** Events that came during a reading. Undefined when there is none. */
   #waiting: StreamEvent[] | undefined;
   /** Ends the present reading only. */
@@ -61,7 +69,7 @@ export class Live {
     this.#document = document;
     this.#onSignedOut = onSignedOut;
     this.#refresher = new Refresher({
-      one: (app, id, signal) => api.getMachine(app, id, { signal }).catch(absent),
+      one: (app, id, signal) => api.getMachine(app, id, { signal }).catch((error) => this.#present(id, error)),
       all: (signal) => api.listAllMachines({ signal }),
       begin: () => store.beginReading(),
       // The next reading tries again, and the stream notices a lost connection.
@@ -126,14 +134,20 @@ export class Live {
     for await (const event of events) this.#take(event, signal);
   }
 
-  #take(event: StreamEvent | StreamGap, signal: AbortSignal): void {
+  #take(event: StreamEntry, signal: AbortSignal): void {
     this.#heardAt = performance.now();
-    if (!("sequence" in event)) {
-      this.#at = event.until;
+    if (event.type === "missing") {
+      // The machines of a host that went away, or is back, are listed otherwise.
       void this.#read(signal);
       return;
     }
-    this.#at = event.sequence;
+    if (!("sequence" in event)) {
+      const { until, position } = event as StreamGap;
+      this.#at = position ?? until;
+      void this.#read(signal);
+      return;
+    }
+    this.#at = event.position ?? event.sequence;
     if (this.#waiting === undefined) this.#apply(event);
     else if (this.#waiting.length < MOST_WAITING) this.#waiting.push(event);
     else this.#connection.abort();
@@ -221,6 +235,14 @@ export class Live {
     }
   }
 
+  /** What is known of a machine that could not be read: nothing of one that is gone. */
+  #present(id: string, error: unknown): Machine | undefined {
+    if (error instanceof ApiError && error.code === "not_found") return undefined;
+    // Once its host is back, everything is read.
+    if (error instanceof ApiError && error.code === "host_unreachable") return this.#store.machines.get(id);
+    throw error;
+  }
+
   #lose(message: string): void {
     this.#lost(new ApiError({ code: "unavailable", message }));
     this.#connection.abort();
@@ -231,11 +253,6 @@ export class Live {
     const since = link.state === "lost" ? link.since : (this.#leftAt ?? Date.now());
     this.#store.setLink({ state: "lost", since, error: error instanceof ApiError ? error : undefined });
   }
-}
-
-function absent(error: unknown): undefined {
-  if (error instanceof ApiError && error.code === "not_found") return undefined;
-  throw error;
 }
 
 function pause(ms: number): Promise<void> {

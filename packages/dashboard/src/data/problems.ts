@@ -27,8 +27,9 @@ export function problemsOf(machines: Iterable<Machine>): Problem[] {
 }
 
 function problemOf(machine: Machine): Problem | undefined {
-  const { state, state_reason: reason, crash, health, checks, unreachable } = machine;
+  const { state, state_reason: reason, crash, health, checks, unreachable, host, host_state: hostState } = machine;
   const as = (level: Problem["level"], title: string, detail: string) => ({ machine, level, title, detail });
+  if (hostState === "unreachable") return as("error", `Host ${host} is unreachable`, unreachable ?? "");
   if (state === "failed") return as("error", "Failed", reason ?? "");
   if (state === "restarting" && crash !== null)
     return as("error", `App crashed, attempt ${crash.attempt} of ${crash.max_attempts} follows`, crash.reason);

@@ -135,6 +135,8 @@ export class Store {
     this.#changedSince?.add(id);
     const machine = this.machines.get(id);
     if (data.to === "destroyed") {
+      // In a cluster, it may have moved: whether it is gone, a reading says.
+      if (event.host !== undefined) return id;
       this.#forget(id);
       return undefined;
     }

@@ -1,5 +1,5 @@
 /** How states of machines look: by color, shape and word. */
-import type { Machine, MachineState } from "@hibernaut/client/browser";
+import type { Machine } from "@hibernaut/client/browser";
 import { type SpanState, warmUntil } from "../data/track.ts";
 
 /** The looks. `busy` is on the way from one state to another. */
@@ -29,7 +29,8 @@ export function toneOf(machine: Pick<Machine, "state" | "snapshot">): Tone {
 }
 
 /** What a machine's state is called on screen. */
-export function stateLabel(machine: Pick<Machine, "state" | "snapshot">): MachineState | "suspended, warm" {
+export function stateLabel(machine: Pick<Machine, "state" | "snapshot" | "host_state">): string {
+  if (machine.host_state === "unreachable") return `unreachable, was ${machine.state}`;
   return warmUntil(machine) === undefined ? machine.state : "suspended, warm";
 }
 
@@ -57,7 +58,7 @@ const SHAPES: Readonly<Record<Tone, preact.JSX.Element>> = {
 };
 
 /** A machine's state as a shape and a word. */
-export function StateBadge({ machine }: { machine: Pick<Machine, "state" | "snapshot"> }) {
+export function StateBadge({ machine }: { machine: Pick<Machine, "state" | "snapshot" | "host_state"> }) {
   const tone = toneOf(machine);
   return (
     <span class={`badge tone-${tone}`}>

@@ -151,6 +151,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   if (deps.cluster !== undefined) {
     const { peerImageRoute } = await import("./cluster/images.ts");
     peerImageRoute(app, deps.cluster);
+    const { peerStreamRoute } = await import("./cluster/events/peer-stream.ts");
+    peerStreamRoute(app, deps.cluster, deps);
   }
   const write: Write = deps.cluster?.shared.write ?? (async (work) => work(deps));
   await app.register(async (secured: Api) => {

@@ -30,7 +30,7 @@ export function machineWire({
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned ?? false,
     region: record.region,
-    ...(host !== undefined && { host }),
+    ...(host !== undefined && { host, host_state: "up" as const }),
     version: record.version,
     config: record.config,
     image,

@@ -12,6 +12,8 @@ import { CLUSTER_FOLDER } from "./keys.ts";
 const DRAFT = "cluster.draft";
 const FILES = { place: "cluster.json", authorityCertificate: "authority.crt", authorityKey: "authority.key" };
 const HOST_FILES = { certificate: "host.crt", key: "host.key" };
+/** The key of the secrets, in the data directory. In a draft, that of the cluster to be joined. */
+const SECRETS_KEY = "secrets.key";
 
 /** Where a cluster's directory is. */
 export type DirectoryPlace =
@@ -50,8 +52,13 @@ export async function readDraft(dataDir: string): Promise<Home | undefined> {
   return readFolder(folder);
 }
 
-/** Stores what is not yet claimed in the directory. */
-export async function writeDraft(dataDir: string, home: Home): Promise<void> {
+/**
+ * Stores what is not yet claimed in the directory.
+ *
+ * @param secretsKey the cluster's, which takes the place of the host's own when the draft is published: a host
+ *   without apps and webhooks has nothing that its own key encrypts. Default: the host keeps its own.
+ */
+export async function writeDraft(dataDir: string, home: Home, secretsKey?: Buffer): Promise<void> {
   const folder = join(dataDir, DRAFT);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
@@ -60,11 +67,18 @@ export async function writeDraft(dataDir: string, home: Home): Promise<void> {
   await write(folder, FILES.authorityKey, authority.key);
   await write(folder, HOST_FILES.certificate, identity.certificate);
   await write(folder, HOST_FILES.key, identity.key);
+  if (secretsKey !== undefined) await write(folder, SECRETS_KEY, secretsKey);
   await write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
 }
 
 /** Makes the draft this host's place in its cluster. */
 export async function publishDraft(dataDir: string): Promise<void> {
+  const key = join(dataDir, DRAFT, SECRETS_KEY);
+  // First, so that no host is in its cluster without it. It is not there any more when this was cut short.
+  if (existsSync(key)) {
+    await rename(key, join(dataDir, SECRETS_KEY));
+    await flush(dataDir);
+  }
   await rename(join(dataDir, DRAFT), join(dataDir, CLUSTER_FOLDER));
   await flush(dataDir);
 }
@@ -118,6 +132,6 @@ async function readFolder(folder: string): Promise<Home> {
   }
 }
 
-function write(folder: string, name: string, text: string): Promise<void> {
-  return replaceFile(join(folder, name), text, { mode: 0o600 });
+function write(folder: string, name: string, contents: string | Buffer): Promise<void> {
+  return replaceFile(join(folder, name), contents, { mode: 0o600 });
 }

@@ -5,6 +5,7 @@ import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines 
 import { leaveGuests } from "./evacuation/left-guests.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
+import { PeerClient } from "./peer-client.ts";
 import { PeerServer } from "./peer-server.ts";
 import type { Duplex } from "node:stream";
 
@@ -48,7 +49,8 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
     requireLasting: (app) => requireLasting(cluster.view, app),
     leave: (options) => leaveGuests({ ...options, cluster, log }),
     open(options) {
-      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(cluster.peers) });
+      const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });
+      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });
       const server = new PeerServer();
       server.add(machines.route);
       const { source } = machines.moves;
@@ -66,6 +68,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
         close() {
           server.close();
           machines.close();
+          client.close();
         },
       };
     },

@@ -1,25 +1,13 @@
 /** HTTP requests to other hosts of the cluster, over kept connections. */
-import {
-  Agent,
-  type ClientRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  request as httpRequest,
-} from "node:http";
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
-import { connect, type TLSSocket } from "node:tls";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Peers, PeerService, View } from "./cluster.ts";
 import type { Changed } from "./contract.ts";
 import { KEYS, nameOf } from "./keys.ts";
-
-/** A host of the same region answers within milliseconds; one that does not for this long will not. */
-const CONNECT_TIMEOUT_MS = 3000;
-/** A connection without requests is closed after this time, before the other side closes its end, after 72 s. */
-const IDLE_MS = 30_000;
-/** Packets that say that the connection is alive, after this time of silence. */
-const KEEPALIVE_MS = 10_000;
+import { connectTo, PeerAgent } from "./peer-agent.ts";
 
 /** Methods of requests that change nothing, so that they may be sent again. */
 const REPEATABLE = new Set(["GET", "HEAD"]);
@@ -45,25 +33,26 @@ interface PeerClientOptions {
   peers: Peers;
   view: Pick<View, "host" | "subscribe">;
   service: PeerService;
+  /** Opens a connection to a host. Default: TLS to what {@link Peers} say. */
+  connect?(host: string): Socket;
 }
 
 export class PeerClient {
-  readonly #options: PeerClientOptions;
+  readonly #connect: (host: string) => Socket;
   readonly #agents = new Map<string, PeerAgent>();
   /** What is open, by host. */
   readonly #open = new Map<string, Set<AbortController>>();
   readonly #unsubscribe: () => void;
 
-  constructor(options: PeerClientOptions) {
-    this.#options = options;
-    this.#unsubscribe = options.view.subscribe(KEYS.hosts, (changes) => this.#abandon(changes));
+  constructor({ peers, view, service, connect }: PeerClientOptions) {
+    this.#connect = connect ?? ((host) => connectTo(peers.target(host, service)));
+    this.#unsubscribe = view.subscribe(KEYS.hosts, (changes) => this.#abandon(changes));
   }
 
   /**
    * Resolves with the head of the reply. Rejects with `host_unreachable` when the host is away, does not answer or goes
-   * away meanwhile, and with the signal's reason. What changes nothing goes over a kept connection, and once more when
-   * that turns out to be closed. All else goes over a connection of its own, because when a kept one breaks, nobody knows
-   * whether the host has carried out the request.
+   * away meanwhile, and with the signal's reason. When a kept connection turns out to be closed, what changes nothing is
+   * sent once more. All else never is, because nobody knows whether the host has carried out the request.
    */
   async send(host: string, request: PeerRequest): Promise<IncomingMessage> {
     try {
@@ -108,22 +97,28 @@ export class PeerClient {
   #exchange(host: string, request: PeerRequest, { fresh = false } = {}): Promise<IncomingMessage> {
     const { body } = request;
     const isStream = body !== undefined && !Buffer.isBuffer(body);
-    const isKept = !isStream && REPEATABLE.has(request.method);
+    const isRepeatable = !isStream && REPEATABLE.has(request.method);
     return new Promise((resolve, reject) => {
-      const { sent, end } = this.#begin(host, request, { fresh: fresh || !isKept });
+      const { sent, end } = this.#begin(host, request, { fresh });
       sent.once("response", (response) => {
-        response.once("close", end);
+        response.once("close", () => {
+          end();
+          if (sent.writableFinished) return;
+          // The answer came before the whole body was sent, and makes the rest of it pointless.
+          if (isStream) body.unpipe(sent);
+          sent.destroy();
+        });
         resolve(response);
       });
       sent.once("error", (error) => {
         end();
         if (isStream) body.unpipe(sent);
-        const isStale = sent.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+        const isStale = isRepeatable && sent.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
         reject(isStale ? new StaleConnection() : this.#refusal(host, request, error));
       });
       if (!isStream) return void sent.end(body);
       body.pipe(sent);
-      body.once("error", () => sent.destroy());
+      body.once("error", (error) => sent.destroy(error));
     });
   }
 
@@ -132,16 +127,10 @@ export class PeerClient {
     request: PeerRequest,
     { fresh }: { fresh: boolean },
   ): { sent: ClientRequest; abandoned: AbortSignal; end(): void } {
-    const { service, peers } = this.#options;
-    const target = peers.target(host, service);
-    const agent = this.#agents.get(host) ?? new PeerAgent(() => peers.target(host, service));
+    const agent = this.#agents.get(host) ?? new PeerAgent(() => this.#connect(host));
     this.#agents.set(host, agent);
     const abandoned = new AbortController();
-    const open = this.#open.get(host) ?? new Set();
-    this.#open.set(host, open.add(abandoned));
     const sent = httpRequest({
-      host: target.host,
-      port: target.port,
       method: request.method,
       path: request.path,
       // HTTP/1.1 refuses a request without it. A client's own is sent on as it is.
@@ -151,13 +140,20 @@ export class PeerClient {
       ...(fresh ? { createConnection: () => agent.createConnection() } : { agent }),
       signal: request.signal === undefined ? abandoned.signal : AbortSignal.any([abandoned.signal, request.signal]),
     });
+    const open = this.#open.get(host) ?? new Set();
+    this.#open.set(host, open.add(abandoned));
     return { sent, abandoned: abandoned.signal, end: () => open.delete(abandoned) };
   }
 
   /** A host that went away may keep its connections open, and never answer. */
   #abandon(changes: readonly Changed[]): void {
-    for (const { key, value } of changes)
-      if (value === null) for (const open of this.#open.get(nameOf(key)) ?? []) open.abort();
+    for (const { key, value } of changes) {
+      if (value !== null) continue;
+      const host = nameOf(key);
+      for (const open of this.#open.get(host) ?? []) open.abort();
+      this.#agents.get(host)?.destroy();
+      this.#agents.delete(host);
+    }
   }
 
   #refusal(host: string, { signal }: PeerRequest, error: Error): Error {
@@ -186,27 +182,3 @@ export function unreachable(host: string, why: string, cause?: unknown): Hiberna
 
 /** A kept connection was closed just when a request was sent. */
 class StaleConnection extends Error {}
-
-/** Keeps connections to one host. Each is made with the certificates of that moment. */
-class PeerAgent extends Agent {
-  readonly #target: () => ReturnType<Peers["target"]>;
-
-  constructor(target: () => ReturnType<Peers["target"]>) {
-    super({ keepAlive: true, timeout: IDLE_MS });
-    this.#target = target;
-  }
-
-  override createConnection(): TLSSocket {
-    const { host, port, tls } = this.#target();
-    const socket = connect({ ...tls, host, port });
-    const timer = setTimeout(
-      () => socket.destroy(new Error(`no connection to ${host}:${port} within ${CONNECT_TIMEOUT_MS} ms`)),
-      CONNECT_TIMEOUT_MS,
-    );
-    const over = () => clearTimeout(timer);
-    socket.once("secureConnect", over).once("close", over);
-    socket.setKeepAlive(true, KEEPALIVE_MS);
-    socket.setNoDelay(true);
-    return socket;
-  }
-}

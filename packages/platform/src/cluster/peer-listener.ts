@@ -7,6 +7,7 @@ import { cannotListen } from "../listening.ts";
 import type { Listen } from "../settings.ts";
 import type { PeerService, View } from "./cluster.ts";
 import { keyFingerprint, type Pair } from "./identity.ts";
+import { KEYS } from "./keys.ts";
 import { ALPN } from "./peers.ts";
 
 /** How long a TLS handshake may take. */
@@ -30,7 +31,10 @@ export class PeerListener {
   readonly #server: Server;
   readonly #options: ListenerOptions;
   readonly #sockets = new Set<Socket>();
+  /** The connections of members, with what their certificates say. */
+  readonly #members = new Map<TLSSocket, Caller>();
   readonly #handlers = new Map<string, PeerHandler>();
+  readonly #unsubscribe: () => void;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -50,6 +54,7 @@ export class PeerListener {
     });
     this.#server.on("tlsClientError", (error, socket) => options.onRefused?.(error.message, socket.remoteAddress));
     this.#server.on("secureConnection", (socket) => this.#accept(socket));
+    this.#unsubscribe = options.view.subscribe(KEYS.members, () => this.#cutStrangers());
   }
 
   /** Who takes connections for a service. Until there is one, they are closed. */
@@ -75,6 +80,7 @@ export class PeerListener {
 
   /** Closes the port and every connection. */
   async close(): Promise<void> {
+    this.#unsubscribe();
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
@@ -86,22 +92,41 @@ export class PeerListener {
     // Who uses the connection listens to its errors, too. This keeps one that comes before from ending the process.
     socket.on("error", () => {});
     const handler = this.#handlers.get(socket.alpnProtocol || "");
-    const from = socket.alpnProtocol === ALPN.join ? "" : this.#hostOf(socket);
-    if (handler !== undefined && from !== undefined) return handler(socket, from);
-    if (from === undefined)
-      this.#options.onRefused?.("no certificate of a member of the cluster", socket.remoteAddress);
-    socket.destroy();
+    const isJoin = socket.alpnProtocol === ALPN.join;
+    const caller = isJoin ? undefined : callerOf(socket);
+    const isWelcome = isJoin || (caller !== undefined && this.#isMember(caller));
+    if (!isWelcome) this.#options.onRefused?.("no certificate of a member of the cluster", socket.remoteAddress);
+    if (!isWelcome || handler === undefined) return void socket.destroy();
+    if (caller !== undefined) {
+      this.#members.set(socket, caller);
+      socket.once("close", () => this.#members.delete(socket));
+    }
+    handler(socket, caller?.name ?? "");
   }
 
-  /** The member that shows its certificate. Undefined for everyone else, and for a host that has left. */
-  #hostOf(socket: TLSSocket): string | undefined {
-    const raw = socket.authorized ? socket.getPeerX509Certificate() : undefined;
-    if (raw === undefined) return undefined;
-    const certificate = new X509Certificate(raw.raw);
-    const name = /^CN=(.+)$/m.exec(certificate.subject)?.[1] ?? "";
-    const member = this.#options.view.host(name)?.member;
-    return member?.fingerprint === keyFingerprint(certificate) ? name : undefined;
+  #isMember({ name, fingerprint }: Caller): boolean {
+    return this.#options.view.host(name)?.member.fingerprint === fingerprint;
   }
+
+  /** A host that was removed has no rights any more, also on connections that it has opened before. */
+  #cutStrangers(): void {
+    for (const [socket, caller] of this.#members) if (!this.#isMember(caller)) socket.destroy();
+  }
+}
+
+/** Who a certificate of the authority says that it belongs to. */
+interface Caller {
+  name: string;
+  fingerprint: string;
+}
+
+/** Undefined without such a certificate. */
+function callerOf(socket: TLSSocket): Caller | undefined {
+  const raw = socket.authorized ? socket.getPeerX509Certificate() : undefined;
+  if (raw === undefined) return undefined;
+  const certificate = new X509Certificate(raw.raw);
+  const name = /^CN=(.+)$/m.exec(certificate.subject)?.[1] ?? "";
+  return { name, fingerprint: keyFingerprint(certificate) };
 }
 
 function contextOf(authority: string, { certificate, key }: Pair): SecureContextOptions {

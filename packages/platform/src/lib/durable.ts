@@ -26,13 +26,13 @@ export function flushSync(path: string): void {
  * @example
  * await replaceFile("/var/lib/hibernaut/registries.json", "{}\n", { mode: 0o600 });
  */
-export async function replaceFile(path: string, text: string, { mode }: { mode: number }): Promise<void> {
+export async function replaceFile(path: string, contents: string | Buffer, { mode }: { mode: number }): Promise<void> {
   const draft = `${path}.tmp`;
   {
     await using handle = await open(draft, "w", mode);
     // A draft that a crash left behind may have other permissions.
     await handle.chmod(mode);
-    await handle.writeFile(text);
+    await handle.writeFile(contents);
     await handle.sync();
   }
   await rename(draft, path);

@@ -51,3 +51,11 @@ export function newUlid(now: number = Date.now()): string {
   }
   return text;
 }
+
+/** Returns when a ULID was made, in milliseconds since 1970. */
+export function ulidMs(ulid: string): number {
+  return ulid
+    .slice(0, 10)
+    .split("")
+    .reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0);
+}

@@ -79,6 +79,11 @@ export class EventStream {
     }
   }
 
+  /** The newest sequence number. */
+  newest(): number {
+    return this.#outbox.newest();
+  }
+
   /** How many clients read, and how many events the slowest of them has not read yet. */
   readers(): { count: number; lag: number } {
     const { size: count } = this.#readers;

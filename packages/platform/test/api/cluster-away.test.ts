@@ -2,6 +2,10 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Value } from "typebox/value";
+import { MachineReply, type MachineWire } from "../../src/api/routes/machines.schemas.ts";
+import { KEYS } from "../../src/cluster/keys.ts";
+import { newUlid } from "../../src/machines/identity.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 
 let cluster: ApiHosts;
@@ -10,17 +14,19 @@ let a: ApiHost;
 beforeAll(async () => {
   cluster = await startApiHosts();
   [a] = cluster.hosts as [ApiHost];
-  const made = await fetch(`${a.url}/v1/apps`, {
-    method: "POST",
-    headers: { ...auth(), "content-type": "application/json" },
-    body: JSON.stringify({ app_name: "shop" }),
-  });
-  expect(made.status).toBe(201);
+  await post("/v1/apps", { app_name: "shop" });
 });
 afterAll(() => cluster.close());
 
 function auth() {
   return { authorization: `Bearer ${cluster.token}` };
+}
+
+async function post(path: string, body: object): Promise<object> {
+  const headers = { ...auth(), "content-type": "application/json" };
+  const response = await fetch(a.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(response.status).toBe(201);
+  return (await response.json()) as object;
 }
 
 test.each(["/v1/apps/shop/logs", "/v1/audit"])("%s is answered without the host that is away", async (path) => {
@@ -34,22 +40,57 @@ test.each(["/v1/apps/shop/logs", "/v1/audit"])("%s is answered without the host 
   await cluster.setUp("c", true);
 });
 
+test("machines of a host that is away are listed as they were last known", async () => {
+  const [, , c] = cluster.hosts as [ApiHost, ApiHost, ApiHost];
+  const id = "33333333333333";
+  const createdAt = "2026-01-01T00:00:00.000Z";
+  const config = { image: "app:1", guest: { memory_mb: 128 } };
+  await cluster.claim(c, "shop", id, "far");
+  await cluster.write({
+    [KEYS.states + id]: { epoch: 1, state: "running", route: null, load: 0 },
+    [KEYS.configs + id]: { version: newUlid(Date.parse("2026-02-02")), config, imageDigest: "sha256:1", createdAt },
+  });
+  await cluster.claim(c, "shop", "44444444444444", "silent");
+  const listed = async (path: string, token = cluster.token) => {
+    const response = await fetch(a.url + path, { headers: { authorization: `Bearer ${token}` } });
+    const machines = (await response.json()) as MachineWire[];
+    return {
+      missing: response.headers.get("hibernaut-hosts-missing"),
+      machines: machines.filter((m) => m.host === "c"),
+    };
+  };
+  // Host c has neither, so they are told from those of its own.
+  expect(await listed("/v1/machines")).toEqual({ missing: null, machines: [] });
+
+  await cluster.setUp("c", false);
+  for (const path of ["/v1/machines", "/v1/apps/shop/machines"]) {
+    const { missing, machines } = await listed(path);
+    expect(missing).toBe("c");
+    expect(machines).toMatchObject([
+      { name: "silent", host_state: "unreachable", state: "created" },
+      { name: "far", host_state: "unreachable", state: "running", config, created_at: createdAt },
+    ]);
+    expect(machines[1]).toMatchObject({ updated_at: "2026-02-02T00:00:00.000Z", private_address: "10.0.0.1" });
+    expect(machines[1]?.unreachable).toMatch(/^host c is away; the state is the last that it published$/);
+    for (const machine of machines) expect(() => Value.Assert(MachineReply, machine)).not.toThrow();
+  }
+  await post("/v1/apps", { app_name: "blog" });
+  const { token } = (await post("/v1/tokens", { name: "other", scopes: ["read"], apps: ["blog"] })) as {
+    token: string;
+  };
+  expect((await listed("/v1/machines", token)).machines).toEqual([]);
+  await cluster.setUp("c", true);
+});
+
 test("a machine that another host refused, and this one created, has its end in the audit log", async () => {
-  const post = (url: string, body: object) =>
-    fetch(url, {
-      method: "POST",
-      headers: { ...auth(), "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
   const [, b] = cluster.hosts as [ApiHost, ApiHost];
   // The directory still praises host b, which drains.
   await cluster.setUp("a", { memoryMb: { total: 999, free: 200 } });
   await cluster.setUp("b", { memoryMb: { total: 99_999, free: 90_000 } });
   await cluster.setUp("c", false);
-  expect((await post(`${b.url}/v1/platform/drain`, {})).status).toBeLessThan(300);
+  await fetch(`${b.url}/v1/platform/drain`, { method: "POST", headers: auth() });
   const config = { image: "app:1", guest: { memory_mb: 128 } };
-  const made = await post(`${a.url}/v1/apps/shop/machines`, { name: "late", config });
-  expect(made.status).toBe(201);
+  await post("/v1/apps/shop/machines", { name: "late", config });
   await cluster.setUp("c", true);
   const response = await fetch(`${a.url}/v1/audit?limit=1000`, { headers: auth() });
   const lines = (await response.text()).split("\n").filter((line) => line !== "");

@@ -25,6 +25,8 @@ export interface ApiHosts {
   token: string;
   /** Makes a machine known to the cluster, as its owner does. */
   claim(host: ApiHost, app: string, id: string, name: string): Promise<void>;
+  /** Writes keys of the directory. */
+  write(values: Record<string, object | null>): Promise<void>;
   /** Tells all hosts how a machine is, as its owner does. */
   publish(id: string, published: { state: string; route: object | null }): Promise<void>;
   /** A host's lease ends, or begins again. */
@@ -82,11 +84,13 @@ export async function startApiHosts(): Promise<ApiHosts> {
   const [first] = hosts;
   if (first === undefined) throw new Error("no hosts");
   const { directory } = first.host.cluster;
-  const setUp: ApiHosts["setUp"] = async (name, up) => {
-    const value = up === false ? null : JSON.stringify({ ...UP, name, ...(typeof up === "object" && up) });
-    const revision = await directory.transact([], [{ key: KEYS.hosts + name, value }]);
+  const write = async (values: Record<string, object | null>) => {
+    const changes = Object.entries(values).map(([at, value]) => ({ key: at, value: value && JSON.stringify(value) }));
+    const revision = await directory.transact([], changes);
     for (const { host } of hosts) await host.cluster.view.reached(revision ?? 0);
   };
+  const setUp: ApiHosts["setUp"] = (name, up) =>
+    write({ [KEYS.hosts + name]: up === false ? null : { ...UP, name, ...(typeof up === "object" && up) } });
   for (const { host } of hosts) await setUp(host.name, true);
   const { token } = await first.host.shared.write(({ tokens }) => createToken(tokens, "all"));
   for (const { host } of hosts) await host.shared.catchUp();
@@ -95,21 +99,13 @@ export async function startApiHosts(): Promise<ApiHosts> {
     hosts,
     token,
     setUp,
-    async claim(owner, app, id, name) {
-      const value = JSON.stringify({ app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" });
-      const config = JSON.stringify({ config: owner.world.store.machines.get(id)?.config });
-      const changes = [
-        { key: KEYS.machines + id, value },
-        { key: KEYS.configs + id, value: config },
-      ];
-      const revision = await directory.transact([], changes);
-      for (const { host } of hosts) await host.cluster.view.reached(revision ?? 0);
-    },
-    async publish(id, published) {
-      const value = JSON.stringify({ epoch: 1, load: 0, ...published });
-      const revision = await directory.transact([], [{ key: KEYS.states + id, value }]);
-      for (const { host } of hosts) await host.cluster.view.reached(revision ?? 0);
-    },
+    write,
+    claim: (owner, app, id, name) =>
+      write({
+        [KEYS.machines + id]: { app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" },
+        [KEYS.configs + id]: { config: owner.world.store.machines.get(id)?.config },
+      }),
+    publish: (id, published) => write({ [KEYS.states + id]: { epoch: 1, load: 0, ...published } }),
     close: () => all.disposeAsync(),
   };
 }

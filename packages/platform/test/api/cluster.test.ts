@@ -211,6 +211,24 @@ describe("lists", () => {
     expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(["one", "two", "three"]);
   });
 
+  test("logs of named machines come from the hosts that have them", async () => {
+    const { id: here } = await create(a, "here");
+    for (const [host, machine] of [
+      [a, here],
+      [b, id],
+    ] as const)
+      await host.print(machine, `said on ${host.host.name}`);
+    const read = async (words: string) => {
+      const path = `/v1/apps/shop/logs?stream=stdout&limit=1&machine=${words}`;
+      const response = await fetch(a.url + path, { headers: { authorization: `Bearer ${cluster.token}` } });
+      return { status: response.status, text: await response.text() };
+    };
+    expect(await read("web")).toMatchObject({ status: 200, text: expect.stringContaining("said on b") });
+    expect(await read("web,here")).toMatchObject({ status: 200, text: expect.stringContaining("said on b") });
+    expect(await read("here")).toMatchObject({ status: 200, text: expect.stringContaining("said on a") });
+    expect(await read("web,nobody")).toMatchObject({ status: 404, text: expect.stringContaining("nobody") });
+  });
+
   test("usage is that of all hosts", async () => {
     const all = await ask(a, "GET", "/v1/usage?group_by=machine");
     expect(all.body.usage.map((row: { machine_id: string }) => row.machine_id)).toContain(id);

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { askToJoin } from "../../src/cluster/ask-to-join.ts";
@@ -10,7 +10,7 @@ import { initCluster, joinCluster, leaveCluster } from "../../src/membership.ts"
 import { addApp, bareHost, joinHost, oneHost, openHost } from "./place.ts";
 
 /** What a host that could not join must not have. */
-const traces = (dataDir: string) => readdirSync(dataDir).filter((name) => name === "cluster" || name === "secrets.key");
+const traces = (dataDir: string) => readdirSync(dataDir).filter((name) => /^(cluster|secrets\.key)/.test(name));
 const refusal = (code: string, ...words: string[]) =>
   expect.objectContaining({ code, message: expect.stringMatching(new RegExp(words.join(".*"), "s")) });
 const failure = (work: Promise<unknown>) =>
@@ -163,6 +163,33 @@ it("says by how much a clock is wrong", async () => {
     refusal("failed_precondition", "This host's clock says", "is valid only from", "Set this host's clock"),
   );
   expect(traces(host.dataDir)).toEqual([]);
+});
+
+it("a host that is refused at the last step has no keys of the cluster, and joins with the next token", async () => {
+  const { token } = await oneHost();
+  const settings = await bareHost();
+  const used = await token();
+  // The next transaction is the claim.
+  const transact = vi.spyOn(LocalDirectory.prototype, "transact").mockResolvedValueOnce(undefined);
+  onTestFinished(() => transact.mockRestore());
+  expect(await failure(joinHost(used, "b", settings))).toEqual(
+    refusal("unauthenticated", "was used or expired at this moment"),
+  );
+  transact.mockRestore();
+  expect(traces(settings.dataDir)).toEqual([]);
+  await joinHost(await token(), "b", settings);
+  expect(readFileSync(join(settings.dataDir, "secrets.key"))).toEqual(Buffer.alloc(32, 7));
+});
+
+it("what is left of a join of another cluster does not keep a host from joining", async () => {
+  const [gone, here] = [await oneHost(), await oneHost()];
+  const settings = await joinHost(await gone.token(), "b");
+  renameSync(join(settings.dataDir, "cluster"), join(settings.dataDir, "cluster.draft"));
+  const file = join(settings.dataDir, "cluster.draft/cluster.json");
+  const place = JSON.parse(readFileSync(file, "utf8")) as object;
+  writeFileSync(file, JSON.stringify({ ...place, directory: { etcd: ["http://127.0.0.1:1"] } }));
+  await joinHost(await here.token(), "b", settings);
+  expect(traces(settings.dataDir)).toEqual(["cluster", "secrets.key"]);
 });
 
 it("finishes a join that was cut short after the host had become a member", async () => {

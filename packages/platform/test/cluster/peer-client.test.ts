@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import type { Changed } from "../../src/cluster/contract.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { PeerClient } from "../../src/cluster/peer-client.ts";
@@ -81,6 +81,29 @@ it("a command whose connection breaks is not carried out twice", async () => {
   const command = client.send("b", { method: "POST", path: "/exec", headers: {}, body: Buffer.from("{}") });
   await expect(command).rejects.toMatchObject({ code: "host_unreachable" });
   expect(commands).toBe(1);
+});
+
+it("commands and questions go over one connection, one after the other", async () => {
+  const { got, answer } = recorder();
+  const { client, connections } = await hostB(answer);
+  for (const [method, body] of [
+    ["POST", Buffer.from("1")],
+    ["GET", undefined],
+    ["POST", Readable.from([Buffer.from("2")])],
+    ["DELETE", undefined],
+  ] as const)
+    await all(await client.send("b", { method, path: "/", headers: {}, body }));
+  expect(got).toEqual(["POST / 1", "GET / ", "POST / 2", "DELETE / "]);
+  expect(connections()).toBe(1);
+});
+
+it("a body of which the host does not want the rest is not sent on, nor is its connection used again", async () => {
+  const { client, connections } = await hostB((_request, response) => void response.end("enough"));
+  const endless = new Readable({ read: () => void endless.push(Buffer.alloc(1024)) });
+  expect(await all(await client.send("b", { method: "PUT", path: "/", headers: {}, body: endless }))).toBe("enough");
+  await vi.waitFor(() => expect(endless.readableFlowing).toBe(false));
+  await all(await client.send("b", { method: "GET", path: "/", headers: {} }));
+  expect(connections()).toBe(2);
 });
 
 it("a question is asked again when the connection that was kept for it is closed", async () => {

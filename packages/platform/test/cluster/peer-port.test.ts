@@ -6,6 +6,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { HostCertificate } from "../../src/cluster/certificate.ts";
 import type { OpenedCluster } from "../../src/cluster/open.ts";
 import { makeAuthority, makeKey, renewalOf, signHost } from "../../src/cluster/identity.ts";
+import { KEYS } from "../../src/cluster/keys.ts";
 import { readHome } from "../../src/cluster/home.ts";
 import { joinAddress, splitAddress } from "../../src/cluster/peers.ts";
 import { leaveCluster } from "../../src/membership.ts";
@@ -84,6 +85,19 @@ it("hangs up on a host that has left", async () => {
   await vi.waitFor(() => expect(a.view.host("b")).toBeUndefined());
   expect(await hear(target)).toBe("");
   await expect(leaveCluster({ settings: bSettings })).rejects.toThrow("Another platform is using");
+});
+
+it("hangs up on connections of a host that is removed", async () => {
+  const { a, b } = await twoHosts();
+  const taken = Promise.withResolvers<TLSSocket>();
+  a.handle("api", (socket) => taken.resolve(socket));
+  const { host, port, tls } = b.peers.target("a", "api");
+  const socket = connect({ host, port, ...tls });
+  onTestFinished(() => void socket.destroy());
+  const closed = read(socket);
+  await taken.promise;
+  await a.directory.transact([], [{ key: `${KEYS.members}b`, value: null }]);
+  expect(await closed).toBe("");
 });
 
 it("says that a host is away, or that there is none", async () => {

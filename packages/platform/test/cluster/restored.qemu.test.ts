@@ -4,6 +4,7 @@ import { ask } from "../helpers/proxied.ts";
 import { slowed } from "../helpers/slow.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { type Hosts, startHosts } from "./hosts.ts";
+import { run } from "./run-command.ts";
 
 const WAIT_S = slowed(120);
 /** Only a fault reaches it: hosts try again after ten seconds at the latest. */
@@ -86,4 +87,47 @@ test("machines that were moved or created after the backup are there, and run on
   await vi.waitFor(async () => expect((await count(hosts, "a", "shop")).nonce).toBe(shop.nonce), SETTLE);
   await vi.waitFor(async () => expect((await count(hosts, "b", "stall")).nonce).toBe(stall.nonce), SETTLE);
   expect(await guests(hosts)).toHaveLength(2);
+});
+
+test("of two copies after a backup from before an evacuation, one runs, and the command in the message decides", async () => {
+  await using hosts = await startHosts({ count: 2 });
+  const [a, b] = [hosts.host("a"), hosts.host("b")];
+  await a.client.createApp("shop");
+  const id = await counter(hosts, "shop");
+  const old = await count(hosts, "a", "shop");
+  await a.client.suspendMachine("shop", id);
+  await a.client.waitForMachine("shop", id, { state: ["suspended"], timeout: WAIT_S });
+  const restore = await hosts.etcd.backup();
+  await hosts.settled("a", "b");
+  await a.lose();
+  await hosts.settled("b");
+  await b.client.evacuateHost("a");
+  await vi.waitFor(() => b.client.getMachine("shop", id), SETTLE);
+  const fresh = await count(hosts, "b", "shop");
+  expect(fresh.nonce).not.toBe(old.nonce);
+
+  await b.served.stop();
+  await restore();
+  await a.served.start();
+  await b.served.start();
+  await hosts.settled("a", "b");
+  await vi.waitFor(
+    async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 1]),
+    SETTLE,
+  );
+  await vi.waitFor(async () => expect(await b.guests()).toEqual([]), SETTLE);
+  expect(await count(hosts, "b", "shop")).toMatchObject({ nonce: old.nonce, count: old.count + 1 });
+  expect(await guests(hosts)).toHaveLength(1);
+
+  const status = await run(b, "cluster", "status");
+  const [, command = ""] = /`hibernaut (machine destroy [^`]*)`/.exec(status) ?? [];
+  expect(command).toContain(id);
+  await run(b, ...command.split(" "));
+  await vi.waitFor(async () => expect(await disputed(hosts, "b")).toBe(0), SETTLE);
+  await vi.waitFor(
+    async () => expect(await count(hosts, "a", "shop")).toMatchObject({ nonce: fresh.nonce, count: fresh.count + 1 }),
+    SETTLE,
+  );
+  expect(await a.guests()).toEqual([]);
+  expect(await b.guests()).toHaveLength(1);
 });

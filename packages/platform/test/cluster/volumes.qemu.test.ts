@@ -7,8 +7,8 @@ import { notebook } from "../helpers/notebook.ts";
 import { ask } from "../helpers/proxied.ts";
 import { slowed } from "../helpers/slow.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
-import { failure, run } from "./commands.ts";
 import { type Hosts, startHosts, type TestHost } from "./hosts.ts";
+import { failure, run } from "./run-command.ts";
 
 const WAIT_S = slowed(120);
 const GB = 1024 ** 3;

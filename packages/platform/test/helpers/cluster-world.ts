@@ -1,5 +1,6 @@
 /** Several hosts of a cluster in one process: real stores, views and a real shared directory; no QEMU, no TLS. */
-import { createServer, request } from "node:http";
+import { createServer } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { mkdtemp, rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -16,7 +17,8 @@ import { HibernautError } from "../../src/domain/errors.ts";
 import { type ClusterMachines, openClusterMachines } from "../../src/cluster/machines.ts";
 import type { Moves } from "../../src/cluster/moves/open.ts";
 import { serveMoves } from "../../src/cluster/moves/routes.ts";
-import { exchange, type PeerCall } from "../../src/cluster/peer-call.ts";
+import { peerCall } from "../../src/cluster/peer-call.ts";
+import { PeerClient } from "../../src/cluster/peer-client.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import { leaveGuests } from "../../src/cluster/evacuation/left-guests.ts";
 import type { VmmSpec } from "../../src/hypervisor/contract.ts";
@@ -238,12 +240,16 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       return own.wrap?.(owned) ?? owned;
     };
     const platform = await startPlatform(world, { ...own, wrap });
-    const call: PeerCall = async (other, path, body, signal) => {
-      const port = cable.cut ? undefined : portOf(other);
-      const unreachable = new HibernautError("host_unreachable", `Host ${other} is away.`);
-      if (port === undefined || mortality.dead) throw unreachable;
-      return exchange(request({ port, path, method: "POST", agent: false, signal }), other, body, signal);
-    };
+    const client = new PeerClient({
+      ...{ peers, view, service: "peer" },
+      connect(other) {
+        const port = cable.cut ? undefined : portOf(other);
+        const unreachable = new HibernautError("host_unreachable", `Host ${other} is away.`);
+        if (port === undefined || mortality.dead) throw unreachable;
+        return connect({ port, host: "127.0.0.1" });
+      },
+    });
+    const call = peerCall(client);
     const { arrivals, departures } = platform;
     const custody = mortality.guard(platform.custody, "custody", { async: ["takeAway"], sync: ["takeIn"] });
     const resources = { departures, custody, arrivals: mortality.guard(arrivals, "arrivals", { async: ["place"] }) };
@@ -263,6 +269,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       closing = undefined;
       listens(undefined);
       machines.close();
+      client.close();
       server.close();
       server.closeAllConnections();
       await view.close();

@@ -1,7 +1,7 @@
 /** The stream of events, as a program reads it: nothing is missed, nothing comes twice, and a gap is told. */
 import { getEventListeners } from "node:events";
 import { setImmediate as macrotask } from "node:timers/promises";
-import { HibernautClient, type StreamEvent, type StreamGap } from "@hibernaut/client";
+import { HibernautClient, type StreamEntry, type StreamEvent } from "@hibernaut/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CheckResults } from "../../src/checks/results.ts";
@@ -23,15 +23,15 @@ afterEach(() => server.close());
 
 const CONFIG = { image: "app", services: [{ internal_port: 8080 }] };
 
-async function all(stream: AsyncIterable<StreamEvent | StreamGap>): Promise<StreamEvent[]> {
+async function all(stream: AsyncIterable<StreamEntry>): Promise<StreamEvent[]> {
   const found: StreamEvent[] = [];
   for await (const event of stream) if ("sequence" in event) found.push(event);
   return found;
 }
 
 /** Reads this many events of a stream that does not end. */
-async function take(stream: AsyncGenerator<StreamEvent | StreamGap>, count: number) {
-  const found: (StreamEvent | StreamGap)[] = [];
+async function take(stream: AsyncGenerator<StreamEntry>, count: number) {
+  const found: StreamEntry[] = [];
   while (found.length < count) found.push((await stream.next()).value as StreamEvent);
   return found;
 }
@@ -108,7 +108,7 @@ describe("a token that is limited to an app", () => {
     const { token } = createToken(server.tokens, "reader", { scopes: ["read"], apps: ["shop"] });
     return new HibernautClient({ apiUrl: server.url, token });
   };
-  const typesOf = (events: readonly (StreamEvent | StreamGap)[]) => events.map(({ type }) => type);
+  const typesOf = (events: readonly StreamEntry[]) => events.map(({ type }) => type);
 
   test("sees nothing of an earlier app of the same name", async () => {
     await client.setSecrets("shop", { OF_THE_EARLIER: "x" });

@@ -16,14 +16,17 @@ export function Tile({ id }: { id: string }) {
   const track = useStore(TOPIC.track(id), (store) => store.track(id));
   if (machine === undefined) return null;
   const since = inStateSince(track, machine);
-  const { app_name: app, name, config } = machine;
+  const { app_name: app, name, config, host } = machine;
   return (
     <li class={`tile edge-${toneOf(machine)}`} data-machine={id} data-state={machine.state}>
       <div class="tile-head">
         <Link class="tile-link" to={{ page: "machine", app, machine: id }}>
           {name}
         </Link>
-        <span class="muted nowrap">{config.guest?.memory_mb ?? 256} MB</span>
+        <span class="muted nowrap">
+          {host !== undefined && `${host}, `}
+          {config.guest?.memory_mb ?? 256} MB
+        </span>
       </div>
       <div class="tile-state">
         <StateBadge machine={machine} />
@@ -38,7 +41,8 @@ export function Tile({ id }: { id: string }) {
   );
 }
 
-function lastStart({ state, state_reason: reason, last_boot: boot }: Machine): string {
+function lastStart({ host_state: host, state, state_reason: reason, last_boot: boot }: Machine): string {
+  if (host === "unreachable") return "";
   if (state === "failed" && reason !== null) return reason;
   if (boot === null) return "never started";
   return `${VERBS[boot.kind]} in ${duration(boot.duration_ms)}`;

@@ -2,10 +2,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { View } from "../../cluster/cluster.ts";
 import type { PeerClient } from "../../cluster/peer-client.ts";
+import { reachesApp } from "../../domain/scopes.ts";
 import type { Api } from "../deps.ts";
+import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";
 import { MISSING_HEADER } from "./headers.ts";
-import { MERGES } from "./merges.ts";
+import { lastKnown } from "./last-known.ts";
+import { MACHINE_LISTS, MERGES } from "./merges.ts";
 import { mergedStream } from "./merged-stream.ts";
 import { whereOf } from "./where.ts";
 
@@ -16,17 +19,20 @@ interface ForAllDeps {
   ask: AskHosts;
   client: PeerClient;
   host: string;
-  view: Pick<View, "hosts">;
+  view: View;
 }
 
 /** Registers the hooks. */
 export function answerForAll(app: Api, deps: ForAllDeps): void {
   app.addHook("preSerialization", async (request, reply, payload) => {
-    const merge = forAll(request, reply) ? MERGES[`${request.method} ${request.routeOptions.url}`] : undefined;
+    const route = `${request.method} ${request.routeOptions.url}`;
+    const merge = forAll(request, reply) ? MERGES[route] : undefined;
     if (merge === undefined) return payload;
     const { answers, missing } = await deps.ask(request);
     if (missing.length > 0) reply.header(MISSING_HEADER, missing.join(", "));
-    return merge([payload, ...answers.map(({ body }) => body)] as never[], request);
+    const bodies = [payload, ...answers.map(({ body }) => body)];
+    if (MACHINE_LISTS.has(route)) bodies.push(unreachable(request, bodies.flat() as MachineWire[], missing));
+    return merge(bodies as never[], request);
   });
   // After the other one, which leaves errors as they are.
   app.addHook("preSerialization", async (request, reply, payload) => {
@@ -40,6 +46,19 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
   app.addHook("onSend", async (request, reply, payload) =>
     forAll(request, reply) ? mergedStream({ request, reply, payload }, deps) : payload,
   );
+
+  /** The machines of the hosts that did not answer, unless another host has one by now. */
+  function unreachable(
+    request: FastifyRequest,
+    listed: readonly MachineWire[],
+    hosts: readonly string[],
+  ): MachineWire[] {
+    const { app_name: name } = request.params as { app_name?: string };
+    const { token } = request;
+    const wants = (one: string) => (name === undefined ? token === null || reachesApp(token, one) : one === name);
+    const ids = new Set(listed.map(({ id }) => id));
+    return lastKnown(deps.view, { hosts, wants }).filter(({ id }) => !ids.has(id));
+  }
 }
 
 function forAll(request: FastifyRequest, reply: FastifyReply): boolean {

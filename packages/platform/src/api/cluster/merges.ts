@@ -2,7 +2,10 @@
 import type { FastifyRequest } from "fastify";
 import type { Static } from "typebox";
 import type { MachineWire } from "../routes/machines.schemas.ts";
-import type { TimelineWire } from "../routes/timeline.schemas.ts";
+import { BOOT_KINDS, type BootKind } from "../../domain/machine.ts";
+import { kindsOf } from "../../machines/resources/timelines.ts";
+import { type HourPart, hourWire } from "../routes/timeline.ts";
+import type { TimelineWire, WakesWire } from "../routes/timeline.schemas.ts";
 import type { UsageReportReply } from "../routes/usage.schemas.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
 
@@ -25,8 +28,12 @@ export const MERGES: Readonly<Record<string, Merge>> = {
     ...answers[0],
     machines: answers.flatMap(({ machines }) => machines),
   }),
+  "GET /v1/wakes": mergeWakes,
   "GET /v1/usage": mergeUsage,
 };
+
+/** The lists of machines, in which those of hosts that do not answer are, too. */
+export const MACHINE_LISTS: ReadonlySet<string> = new Set(["GET /v1/machines", `GET ${A}/machines`]);
 
 function byAge(a: { created_at: string }, b: { created_at: string }): number {
   return a.created_at < b.created_at ? -1 : Number(a.created_at > b.created_at);
@@ -35,6 +42,22 @@ function byAge(a: { created_at: string }, b: { created_at: string }): number {
 function byAppAndAge(a: MachineWire, b: MachineWire): number {
   if (a.app_name !== b.app_name) return a.app_name < b.app_name ? -1 : 1;
   return byAge(a, b);
+}
+
+/** A host whose clock is a little ahead may be in the next hour already, which is left out until this host is. */
+function mergeWakes(answers: (Omit<WakesWire, "hours"> & { hours: HourPart[] })[]): WakesWire {
+  const [first] = answers;
+  if (first === undefined) throw new Error("no host has answered");
+  const parts = Map.groupBy(
+    answers.flatMap(({ hours }) => hours),
+    ({ from }) => from,
+  );
+  const hours = first.hours.map(({ from }) => {
+    const all = (kind: BootKind) => (parts.get(from) ?? []).flatMap(({ durationsMs }) => durationsMs[kind] ?? []);
+    const durationsMs = Object.fromEntries(BOOT_KINDS.map((kind) => [kind, all(kind)]));
+    return hourWire({ from: Date.parse(from), kinds: kindsOf(durationsMs) });
+  });
+  return { from: first.from, until: first.until, hours };
 }
 
 /** Rows of the same app, machine or day are added up. */

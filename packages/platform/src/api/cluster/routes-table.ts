@@ -78,9 +78,9 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   [`POST ${V}/snapshots`]: "volume",
   [`DELETE ${V}/snapshots/:snapshot_id`]: "volume",
 
-  "GET /v1/stream": "here",
+  "GET /v1/stream": "all",
   "GET /v1/timeline": "all",
-  "GET /v1/wakes": "here",
+  "GET /v1/wakes": "all",
   "GET /v1/usage": "all",
   "GET /v1/audit": "all",
 

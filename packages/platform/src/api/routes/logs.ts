@@ -19,7 +19,7 @@ import { wordsIn } from "../words.ts";
 const LINES = 100;
 
 /** Registers the logs of a machine and of an app. A reply ends when its client disconnects or the platform shuts down. */
-export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
+export function logRoutes(app: Api, { logs, cluster }: Pick<ApiDeps, "logs" | "cluster">): void {
   const streams = new StreamReplies(app);
   const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): FastifyReply => {
     const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
@@ -32,6 +32,13 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
       content: { [NDJSON]: { schema: LogLine } },
     },
     default: failure,
+  };
+
+  /** Other hosts of a cluster have the logs of their own machines. */
+  const ownOf = async (name: string, words: string[]): Promise<string[]> => {
+    if (cluster === undefined) return words;
+    const { ownWords } = await import("../cluster/named-machines.ts");
+    return ownWords(name, words, cluster);
   };
 
   app.get(
@@ -66,10 +73,10 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
         response,
       },
     },
-    ({ params, query }, reply) => {
+    async ({ params, query }, reply) => {
       const wanted = logQuery(query);
       const named = wordsIn(query.machine);
-      const machines = named.length === 0 ? undefined : named;
+      const machines = named.length === 0 ? undefined : await ownOf(params.app_name, named);
       return answer(reply, (signal) => logs.read(params.app_name, { ...wanted, machines, signal }));
     },
   );

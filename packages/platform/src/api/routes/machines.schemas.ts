@@ -71,13 +71,21 @@ export const MachineReply = Type.Object(
     state_reason: nullable(Type.String(), "What went wrong (`failed`), or how the app ended (`stopped`)."),
     unreachable: nullable(
       Type.String(),
-      "Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do.",
+      "Why requests don't reach the running app: it listens on another port, or on loopback only. Also why a machine's host could not be asked. Null otherwise.",
     ),
     cordoned: Type.Boolean({
       description: "Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep.",
     }),
     region: Type.String(),
     host: Type.Optional(Type.String({ description: "The host that owns the machine. Absent outside of a cluster." })),
+    host_state: Type.Optional(
+      Type.Unsafe<"up" | "unreachable">({
+        type: "string",
+        enum: ["up", "unreachable"],
+        description:
+          "Only in a cluster. `unreachable`: the host is away, or did not answer in time. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.",
+      }),
+    ),
     version: Type.String({ description: "A ULID that changes with every update." }),
     config: MachineConfig,
     image: imageReference,

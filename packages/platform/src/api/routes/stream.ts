@@ -6,22 +6,27 @@ import type { EventStream, Gap, Position, Told } from "../../stream/stream.ts";
 import { serverSent } from "../../stream/wire.ts";
 import { requireReach } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
+import type { EventsEverywhere } from "../cluster/events/everywhere.ts";
+import { POSITION_PATTERN } from "../cluster/events/positions.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";
 import { EVENT_STREAM, StreamReplies } from "../stream-replies.ts";
 import { wordsIn } from "../words.ts";
 import { StreamEventWire, StreamQuery } from "./stream.schemas.ts";
 
+const POSITION = new RegExp(POSITION_PATTERN);
 /** Browsers connect again after so long, in milliseconds. */
 const RETRY_MS = 1_000;
 
-interface StreamDeps extends Pick<ApiDeps, "apps" | "machines"> {
+interface StreamDeps extends Pick<ApiDeps, "apps" | "machines" | "tokens" | "cluster"> {
   stream: EventStream;
 }
 
 /** Registers the stream. A reply ends when its client disconnects or the platform shuts down. */
-export function streamRoutes(app: Api, { stream, apps, machines }: StreamDeps): void {
+export function streamRoutes(app: Api, deps: StreamDeps): void {
+  const { stream, apps, cluster } = deps;
   const streams = new StreamReplies(app);
+  let everywhere: EventsEverywhere | undefined;
   const { default: failure } = replies(200, StreamEventWire);
 
   app.get(
@@ -35,29 +40,42 @@ export function streamRoutes(app: Api, { stream, apps, machines }: StreamDeps): 
         response: {
           200: {
             description:
-              "server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept",
+              "server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept, and in a cluster an event `missing` which `hosts` cannot be heard at present",
             content: { [EVENT_STREAM]: { schema: StreamEventWire } },
           },
           default: failure,
         },
       },
     },
-    ({ query, headers, token }, reply) => {
+    async ({ query, headers, token }, reply) => {
       if (query.app !== undefined) requireReach(token, query.app);
       const reach = token?.apps ? apps.firstEvents(token.apps) : undefined;
-      const filter = { ...filterOf(query, { apps, machines }), apps: reach };
+      const filter = { ...(await filterOf(query, deps)), apps: reach };
       const since = lastEventId(headers["last-event-id"]) ?? query.since;
       const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
       const follow = query.follow !== "0" && query.follow !== "false";
-      const blocks = stream.read(filter, { since, tail: query.tail }, { follow, signal });
-      return streams.sendText(reply, serverSentBlocks(blocks), { type: EVENT_STREAM, signal });
+      const { tail } = query;
+      if (cluster !== undefined) {
+        const { EventsEverywhere } = await import("../cluster/events/everywhere.ts");
+        everywhere ??= new EventsEverywhere({ ...cluster, host: cluster.shared.host, stream });
+        // What is shared is also told of tokens: those of a deleted app do not reach its successor.
+        const reachNow = () => (token?.apps ? (deps.tokens.get(token.id)?.apps ?? []) : undefined);
+        const blocks = everywhere.read({ filter, reach: reachNow, since, tail, follow }, signal);
+        return streams.sendText(reply, begun(blocks), { type: EVENT_STREAM, signal });
+      }
+      const blocks = stream.read(filter, { since: numberOf(since), tail }, { follow, signal });
+      return streams.sendText(reply, begun(serverSentBlocks(blocks)), { type: EVENT_STREAM, signal });
     },
   );
 }
 
-async function* serverSentBlocks(blocks: AsyncIterable<(Told | Gap | Position)[]>): AsyncGenerator<string, void> {
+async function* begun(blocks: AsyncIterable<string>): AsyncGenerator<string, void> {
   // Sent at once, so that the client knows that it is connected.
   yield `retry: ${RETRY_MS}\n\n`;
+  yield* blocks;
+}
+
+async function* serverSentBlocks(blocks: AsyncIterable<(Told | Gap | Position)[]>): AsyncGenerator<string, void> {
   for await (const block of blocks) yield block.map(serverSentEvent).join("");
 }
 
@@ -68,22 +86,35 @@ function serverSentEvent(one: Told | Gap | Position): string {
   return serverSent({ id: one.until, type: "gap", data: JSON.stringify({ after: one.after, until: one.until }) });
 }
 
-/** Throws `not_found` for an app or machine that does not exist. */
-function filterOf(
+/** Rejects with `not_found` for an app or machine that does not exist. */
+async function filterOf(
   { app, machine, type }: Static<typeof StreamQuery>,
-  { apps, machines }: Pick<StreamDeps, "apps" | "machines">,
-): StreamFilter {
+  { apps, machines, cluster }: Pick<StreamDeps, "apps" | "machines" | "cluster">,
+): Promise<StreamFilter> {
   if (machine !== undefined && app === undefined)
     throw new HibernautError("invalid_argument", "`machine` needs `app`: machines are named within their apps.", {
       field: "machine",
     });
   if (app !== undefined) apps.get(app);
-  const id = machine === undefined || app === undefined ? undefined : machines.get(app, machine).record.id;
-  return { app, machine: id, types: wordsIn(type) };
+  const types = wordsIn(type);
+  if (machine === undefined || app === undefined) return { app, machine: undefined, types };
+  if (cluster !== undefined) {
+    const { namedMachine } = await import("../cluster/named-machines.ts");
+    const found = await namedMachine(app, machine, cluster);
+    if (found !== undefined) return { app, machine: found.id, types };
+  }
+  return { app, machine: machines.get(app, machine).record.id, types };
+}
+
+/** Throws `invalid_argument` for a position in a cluster: this host is alone. */
+function numberOf(since: string | undefined): number | undefined {
+  if (since === undefined || !since.includes(":")) return since === undefined ? undefined : Number(since);
+  const message = `\`since=${since.slice(0, 80)}\` is a position in a cluster, and this host is in none. Use a sequence number.`;
+  throw new HibernautError("invalid_argument", message, { field: "since" });
 }
 
 /** What a browser sends when it connects again. Anything else in this header is ignored. */
-function lastEventId(header: string | string[] | undefined): number | undefined {
+function lastEventId(header: string | string[] | undefined): string | undefined {
   const text = [header].flat()[0] ?? "";
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  return POSITION.test(text) ? text : undefined;
 }

@@ -16,7 +16,8 @@ import {
 } from "./timeline.schemas.ts";
 
 /** Registers the routes. */
-export function timelineRoutes(app: Api, { timelines, apps }: Pick<ApiDeps, "timelines" | "apps">): void {
+export function timelineRoutes(app: Api, deps: Pick<ApiDeps, "timelines" | "apps" | "cluster">): void {
+  const { timelines, apps, cluster } = deps;
   const config = { scope: "read", limited: "filtered" } as const;
   const tags = ["platform"];
 
@@ -52,7 +53,7 @@ export function timelineRoutes(app: Api, { timelines, apps }: Pick<ApiDeps, "tim
     async (request): Promise<WakesWire> => {
       const { hours: wanted = USUAL_HOURS, app: name } = request.query;
       const { from, until, hours } = await timelines.wakes(wantedBy(request, name), wanted);
-      return { from: iso(from), until: iso(until), hours: hours.map(hourWire) };
+      return { from: iso(from), until: iso(until), hours: hours.map(cluster === undefined ? hourWire : hourPart) };
     },
   );
 
@@ -77,7 +78,18 @@ function timelineWire({ machine, spans, wakes, wakesLeftOut }: Timeline): Timeli
   };
 }
 
-function hourWire({ from, kinds: { warm, resume, cold } }: HourOfWakes): WakesWire["hours"][number] {
+/** What a host of a cluster answers, before it is put together: percentiles cannot be. */
+export type HourPart = WakesWire["hours"][number] & Pick<HourOfWakes, "durationsMs">;
+
+function hourPart(hour: HourOfWakes): HourPart {
+  return { ...hourWire(hour), durationsMs: hour.durationsMs };
+}
+
+/** An hour on the wire. */
+export function hourWire({
+  from,
+  kinds: { warm, resume, cold },
+}: Pick<HourOfWakes, "from" | "kinds">): WakesWire["hours"][number] {
   return {
     from: iso(from),
     kinds: {

@@ -5,8 +5,9 @@ import type { Resources } from "../../machines/open.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { OpenOwnership } from "../ownership/open.ts";
-import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import { untilDone } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
+import type { MoveLog } from "./log.ts";
 import { Rate } from "./rate.ts";
 import { MoveSource } from "./source.ts";
 import { MoveTarget } from "./target.ts";
@@ -24,7 +25,7 @@ interface MovesOptions {
   rateMb: number;
   /** Makes a machine that is this host's, and is not stored here, this host's in fact. */
   takeIn(id: string): Promise<unknown>;
-  log: WarnLog;
+  log: MoveLog;
 }
 
 /** What {@link openMoves} makes. */
@@ -53,7 +54,7 @@ export function openMoves({
   const { signal } = closing;
   const { departures, arrivals, custody } = resources;
   const { gate, departing } = ownership;
-  const target = new MoveTarget({ cluster, arrivals, volumes, custody, gate, folder: join(dataDir, "incoming") });
+  const target = new MoveTarget({ cluster, arrivals, volumes, custody, gate, log, folder: join(dataDir, "incoming") });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
   const look = (id: string) => ownership.look(id);

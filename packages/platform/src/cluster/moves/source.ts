@@ -11,12 +11,13 @@ import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import { find, wasDestroyed } from "../ownership/claims.ts";
 import type { StartGate } from "../ownership/gate.ts";
-import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import { untilDone } from "../ownership/retry.ts";
 import { readGoneVolumes, volumesOf } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
 import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
+import type { MoveLog } from "./log.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
 import {
@@ -28,6 +29,7 @@ import {
   unsettled,
   volumesUnfit,
 } from "./refusals.ts";
+import { StepTimes } from "./step-times.ts";
 
 /** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
 export interface MoveProgress {
@@ -75,7 +77,7 @@ interface SourceOptions {
   /** Takes in a machine that came back to this host before it was known that it had left. */
   takeIn(id: string): Promise<unknown>;
   rate: Rate;
-  log: WarnLog;
+  log: MoveLog;
   /** The platform ends. */
   closing: AbortSignal;
 }
@@ -96,7 +98,11 @@ export class MoveSource {
     const { to, cold, withVolumes = false } = options;
     const { cluster, call, departures, departing, volumes } = this.#options;
     requireTarget(to, cluster);
-    const tell: Tell = (step, bytes = 0, totalBytes = 0) => options.onProgress?.({ step, bytes, totalBytes });
+    const times = new StepTimes<MoveProgress["step"]>();
+    const tell: Tell = (step, bytes = 0, totalBytes = 0) => {
+      times.begin(step);
+      options.onProgress?.({ step, bytes, totalBytes });
+    };
     tell("check");
     const papers = await departures.papers(id, { cold });
     const fitPapers: FitPapers = { ...papers, volumes: await volumes.papers(papers.record) };
@@ -133,6 +139,7 @@ export class MoveSource {
         this.#options.log.warn({ machine: id, host: to, reason: messageOf(error) }, "a moved machine was not started");
       });
     tell("done");
+    this.#options.log.info({ machine: id, host: to, ms: times.done() }, "a machine has moved to another host");
   }
 
   /** Calls off what a platform before this one was sending. Rejects while the directory does not answer. */
@@ -180,6 +187,7 @@ export class MoveSource {
     const epoch = await announce(id, intent, directory);
     // From now on it may become the other host's at any time.
     gate.remove(id);
+    tell("copy");
     let failure: Error | undefined;
     try {
       const bytes = this.#stream({ ...record, epoch }, { attempt, tell, volumes }, signal);
@@ -201,7 +209,10 @@ export class MoveSource {
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
-    // Nobody can say that it arrived. What is here is kept, and claimed again.
+    // The other host has said that it is its own, or nobody can say so: then what is here is kept, and claimed again.
+    const sent = volumes.map(({ volume }) => volume.id);
+    if (isLost && failure === undefined)
+      return { host: to, epoch: epoch + 1, volumes: sent, sent: epoch, confirmed: true };
     if (isLost) throw forgotten(id, to);
     // It may have come back in the meantime, with another epoch: what is here is old then.
     if (owner?.host !== host || owner.epoch !== epoch)

@@ -17,7 +17,9 @@ import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
-import { filesOf, unpack } from "./pack.ts";
+import type { MoveLog } from "./log.ts";
+import { filesOf, flushAll, unpack } from "./pack.ts";
+import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const PAPERS_FILE = "papers.json";
@@ -44,6 +46,7 @@ interface TargetOptions {
     start(id: string): void;
   };
   gate: StartGate;
+  log: MoveLog;
   /** Where machines are put together. */
   folder: string;
 }
@@ -76,13 +79,18 @@ export class MoveTarget {
       const frames = framesOf(stream);
       const papers = papersOf(id, await frames.next());
       const { record, epoch, from, attempt, volumes } = papers;
-      const { cluster, arrivals, gate, volumes: travel } = this.#options;
+      const { cluster, arrivals, gate, log, volumes: travel } = this.#options;
       const folder = this.#folderOf(id, epoch + 1);
+      const times = new StepTimes<"receive" | "flush" | "check" | "commit" | "place">();
       try {
+        times.begin("receive");
         await rm(folder, { recursive: true, force: true });
         await mkdir(folder, { recursive: true, mode: 0o700 });
         const end = { files: 0 };
         await unpack(join(folder, FILES_FOLDER), data(frames, end), signal);
+        times.begin("flush");
+        await flushAll(join(folder, FILES_FOLDER));
+        times.begin("check");
         await requireWhole(join(folder, FILES_FOLDER), { record, files: end.files });
         await travel.requireWhole(join(folder, FILES_FOLDER), volumes);
         const unfit = await arrivals.unfit({ record, taken: null });
@@ -91,6 +99,7 @@ export class MoveTarget {
         signal.throwIfAborted();
         const ids = volumes.map(({ volume }) => volume.id);
         if (this.#options.custody.stores(id) || ids.some((each) => travel.has(each))) throw stillHere(id, cluster.host);
+        times.begin("commit");
         const done = await commit(id, { from, to: cluster.host, epoch, attempt, volumes: ids }, cluster.directory);
         if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
       } catch (error) {
@@ -98,7 +107,9 @@ export class MoveTarget {
         throw error;
       }
       gate.add(id, epoch + 1);
+      times.begin("place");
       await this.#takeIn(id, papers);
+      log.info({ machine: id, host: from, ms: times.done() }, "a machine has come from another host");
     });
   }
 

@@ -43,7 +43,7 @@ export function settled(record: MachineRecord, found: Found, host: string): Sett
 function olderText({ id, app, epoch }: MachineRecord, owner: OwnerRecord): string {
   return (
     `Machine ${id} is kept here, and does not start: the cluster directory gives it to host ${owner.host} with epoch ${owner.epoch}, and this copy of it has epoch ${epoch}. The directory was restored from an older backup. ` +
-    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force\`.`
+    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force --no-wait\`.`
   );
 }
 

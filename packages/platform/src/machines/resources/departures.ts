@@ -2,6 +2,7 @@
 import { HibernautError } from "../../domain/errors.ts";
 import { isResting, type MachineRecord } from "../../domain/machine.ts";
 import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import { abortable } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { TakenFrom } from "../../snapshots/manifest.ts";
 import { takenFrom } from "../../snapshots/manifest.ts";
@@ -84,12 +85,15 @@ export class Departures {
     const controller = this.#controllers.require(id);
     const departure = new Departure(id, to);
     const { command, end } = controller.depart(departure);
+    // A machine that leaves takes its memory along, but not its connections.
+    const resume = this.#deps.holdBack?.(id);
     let ran = false;
     let moved = false;
     let unsettled = false;
     try {
       await this.#settled(controller, signal);
       ran = controller.record.state === "running" || controller.record.state === "restarting";
+      if (ran) await abortable(this.#deps.finishRequests?.(id) ?? Promise.resolve(), signal);
       await this.#rest(controller, { cold, command }, signal);
       await controller.evict("move");
       // A seal is of use on this host only, and a reader less makes the copy faster.
@@ -101,6 +105,7 @@ export class Departures {
       throw error;
     } finally {
       if (!unsettled) end();
+      resume?.();
       if (!moved && !unsettled && (ran || departure.wanted)) this.#startAgain(controller);
     }
   }

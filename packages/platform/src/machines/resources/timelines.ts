@@ -44,6 +44,8 @@ export interface Timeline {
 export interface HourOfWakes {
   from: number;
   kinds: Partial<Record<BootKind, WakeSummary>>;
+  /** Of each wake, in milliseconds. */
+  durationsMs: Partial<Record<BootKind, readonly number[]>>;
 }
 
 /** Whose machines are meant. */
@@ -101,7 +103,10 @@ export class Timelines {
     return {
       from,
       until,
-      hours: durations.map((hour, index) => ({ from: from + index * HOUR_MS, kinds: kindsOf(hour) })),
+      hours: durations.map((hour, index) => {
+        const durationsMs = Object.fromEntries(hour) as HourOfWakes["durationsMs"];
+        return { from: from + index * HOUR_MS, kinds: kindsOf(durationsMs), durationsMs };
+      }),
     };
   }
 
@@ -135,8 +140,9 @@ export class Timelines {
   }
 }
 
-function kindsOf(durations: ReadonlyMap<BootKind, readonly number[]>): HourOfWakes["kinds"] {
-  const kinds = BOOT_KINDS.map((kind) => [kind, summaryOf(durations.get(kind) ?? [])] as const);
+/** Summarizes the wakes of an hour. */
+export function kindsOf(durationsMs: HourOfWakes["durationsMs"]): HourOfWakes["kinds"] {
+  const kinds = BOOT_KINDS.map((kind) => [kind, summaryOf(durationsMs[kind] ?? [])] as const);
   return Object.fromEntries(kinds.filter(([, summary]) => summary !== undefined));
 }
 

@@ -30,6 +30,16 @@ async function moveUnheard(a: TestHost, id: string): Promise<{ ended: Promise<un
   return { ended };
 }
 
+/** The directory loses what it knows of machines. */
+async function loseMachines(): Promise<void> {
+  const { entries } = await world.directory.list("/hib/");
+  const gone = entries.filter(({ key }) => !/\/(apps|members|hosts)\//.test(key));
+  await world.directory.transact(
+    [],
+    gone.map(({ key }) => ({ key, value: null })),
+  );
+}
+
 const quarantined = ({ world: { folder } }: TestHost) => readdir(join(folder, "quarantine")).catch(() => []);
 
 test("a platform that ends before it knows does not start the machine that ran", async () => {
@@ -156,16 +166,8 @@ test("a machine that the directory loses in the middle of its move is kept, and 
   const { id, nonce } = await runOn(a);
   await putToSleep(a, id);
   let lost: Promise<unknown> | undefined;
-  const lose = async () => {
-    const { entries } = await world.directory.list("/hib/");
-    const gone = entries.filter(({ key }) => !/\/(apps|members|hosts)\//.test(key));
-    await world.directory.transact(
-      [],
-      gone.map(({ key }) => ({ key, value: null })),
-    );
-  };
   const onProgress = ({ step }: MoveProgress) => {
-    if (step === "copy") lost ??= lose();
+    if (step === "copy") lost ??= loseMachines();
   };
   await expect(a.moves.source.move(id, { to: "b", cold: false, onProgress }, never())).rejects.toMatchObject({
     code: "aborted",
@@ -174,6 +176,23 @@ test("a machine that the directory loses in the middle of its move is kept, and 
   await lost;
   await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 }), 5000);
   expect(await wakeOn(a, id)).toBe(nonce);
+});
+
+test("a machine that the directory loses while it is taken in is the other host's", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const { id, nonce } = await runOn(a);
+  await putToSleep(a, id);
+  const { arrivals } = b.platform;
+  const place = arrivals.place.bind(arrivals);
+  vi.spyOn(arrivals, "place").mockImplementation(async (...all) => {
+    await loseMachines();
+    await place(...all);
+  });
+  await a.moves.source.move(id, { to: "b", cold: false }, never());
+  expect(a.platform.machines.list("shop")).toEqual([]);
+  await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 }), 20_000);
+  expect(await wakeOn(b, id)).toBe(nonce);
 });
 
 test("a machine of which a file is lost on the way stays where it was", async () => {

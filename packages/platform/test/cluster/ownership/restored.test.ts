@@ -132,7 +132,7 @@ test("of a newer and an older copy, only one runs, and the newer one runs again 
   const reasons = disputes(b)
     .map(({ reason }) => reason)
     .join();
-  expect(reasons).toContain(`hibernaut machine destroy ${id} --app shop --force`);
+  expect(reasons).toContain(`hibernaut machine destroy ${id} --app shop --force --no-wait`);
   a.platform.machines.destroy("shop", id, { force: true });
   await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 }), TRIES);
   // It ran there, and so it runs again.

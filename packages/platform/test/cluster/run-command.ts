@@ -1,4 +1,4 @@
-/** Commands on the hosts of a cluster, as their administrators run them. */
+/** The CLI, as the administrator of a host uses it. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,7 +6,7 @@ import type { TestHost } from "./hosts.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 
-/** Runs a command on a host. Resolves with what it prints. */
+/** Runs a command on a host, as its administrator does. */
 export async function run(host: TestHost, ...args: string[]): Promise<string> {
   const env = {
     ...process.env,

@@ -1,0 +1,139 @@
+/** The events of one host of the cluster: what was, and what comes. */
+import type { StreamEvent } from "../../../domain/stream-event.ts";
+import { passes, type StreamFilter } from "../../../stream/filter.ts";
+import type { EventStream, Gap } from "../../../stream/stream.ts";
+import type { Feed } from "./feed.ts";
+import type { PeerLine, PeerQuestion } from "./peer-stream.ts";
+
+/** Something that one host tells. */
+export type Item = { host: string; event: StreamEvent } | { host: string; gap: Gap };
+
+/** What comes from one host: how far it is now, what happened, and whether it can be heard. */
+export interface News {
+  host: string;
+  at?: number;
+  items: Item[];
+  missing?: boolean;
+}
+
+/** From where to read. */
+export interface HostStart {
+  since?: number | undefined;
+  tail?: number | undefined;
+}
+
+/** What a reader wants of other hosts, which don't know its token. */
+export interface Wanted {
+  filter: Omit<StreamFilter, "apps">;
+  /** The apps that the token reaches at this moment. Undefined: all, and what belongs to no app. */
+  reach(): readonly string[] | undefined;
+}
+
+/** Another host. */
+export interface PeerEvents {
+  host: string;
+  ask(question: PeerQuestion, signal: AbortSignal): AsyncIterable<PeerLine>;
+  /** Whether it is a member of the cluster. */
+  isMember(): boolean;
+}
+
+/** Yields what this host has stored, then the number after which to follow it. */
+export async function* ownHistory(
+  host: string,
+  stream: EventStream,
+  filter: StreamFilter,
+  { since, tail }: HostStart,
+  signal: AbortSignal,
+): AsyncGenerator<Item, number> {
+  let at = stream.newest();
+  if (since === undefined && tail === undefined) return at;
+  for await (const block of stream.read(filter, { since, tail }, { follow: false, signal, counted: false }))
+    for (const one of block) {
+      if ("at" in one) continue;
+      if ("event" in one) yield { host, event: one.event };
+      else yield { host, gap: one };
+      at = Math.max(at, "event" in one ? one.event.sequence : 0);
+    }
+  return at;
+}
+
+/** The same of another host. */
+export async function* peerHistory(
+  { host, ask }: PeerEvents,
+  { filter, reach }: Wanted,
+  start: HostStart,
+  signal: AbortSignal,
+): AsyncGenerator<Item, number | undefined> {
+  let at = start.since;
+  if (start.since === undefined && start.tail === undefined) return at;
+  for await (const line of ask({ ...start, follow: false, filter: { ...filter, apps: reach() } }, signal))
+    if ("event" in line) yield { host, event: line.event };
+    else if ("gap" in line) yield { host, gap: line.gap };
+    else at = line.at;
+  return at;
+}
+
+/** Yields what comes on this host, after a number. */
+export async function* ownNews(
+  host: string,
+  stream: EventStream,
+  filter: StreamFilter,
+  since: number,
+  signal: AbortSignal,
+): AsyncGenerator<News, void> {
+  for await (const block of stream.read(filter, { since }, { follow: true, signal })) {
+    const items = block.flatMap((one): Item[] =>
+      "at" in one ? [] : ["event" in one ? { host, event: one.event } : { host, gap: one }],
+    );
+    if (items.length > 0) yield { host, items };
+  }
+}
+
+/** Yields what comes on another host, after a number or from now on. Says when it cannot be heard, and when it can again. */
+export async function* peerNews(
+  peer: PeerEvents,
+  feed: Feed,
+  wanted: Wanted,
+  { at: begin, signal, isMissing: wasMissing }: { at: number | undefined; signal: AbortSignal; isMissing: boolean },
+): AsyncGenerator<News, void> {
+  const { host } = peer;
+  let at = begin;
+  let { gaps } = feed;
+  let isMissing = wasMissing;
+  while (!signal.aborted && peer.isMember()) {
+    if (feed.state === "lost" && !isMissing) {
+      isMissing = true;
+      yield { host, items: [], missing: true };
+    } else if (feed.state !== "connected" || feed.at === undefined) await feed.changed(signal);
+    else if (isMissing) {
+      isMissing = false;
+      yield { host, items: [], missing: false };
+    } else if (at === undefined) yield { host, items: [], at: (at = feed.at) };
+    else {
+      const found = feed.gaps === gaps ? feed.after(at) : undefined;
+      if (found === undefined) {
+        // Too much has happened meanwhile.
+        ({ gaps } = feed);
+        const missed = peerHistory(peer, wanted, { since: at }, signal);
+        try {
+          let next = await missed.next();
+          for (; next.done !== true; next = await missed.next()) yield { host, items: [next.value] };
+          at = next.value ?? at;
+        } catch {
+          await feed.changed(signal);
+        }
+      } else if (found.length === 0) await feed.changed(signal);
+      else {
+        at = found.at(-1)?.sequence ?? at;
+        const apps = wanted.reach();
+        const own = apps === undefined ? found : found.filter(({ app }) => app !== null && apps.includes(app));
+        yield {
+          host,
+          at,
+          items: own.filter((event) => passes(event, wanted.filter)).map((event) => ({ host, event })),
+        };
+      }
+    }
+  }
+  if (isMissing) yield { host, items: [], missing: false };
+}
