@@ -1,6 +1,6 @@
 /** Two hosts of one cluster on this machine: two platforms, each with its own data directory, and one etcd. */
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,12 +19,20 @@ const PATIENCE_MS = 30_000;
  * @typedef {object} BenchHost
  * @property {string} name
  * @property {import("../../scripts/lib/platform.mjs").Platform["call"]} call Calls its API.
+ * @property {string} apiUrl
+ * @property {string} token Of an administrator.
  * @property {number} port Where its proxy listens.
  * @property {() => number} cpuMs What its platform has used so far.
  */
 
-/** Starts etcd, and the hosts a and b. */
-export async function startCluster() {
+/**
+ * Starts etcd, and the hosts a and b.
+ *
+ * @param {object} [options]
+ * @param {Record<string, string>} [options.env] Settings of both.
+ * @param {(line: string) => void} [options.say] Gets each line of their logs; printed by default.
+ */
+export async function startCluster({ env = {}, say } = {}) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-cluster-")));
   const etcd = await startEtcd(join(folder, "etcd"));
   /** @type {import("../../scripts/lib/platform.mjs").Platform[]} */
@@ -46,10 +54,12 @@ export async function startCluster() {
         const { token } = await first.call("POST", "/cluster/tokens", {});
         await joinCluster({ settings, name, peer: HOST, token });
       }
-      Object.assign(process.env, environmentOf(dataDir));
-      platforms.push(await startPlatform());
+      Object.assign(process.env, environmentOf(dataDir), env);
+      platforms.push(await startPlatform(say && { say }));
     }
-    const hosts = platforms.map(({ call, proxyUrl, pid }, at) => ({
+    const token = tokenIn(/** @type {string} */ (folders[0]));
+    const hosts = platforms.map(({ apiUrl, call, proxyUrl, pid }, at) => ({
+      ...{ apiUrl, token },
       name: /** @type {string} */ (NAMES[at]),
       ...{ call, port: Number(new URL(proxyUrl ?? "").port), cpuMs: () => cpuMs(pid) },
     }));
@@ -58,6 +68,11 @@ export async function startCluster() {
     await close();
     throw error;
   }
+}
+
+/** @param {string} dataDir */
+function tokenIn(dataDir) {
+  return String(JSON.parse(readFileSync(join(dataDir, "config.json"), "utf8")).api_token);
 }
 
 /** @param {string} dataDir */

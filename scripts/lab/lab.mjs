@@ -78,16 +78,20 @@ export class Lab {
    * @param {LabHost} host
    * @param {string} app
    * @param {string} path
-   * @param {{ timeoutMs?: number, headers?: Record<string, string> }} [options]
+   * @param {{ timeoutMs?: number, headers?: Record<string, string>, json?: unknown }} [options] With `json`, it is a POST.
    * @returns {Promise<Answer>}
    */
-  ask({ address, proxyPort }, app, path, { timeoutMs = ASK_MS, headers = {} } = {}) {
+  ask({ address, proxyPort }, app, path, { timeoutMs = ASK_MS, headers = {}, json } = {}) {
+    const body = json === undefined ? undefined : JSON.stringify(json);
+    const sent = body === undefined ? {} : { method: "POST" };
+    const about =
+      body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
     const began = performance.now();
     return new Promise((resolve, reject) => {
       const asked = request(
         {
-          ...{ host: address, port: proxyPort, path, agent: false, signal: AbortSignal.timeout(timeoutMs) },
-          headers: { ...headers, host: `${app}.localhost` },
+          ...{ host: address, port: proxyPort, path, agent: false, signal: AbortSignal.timeout(timeoutMs), ...sent },
+          headers: { ...about, ...headers, host: `${app}.localhost` },
         },
         (response) => {
           let text = "";
@@ -106,7 +110,7 @@ export class Lab {
         },
       );
       asked.on("error", reject);
-      asked.end();
+      asked.end(body);
     });
   }
 

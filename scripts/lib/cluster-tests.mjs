@@ -22,6 +22,7 @@ export const LEFT_OUT = {
   [`${STORIES}/life.qemu.test.ts`]: "begins with a release from before clusters",
   [`${STORIES}/offline-backup.qemu.test.ts`]: "a backup is of one host",
   [`${STORIES}/online-backup.qemu.test.ts`]: "a backup is of one host",
+  [`${STORIES}/proxy-process.qemu.test.ts`]: "kills both platforms, and requests of another host end with the platform there",
   [`${STORIES}/up.qemu.test.ts`]: "`npm run up` starts a host alone",
   [`${STORIES}/webhooks.qemu.test.ts`]: "a webhook tells of the machines of the host that has it",
 };

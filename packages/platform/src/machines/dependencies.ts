@@ -92,6 +92,8 @@ export interface MachineDependencies {
   subscribeToChecks?(listener: (machineId: string) => void): () => void;
   /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
   finishRequests?(machineId: string): Promise<void>;
+  /** Lets new requests to a machine that runs wait. Returns how to end that. By default, nobody sends any. */
+  holdBack?(machineId: string): () => void;
   /**
    * Takes a machine from the proxies, unless a request needs it, and calls `sleep`, which says whether the machine goes to
    * sleep. Resolves with whether no request needed it. By default, none does.

@@ -19,7 +19,10 @@ const REPORT_MS = 30;
 export class ConnectedProxies {
   readonly #proxies = new Set<ConnectedProxy>();
   readonly #questions = new Map<number, (agreed: boolean) => void>();
+  readonly #heldBack = new Set<string>();
   #lastQuestion = 0;
+  /** Is told when requests to a machine are held back, and when no longer. */
+  onHeldBack: (id: string) => void = () => {};
 
   get size(): number {
     return this.#proxies.size;
@@ -49,6 +52,23 @@ export class ConnectedProxies {
     let total = 0;
     for (const { loads } of this.#proxies) total += loads.get(id)?.load ?? 0;
     return total;
+  }
+
+  /**
+   * Lets new requests to a machine wait from now on, although it runs: it is about to leave the host. Returns how to end that.
+   */
+  holdBack(id: string): () => void {
+    this.#heldBack.add(id);
+    this.onHeldBack(id);
+    return () => {
+      this.#heldBack.delete(id);
+      this.onHeldBack(id);
+    };
+  }
+
+  /** Whether new requests to the machine have to wait. */
+  isHeldBack(id: string): boolean {
+    return this.#heldBack.has(id);
   }
 
   /** Resolves when no request is open on the machine, not counting upgraded connections, or after the timeout. */

@@ -91,6 +91,10 @@ export class ProxyCoordinator {
       refuse: (waiting, id, error) => this.#refuseWake(waiting, id, error),
       now: this.#now,
     });
+    this.#proxies.onHeldBack = (id) => {
+      const machine = this.#machines.get(id);
+      if (machine !== undefined) this.#tell(machine);
+    };
     for (const { record } of machines.all()) this.#adopt(record);
     // Proxies may already be there, with requests open on machines that kept running.
     for (const machine of this.#machines.values()) machine.idleSince += RECONNECT_MS;
@@ -289,7 +293,10 @@ export class ProxyCoordinator {
   }
 
   #tableMachine(machine: CoordinatedMachine): TableMachine {
-    return tableMachineOf(machine, this.#isHealthy(machine.record.id));
+    const row = tableMachineOf(machine, this.#isHealthy(machine.record.id));
+    // To proxies it is suspended already: requests that are open continue, and others wait.
+    if (row.state === "running" && this.#proxies.isHeldBack(row.id)) row.state = "suspending";
+    return row;
   }
 
   #isHealthy(id: string): boolean {

@@ -157,6 +157,37 @@ describe("a machine of another host", () => {
   });
 });
 
+test("a machine that the directory has forgotten, because it was destroyed, is still told of by its whole id", async () => {
+  const config = { image: "app:1", guest: { memory_mb: 128 } };
+  const made = await ask(a, "POST", "/v1/apps/shop/machines", { host: "b", config, skip_launch: true });
+  // Never claimed here, as after the end of the claim.
+  await b.platform.machines.destroy("shop", made.body.id, { force: true });
+  await b.platform.machines.wait("shop", made.body.id, ["destroyed"], { timeoutMs: 10_000 });
+  const path = `/v1/apps/shop/machines/${made.body.id}`;
+  expect(await ask(a, "GET", path)).toMatchObject({ status: 200, body: { state: "destroyed" } });
+  expect((await ask(a, "GET", `${path}/events`)).status).toBe(200);
+  expect(await ask(a, "GET", `/v1/apps/shop/machines/${made.body.id.slice(0, 8)}`)).toMatchObject({ status: 404 });
+  expect(await ask(a, "GET", "/v1/apps/shop/machines/00000000000000")).toMatchObject({ status: 404 });
+});
+
+test("a change of secrets says which snapshots it discards on other hosts, also of one that was just taken", async () => {
+  await ask(a, "POST", "/v1/apps", { app_name: "vault" });
+  const config = { image: "app:1", guest: { memory_mb: 128 } };
+  const made = await ask(a, "POST", "/v1/apps/vault/machines", { name: "web", host: "b", config });
+  const machine = made.body.id;
+  await cluster.claim(b, "vault", machine, "web");
+  await b.platform.machines.wait("vault", machine, ["running"], { timeoutMs: 10_000 });
+  await cluster.publish(machine, { state: "running", route: null });
+  const set = async (value: string) =>
+    (await ask(a, "POST", "/v1/apps/vault/secrets", { secrets: { KEY: value } })).body;
+  expect(await set("one")).toEqual({ discarded: [], pending: [machine] });
+  await ask(a, "POST", `/v1/apps/vault/machines/${machine}/suspend`);
+  await b.platform.machines.wait("vault", machine, ["suspended"], { timeoutMs: 10_000 });
+  expect(await set("two"), "nobody has published that it sleeps").toEqual({ discarded: [machine], pending: [] });
+  await ask(a, "DELETE", `/v1/apps/vault/machines/${machine}?force=true`);
+  await b.platform.machines.wait("vault", machine, ["destroyed"], { timeoutMs: 10_000 });
+});
+
 test("the public page of an app tells of its machines on other hosts", async () => {
   await ask(a, "POST", "/v1/apps", { app_name: "shown" });
   await ask(a, "PATCH", "/v1/apps/shown", { status_page: true });
@@ -280,11 +311,36 @@ describe("a new machine", () => {
     const { status, headers } = await ask(b, "POST", "/v1/apps/shop/machines", { config });
     expect(status).toBe(201);
     expect(headers.get("hibernaut-host")).toBe("c");
-    expect((await ask(b, "GET", `/v1/apps/shop/volumes/${volume.body.id}`)).body.name).toBe("data");
+    expect((await ask(b, "GET", `/v1/apps/shop/volumes/${volume.body.id}`)).body).toMatchObject({
+      name: "data",
+      host: "c",
+    });
+    // The only one of that name is taken now, so that another host makes a new one.
+    expect((await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "a" })).status).toBe(201);
+    await ask(a, "POST", "/v1/apps/shop/volumes", { name: "data", size_gb: 1, host: "c" });
     expect(await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "a" })).toMatchObject({
       status: 400,
-      body: { error: "invalid_argument" },
+      body: { error: "invalid_argument", message: expect.stringContaining("volume is on host c") },
     });
+    await ask(a, "POST", "/v1/apps/shop/volumes", { name: "data", size_gb: 1, host: "a" });
+    const there = await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "c" });
+    expect([there.status, there.headers.get("hibernaut-host")]).toEqual([201, "c"]);
+  });
+
+  test("is refused for a region that there is not, and the region has the hosts of the cluster", async () => {
+    const body = { config: { image: "app:1" }, region: "mars" };
+    expect(await ask(a, "POST", "/v1/apps/shop/machines", body)).toMatchObject({
+      status: 400,
+      body: { message: "There is no region mars here; the only one is local.", details: { field: "region" } },
+    });
+    const there = { config: { image: "app:1" }, region: "local" };
+    expect((await ask(a, "POST", "/v1/apps/shop/machines", there)).status).toBe(201);
+    await cluster.setUp("c", false);
+    expect((await ask(b, "GET", "/v1/platform/regions")).body).toEqual({
+      regions: [{ code: "local", name: "local", hosts: ["a", "b", "c"] }],
+      nearest: "local",
+    });
+    await cluster.setUp("c", true);
   });
 
   test("of a file of the host is made there, and elsewhere with its digest if the host takes none", async () => {

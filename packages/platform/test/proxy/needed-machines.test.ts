@@ -68,6 +68,24 @@ test("a machine that is stopped or updated finishes its requests first, but not 
   endless.release({});
 });
 
+test("a machine that is held back finishes its requests, and others wait until it is given back", async () => {
+  const id = await machine();
+  const open = await acquire();
+  await settled();
+  const giveBack = w.connected.holdBack(id);
+  await settled();
+  let finished = false;
+  const finishing = w.connected.finished(id, 60_000).then(() => (finished = true));
+  const waiting = acquire();
+  await settled();
+  expect([finished, held(), state(id)]).toEqual([false, 1, "running"]);
+  open.release({});
+  await finishing;
+  expect(held()).toBe(1);
+  giveBack();
+  expect((await waiting).machineId).toBe(id);
+});
+
 test("a machine whose checks fail gets no requests; they wait until its checks pass", async () => {
   const [ill, well] = [await machine(), await machine()];
   w.unhealthy.add(ill);

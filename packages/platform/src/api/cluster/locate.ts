@@ -7,6 +7,9 @@ import type { ApiCluster } from "../deps.ts";
 import type { AskHosts } from "./ask-hosts.ts";
 import type { Where } from "./routes-table.ts";
 
+/** The ID of a machine, and not the beginning of one. */
+const WHOLE_ID = /^[0-9a-f]{14}$/;
+
 interface LocateDeps {
   cluster: ApiCluster;
   ask: AskHosts;
@@ -20,7 +23,10 @@ interface LocateDeps {
 export async function locate(request: FastifyRequest, where: Where, deps: LocateDeps): Promise<string | undefined> {
   const params = request.params as Record<string, string>;
   const { app_name: app = "" } = params;
-  if (where === "machine") return ownerOf(app, params.machine_id ?? "", deps);
+  if (where === "machine") {
+    const word = params.machine_id ?? "";
+    return (await ownerOf(app, word, deps)) ?? formerOwner(request, app, word, deps);
+  }
   if (where === "host") return hostOf(params.host ?? "", deps.cluster);
   if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
   if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
@@ -45,6 +51,20 @@ async function ownerOf(app: string, word: string, { cluster, hasMachine }: Locat
   // Its files are here, and it is being taken in: a client must not believe that it was destroyed.
   const message = `Machine ${machine.id} has just come to host ${shared.host}, which does not have it ready yet. Try again in a moment.`;
   throw new HibernautError("unavailable", message, { machine_id: machine.id, host: shared.host, retry_after_s: 1 });
+}
+
+/** The directory forgets destroyed machines. The host that had one still tells what became of it, by its whole id. */
+async function formerOwner(
+  request: FastifyRequest,
+  app: string,
+  id: string,
+  { cluster, ask, hasMachine }: LocateDeps,
+): Promise<string | undefined> {
+  if (request.peer !== null || !WHOLE_ID.test(id) || cluster.view.owner(id) !== undefined) return undefined;
+  if (hasMachine(app, id)) return undefined;
+  const path = `/v1/apps/${encodeURIComponent(app)}/machines/${id}`;
+  const { answers } = await ask(request, { path, onlyOk: true });
+  return answers[0]?.host;
 }
 
 function find(view: View, app: string, word: string) {

@@ -44,8 +44,11 @@ function byAppAndAge(a: MachineWire, b: MachineWire): number {
   return byAge(a, b);
 }
 
+/** A host of the version before does not say how long each wake took, and is left out. */
+type Part = Omit<HourPart, "durationsMs"> & Partial<Pick<HourPart, "durationsMs">>;
+
 /** A host whose clock is a little ahead may be in the next hour already, which is left out until this host is. */
-function mergeWakes(answers: (Omit<WakesWire, "hours"> & { hours: HourPart[] })[]): WakesWire {
+function mergeWakes(answers: (Omit<WakesWire, "hours"> & { hours: Part[] })[]): WakesWire {
   const [first] = answers;
   if (first === undefined) throw new Error("no host has answered");
   const parts = Map.groupBy(
@@ -53,7 +56,7 @@ function mergeWakes(answers: (Omit<WakesWire, "hours"> & { hours: HourPart[] })[
     ({ from }) => from,
   );
   const hours = first.hours.map(({ from }) => {
-    const all = (kind: BootKind) => (parts.get(from) ?? []).flatMap(({ durationsMs }) => durationsMs[kind] ?? []);
+    const all = (kind: BootKind) => (parts.get(from) ?? []).flatMap(({ durationsMs }) => durationsMs?.[kind] ?? []);
     const durationsMs = Object.fromEntries(BOOT_KINDS.map((kind) => [kind, all(kind)]));
     return hourWire({ from: Date.parse(from), kinds: kindsOf(durationsMs) });
   });

@@ -9,6 +9,7 @@ import { locate } from "./locate.ts";
 import { answerForAll } from "./for-all.ts";
 import { placeRequests } from "./placed.ts";
 import type { Where } from "./routes-table.ts";
+import { tellSecretsEffect } from "./secrets-effect.ts";
 import { MOVED_HEADER, sendOn } from "./send-on.ts";
 import { keepUpgradeHeads, sendOnUpgrade } from "./send-on-upgrade.ts";
 import { whereOf } from "./where.ts";
@@ -43,6 +44,7 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     return sendTo(request, reply, host, where);
   });
   placeRequests(app, { cluster, ask, ownVolumes });
+  tellSecretsEffect(app, ask);
   answerForAll(app, { ask, client, host: shared.host, view });
 
   /** An app may have been created through another host a moment ago. */

@@ -6,6 +6,7 @@ import { join, relative } from "node:path";
 import { type Readable, Writable } from "node:stream";
 import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { allocatedBytes } from "../../lib/disk-files.ts";
 import { flush } from "../../lib/durable.ts";
@@ -13,6 +14,12 @@ import { programEnvironment } from "../../lib/exec.ts";
 
 /** The fastest: the connection between two hosts is seldom slower than it. */
 const ZSTD_LEVEL = 1;
+/** zstd hands out pieces of up to this size. Each costs a way through Node's threads, and its default is 16 KB. Bytes. */
+const PIECE_BYTES = 1024 * 1024;
+/** `tar` reads and writes as much at a time as a pipe holds, 64 KB instead of 10: each time, the other end has to wake up. */
+const RECORDS = "--blocking-factor=128";
+/** How often what has arrived is flushed while the rest is on its way, in milliseconds. */
+const FLUSH_MS = 50;
 /** More of what `tar` complains about does not explain its failure better. Characters. */
 const MAX_STDERR = 16_384;
 
@@ -51,18 +58,29 @@ export function travels(path: string, generation: string | undefined): boolean {
   return SNAPSHOT_FILES.some((name) => path === `snapshots/${generation}/${name}`);
 }
 
-/** Yields the files as a compressed archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
+/** Files of one directory. */
+export interface Part {
+  /** Absolute path. */
+  folder: string;
+  /** Relative to the directory. */
+  paths: readonly string[];
+}
+
+/** Yields the files of several directories as one compressed archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
 export async function* pack(
-  folder: string,
-  paths: readonly string[],
+  parts: readonly Part[],
   { signal, onBytes }: { signal: AbortSignal; onBytes(bytes: number): void },
 ): AsyncGenerator<Buffer, void> {
   signal.throwIfAborted();
+  const args = ["--create", "--file=-", RECORDS, "--sparse", "--format=gnu", "--numeric-owner"];
+  // A directory holds for the names after it, of which none looks like an option.
+  const named = parts.flatMap(({ folder, paths }) =>
+    paths.length === 0 ? [] : [`--directory=${folder}`, ...paths.map((path) => `./${path}`)],
+  );
   // An archive without any file is one, too.
-  const args = ["--create", "--file=-", "--sparse", "--format=gnu", "--numeric-owner", `--directory=${folder}`];
-  const none = paths.length === 0 ? ["--files-from=/dev/null"] : [];
-  const tar = program([...args, ...none, "--", ...paths], "out", signal);
-  const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } });
+  const tar = program([...args, ...(named.length === 0 ? ["--files-from=/dev/null"] : named)], "out", signal);
+  const params = { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL };
+  const compress = createZstdCompress({ params, chunkSize: PIECE_BYTES });
   const counted = async function* (chunks: AsyncIterable<Buffer>) {
     for await (const chunk of chunks) {
       onBytes(chunk.length);
@@ -80,21 +98,35 @@ export async function* pack(
   }
 }
 
-/** Extracts such an archive into a new directory, durably. */
+/** Extracts such an archive into a new directory. It is durable only after {@link flushAll}. */
 export async function unpack(folder: string, archive: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const tar = program(["--extract", "--file=-", "--sparse", "--numeric-owner", `--directory=${folder}`], "in", signal);
+  const args = ["--extract", "--file=-", RECORDS, "--sparse", "--numeric-owner", `--directory=${folder}`];
+  const tar = program(args, "in", signal);
+  const over = new AbortController();
+  // The disk works while the rest arrives, so that little is left for the end.
+  const flushing = flushAlong(folder, over.signal);
   try {
-    await pipeline(archive, createZstdDecompress(), intoTar(tar.stdin as Writable), { signal });
+    const decompress = createZstdDecompress({ chunkSize: PIECE_BYTES });
+    await pipeline(archive, decompress, intoTar(tar.stdin as Writable), { signal });
     await tar.ended();
   } catch (error) {
     signal.throwIfAborted();
     throw tar.complaint() ?? error;
   } finally {
+    over.abort();
+    await flushing;
     tar.kill();
   }
-  await flushAll(folder);
+}
+
+/** Flushes what is in a directory again and again. Never rejects: the last flush, which counts, is another one. */
+async function flushAlong(folder: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await delay(FLUSH_MS, undefined, { signal }).catch(() => {});
+    if (!signal.aborted) await flushAll(folder).catch(() => {}); // `tar` renames and removes files
+  }
 }
 
 /** `tar` reads no further than the end of the archive, and what is padded after that goes nowhere. */
@@ -115,7 +147,8 @@ function intoTar(stdin: Writable): Writable {
   });
 }
 
-async function flushAll(folder: string): Promise<void> {
+/** Flushes everything in a directory to the disk. */
+export async function flushAll(folder: string): Promise<void> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true });
   for (const entry of found) await flush(join(entry.parentPath, entry.name));
   await flush(folder);

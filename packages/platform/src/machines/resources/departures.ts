@@ -1,12 +1,15 @@
 /** Machines on their way to another host. What carries them there is not known here. */
 import { HibernautError } from "../../domain/errors.ts";
 import { isResting, type MachineRecord } from "../../domain/machine.ts";
+import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import { abortable } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { TakenFrom } from "../../snapshots/manifest.ts";
 import { takenFrom } from "../../snapshots/manifest.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { Departure, MoveUnsettled } from "../departure.ts";
+import { originOf } from "../effects/ports.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { eligibilityOf } from "../view.ts";
 import { waitFor } from "../waiting.ts";
@@ -62,6 +65,12 @@ export class Departures {
     return typeof taken === "string" ? { record, taken: null } : { record, taken, rootfs };
   }
 
+  /** Why a host with this hypervisor could not resume the machine's memory. Undefined when it could, or there is none. */
+  refusalOn({ record, taken }: Papers, identity: HypervisorIdentity): string | undefined {
+    if (taken === null) return undefined;
+    return this.#deps.snapshots.refusal(taken, originOf(record, this.#deps, identity));
+  }
+
   /**
    * Brings the machine to rest, and does `work` while nothing starts or changes it. `work` resolves with whether the
    * machine is the other host's now. If it is not, and also when this rejects, the machine is as it was before. Only after
@@ -76,12 +85,15 @@ export class Departures {
     const controller = this.#controllers.require(id);
     const departure = new Departure(id, to);
     const { command, end } = controller.depart(departure);
+    // A machine that leaves takes its memory along, but not its connections.
+    const resume = this.#deps.holdBack?.(id);
     let ran = false;
     let moved = false;
     let unsettled = false;
     try {
       await this.#settled(controller, signal);
       ran = controller.record.state === "running" || controller.record.state === "restarting";
+      if (ran) await abortable(this.#deps.finishRequests?.(id) ?? Promise.resolve(), signal);
       await this.#rest(controller, { cold, command }, signal);
       await controller.evict("move");
       // A seal is of use on this host only, and a reader less makes the copy faster.
@@ -93,6 +105,7 @@ export class Departures {
       throw error;
     } finally {
       if (!unsettled) end();
+      resume?.();
       if (!moved && !unsettled && (ran || departure.wanted)) this.#startAgain(controller);
     }
   }

@@ -80,6 +80,15 @@ describe("a sleeping machine", () => {
     expect([...new Set(steps.map(({ step }) => step))]).toEqual(["check", "suspend", "copy", "commit", "done"]);
     expect(steps.at(-2)).toMatchObject({ step: "commit", bytes: steps.at(-2)?.totalBytes });
     expect(await left(b)).toBe(0);
+    const times = { check: expect.any(Number), copy: expect.any(Number), commit: expect.any(Number) };
+    expect(a.world.logged).toContainEqual({
+      fields: { machine: id, host: "b", ms: expect.objectContaining(times) },
+      message: "a machine has moved to another host",
+    });
+    expect(b.world.logged).toContainEqual({
+      fields: { machine: id, host: "a", ms: expect.objectContaining({ receive: expect.any(Number) }) },
+      message: "a machine has come from another host",
+    });
   });
 
   test("goes there and back again", async () => {
@@ -132,6 +141,37 @@ describe("a running machine", () => {
     expect(b.world.host.guest(id)?.request()).toMatchObject({ nonce });
     expect(a.world.host.of(id)).toEqual([]);
     expect(world.mostPerMachine).toBe(1);
+  });
+
+  test("finishes its open requests first, while new ones wait, also when it stays in the end", async () => {
+    world = await newClusterWorld(["a", "b"]);
+    const a = world.host("a");
+    const requests = Promise.withResolvers<void>();
+    const told: string[] = [];
+    const holdBack = () => {
+      told.push("held back");
+      return () => void told.push("given back");
+    };
+    const finishRequests = () => {
+      told.push("finishing");
+      return requests.promise;
+    };
+    await a.restart({ wrap: (deps) => ({ ...deps, holdBack, finishRequests }) });
+    const { id, nonce } = await running(a);
+    const abort = new AbortController();
+    const refused = a.moves.source.move(id, { to: "b", cold: false }, abort.signal);
+    await vi.waitFor(() => expect(told).toEqual(["held back", "finishing"]));
+    abort.abort(new Error("no longer wanted"));
+    await expect(refused).rejects.toThrow("no longer wanted");
+    expect(told.at(-1)).toBe("given back");
+    expect(a.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+
+    const moved = a.moves.source.move(id, { to: "b", cold: false }, never());
+    await vi.waitFor(() => expect(told.at(-1)).toBe("finishing"));
+    expect(a.platform.machines.get("shop", id).record.state).toBe("running");
+    requests.resolve();
+    await moved;
+    expect(told.slice(-3)).toEqual(["held back", "finishing", "given back"]);
   });
 
   test("on an older CPU is refused before anything happens to it, and moves without its memory", async () => {
