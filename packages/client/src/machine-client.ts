@@ -102,14 +102,18 @@ export abstract class MachineClient extends AppClient {
 
   /**
    * Moves a machine to another host of the cluster, and resolves with that host. Rejects with `failed_precondition` when the
-   * machine cannot go there with its memory. An aborted move leaves the machine where it is.
+   * machine cannot go there with its memory, or has volumes and is moved without them. An aborted move leaves the machine where it is.
    */
   moveMachine(
     app: string,
     id: string,
-    { host, cold, onProgress, ...options }: MoveOptions = {},
+    { host, cold, withVolumes, onProgress, ...options }: MoveOptions = {},
   ): Promise<{ host: string }> {
-    const body = { ...(host !== undefined && { host }), ...(cold !== undefined && { cold }) };
+    const body = {
+      ...(host !== undefined && { host }),
+      ...(cold !== undefined && { cold }),
+      ...(withVolumes !== undefined && { with_volumes: withVolumes }),
+    };
     const lines = this.lines("post", `${MACHINE}/move`, { params: machineParams(app, id), body, ...options });
     return readMove(lines, onProgress);
   }

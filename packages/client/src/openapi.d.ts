@@ -4528,6 +4528,8 @@ export interface paths {
             host?: string;
             /** @description Move the machine without its memory: it is stopped, keeps its files, and starts from scratch there. Default: false. */
             cold?: boolean;
+            /** @description Machines take their volumes along, with the snapshots of those. Default: false; a machine with a volume is not moved. */
+            with_volumes?: boolean;
           };
         };
       };
@@ -4638,7 +4640,10 @@ export interface paths {
       };
       requestBody: {
         content: {
-          "application/json": Record<string, never>;
+          "application/json": {
+            /** @description Machines take their volumes along, with the snapshots of those. Default: false; a machine with a volume is not moved. */
+            with_volumes?: boolean;
+          };
         };
       };
       responses: {
@@ -5531,7 +5536,7 @@ export interface components {
       step: "check" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
-      /** @description Bytes, of the machine's files; an estimate. */
+      /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
       total_bytes: number;
     };
     HourOfWakes: {
@@ -5823,7 +5828,7 @@ export interface components {
       step: "check" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
-      /** @description Bytes, of the machine's files; an estimate. */
+      /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
       total_bytes: number;
       /** @description The name of a host of the cluster. */
       host: string;
@@ -5949,6 +5954,8 @@ export interface components {
     Region: {
       code: string;
       name: string;
+      /** @description The hosts of the cluster, by name, whether they are up or not. */
+      hosts?: string[];
     };
     /** @description A login for a registry, without its password. */
     RegistryLogin: {
@@ -6271,6 +6278,8 @@ export interface components {
       /** @description Bytes that the volume takes on the host's disk. Grows as data is written. */
       used_bytes: number;
       region: string;
+      /** @description In a cluster, the host that has the volume. */
+      host?: string;
       /**
        * @description Volumes are not encrypted. Encrypt the host's disk instead.
        * @enum {boolean}

@@ -63,12 +63,16 @@ export interface MoveOptions extends CallOptions {
   host?: string | undefined;
   /** Move without the memory: the machine starts from scratch there, with its files. Default: false. */
   cold?: boolean | undefined;
+  /** Move its volumes and their snapshots along. Default: false; a machine with a volume is not moved. */
+  withVolumes?: boolean | undefined;
   /** Is called for every step and, during the copy, repeatedly. */
   onProgress?(progress: MoveProgress): void;
 }
 
 /** Who is told how far the drain of a host is. */
 export interface HostDrainOptions extends CallOptions {
+  /** Move machines with volumes, too, and their volumes with them. Default: false; they stay. */
+  withVolumes?: boolean | undefined;
   /** Is called for every step of every machine and, during copies, repeatedly. */
   onProgress?(progress: HostDrainProgress): void;
 }

@@ -70,8 +70,9 @@ export abstract class PlatformClient extends WebhookClient {
   }
 
   /** Moves all machines off a host, which takes no new ones until {@link undrainHost}. */
-  drainHost(host: string, { onProgress, ...options }: HostDrainOptions = {}): Promise<DrainedHost> {
-    const lines = this.lines("post", "/v1/cluster/hosts/{host}/drain", { params: { host }, ...options });
+  drainHost(host: string, { withVolumes, onProgress, ...options }: HostDrainOptions = {}): Promise<DrainedHost> {
+    const body = { ...(withVolumes !== undefined && { with_volumes: withVolumes }) };
+    const lines = this.lines("post", "/v1/cluster/hosts/{host}/drain", { params: { host }, body, ...options });
     return readHostDrain(lines, onProgress);
   }
 

@@ -254,7 +254,7 @@ async function runLocked(
   machines.fill(resources.machines);
   open.defer(() => resources.close());
   const clustered = owning?.open({
-    ...{ resources, settings, dataDir: settings.dataDir, log },
+    ...{ resources, volumes: volumes.travel, settings, dataDir: settings.dataDir, log },
     folderOf: (id) => files.paths(id).folder,
     factsChanged: () => void publish(),
   });
@@ -489,5 +489,6 @@ function memoryOf(host: HostMemory): HostFacts["memoryMb"] {
 
 /** An identity as the hosts of a cluster tell it to each other. */
 function textOf(identity: object): Record<string, string> {
-  return Object.fromEntries(Object.entries(identity).map(([name, value]) => [name, String(value)]));
+  const known = Object.entries(identity).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(known.map(([name, value]) => [name, String(value)]));
 }

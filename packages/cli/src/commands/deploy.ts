@@ -48,6 +48,8 @@ const deploy = command({
     },
     { flags: "--no-prewarm", description: "don't, although the app file says so" },
     { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
+    { flags: "--region <region>", description: "region to create machines in" },
+    { flags: "--host <host>", description: "in a cluster, the host to create machines on (default: chosen for each)" },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
       flags: "--wait-timeout <time>",
@@ -120,6 +122,10 @@ const deploy = command({
       const cleared = await clearing(context, leftovers, release);
       const stages = planStages(steps, { strategy, maxUnavailable: asked.maxUnavailable });
       return rollOut(context, [...cleared, ...stages], {
+        place: {
+          ...(options.host !== undefined && { host: options.host }),
+          ...(options.region !== undefined && { region: options.region }),
+        },
         waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
         prewarm: prewarmOf(options.prewarm, asked.prewarm),

@@ -13,16 +13,17 @@ const drain = command({
   name: "drain",
   summary: "Move all machines off a host",
   description:
-    "For maintenance. The host takes no new machines until `hibernaut hosts undrain`. Its machines move one after the other, two at a time, with all they have. Machines with volumes stay.",
+    "For maintenance. The host takes no new machines until `hibernaut hosts undrain`. Its machines move one after the other, two at a time, with all they have. Machines with volumes stay, and are listed, unless you add --with-volumes.",
   arguments: [HOST],
-  examples: ["hibernaut hosts drain b", "hibernaut hosts drain b --json"],
-  async run(context, [host = ""]) {
+  options: [{ flags: "--with-volumes", description: "move machines with volumes, too, and their volumes with them" }],
+  examples: ["hibernaut hosts drain b", "hibernaut hosts drain b --with-volumes --json"],
+  async run(context, [host = ""], { withVolumes }) {
     const client = await context.client();
     const display = moveDisplay(context);
     using stop = interruptible("The drain was interrupted. Machines that have moved stay where they are.");
     try {
       const document = await client.drainHost(host, {
-        signal: stop.signal,
+        ...{ withVolumes, signal: stop.signal },
         onProgress: ({ app_name: app, name, machine_id: _id, ...progress }) =>
           display.show({ what: `${app}/${name}`, ...progress }),
       });

@@ -8,7 +8,7 @@ const move = command({
   name: "move",
   summary: "Move a machine to another host of the cluster",
   description:
-    "The machine takes its memory, its files and its logs along, and keeps its ID, name and address. One that runs is suspended for the move and resumes on the other host. Requests that arrive meanwhile are held.",
+    "The machine takes its memory, its files and its logs along, and keeps its ID, name and address. With --with-volumes, its volumes move, too; otherwise, a machine with a volume is not moved. One that runs is suspended for the move and resumes on the other host. Requests that arrive meanwhile are held.",
   arguments: [MACHINE],
   options: [
     { flags: "--host <name>", description: "the host to move to (default: the one with the most room)" },
@@ -16,20 +16,22 @@ const move = command({
       flags: "--cold",
       description: "move without the memory: the machine is stopped, and starts from scratch there with its files",
     },
+    { flags: "--with-volumes", description: "take the machine's volumes and their snapshots along" },
   ],
   ofApp: true,
   examples: [
     "hibernaut machine move 3f9c01ab22de41 --host b --app shop",
     "hibernaut machine move web --host b --cold --app shop",
+    "hibernaut machine move db --host b --with-volumes --app shop",
   ],
-  async run(context, [word], { host, cold }) {
+  async run(context, [word], { host, cold, withVolumes }) {
     const { id, name } = await machineOf(context, word);
     const client = await context.client();
     const display = moveDisplay(context);
     using stop = interruptible("The move was interrupted.");
     try {
       const document = await client.moveMachine(context.app, id, {
-        ...{ host, cold, signal: stop.signal },
+        ...{ host, cold, withVolumes, signal: stop.signal },
         onProgress: ({ host: to, ...progress }) => display.show({ what: name, host: to, ...progress }),
       });
       display.end();

@@ -73,11 +73,13 @@ const list = command({
   examples: ["hibernaut volumes list --app shop", "hibernaut volumes list -o wide --app shop"],
   async run(context, _args, options) {
     const volumes = await (await context.client()).listVolumes(context.app);
+    const clustered = volumes.some(({ host }) => host !== undefined);
     const listing = {
-      head: ["ID", "NAME", "SIZE", "USED", "MACHINE", "STATE", "CREATED"],
+      head: ["ID", "NAME", ...(clustered ? ["HOST"] : []), "SIZE", "USED", "MACHINE", "STATE", "CREATED"],
       row: (volume: Volume) => [
         volume.id,
         volume.name,
+        ...(clustered ? [volume.host ?? ""] : []),
         `${volume.size_gb} GB`,
         megabytes(volume.used_bytes),
         volume.attached_machine_id ?? "-",
@@ -240,6 +242,7 @@ function volumeText(volume: Volume): string {
   return fields([
     ["id", volume.id],
     ["name", volume.name],
+    ...(volume.host === undefined ? [] : [["host", volume.host] as [string, string]]),
     ["size", `${volume.size_gb} GB, ${megabytes(volume.used_bytes)} used`],
     ["state", volume.state],
     ["machine", volume.attached_machine_id ?? "-"],

@@ -1,5 +1,5 @@
 /** Carries out the actions of canary and bluegreen deploys: machines that come in addition, and those that go. */
-import type { Machine } from "@hibernaut/client";
+import type { CreateMachineRequest, Machine } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
@@ -11,7 +11,11 @@ import type { Action } from "./strategy.ts";
 /** The machines that were booted, by their keys. */
 export type Booted = Map<string, Machine>;
 
+/** Where machines are created: a host and a region of the cluster. */
+export type Place = Pick<CreateMachineRequest, "host" | "region">;
+
 interface Options {
+  place?: Place;
   /** Seconds. */
   waitTimeout: number;
   onStep(text: string): void;
@@ -65,13 +69,13 @@ async function boot(
   context: Context,
   { key, group, config }: Extract<Action, { do: "boot" }>,
   booted: Booted,
-  { waitTimeout, onStep }: Options,
+  { place, waitTimeout, onStep }: Options,
 ): Promise<undefined> {
   const client = await context.client();
   const isCanary = CANARY_METADATA in (config.metadata ?? {});
   const what = isCanary ? `a canary of process group ${group}` : `a machine to replace ${key}`;
   onStep(`Creating ${what}`);
-  const machine = await client.createMachine(context.app, { config, skip_service_registration: true });
+  const machine = await client.createMachine(context.app, { ...place, config, skip_service_registration: true });
   booted.set(key, machine);
   const verdict = await untilHealthy(context, machine.id, waitTimeout);
   if (verdict.ok) {

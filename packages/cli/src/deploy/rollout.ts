@@ -5,11 +5,13 @@ import { hasCrashed, lastWords } from "../crashed.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { stoppedError, untilHealthy } from "./healthy.ts";
-import { type Booted, carryOutAction, undoBoots } from "./replacing.ts";
+import { type Booted, carryOutAction, type Place, undoBoots } from "./replacing.ts";
 import type { Step } from "./plan.ts";
 import type { Stage } from "./strategy.ts";
 
 interface RolloutOptions {
+  /** Where machines are created. By default, a host is chosen for each. */
+  place?: Place;
   /** How long a machine may take to come up and pass its checks, in seconds. */
   waitTimeout: number;
   /** Whether sleeping machines are started with the new version, must pass, and sleep again with a snapshot. */
@@ -119,11 +121,11 @@ async function carryOutWhenFree(context: Context, step: Step, options: RolloutOp
   }
 }
 
-async function carryOut(context: Context, step: Step, { prewarm = false }: RolloutOptions): Promise<StepResult> {
+async function carryOut(context: Context, step: Step, { place, prewarm = false }: RolloutOptions): Promise<StepResult> {
   const client = await context.client();
   if (step.kind === "keep") return doneTo(step.machine, "kept");
   if (step.kind === "create")
-    return doneTo(await client.createMachine(context.app, { config: step.config }), "created");
+    return doneTo(await client.createMachine(context.app, { ...place, config: step.config }), "created");
   return doneTo(await client.updateMachine(context.app, step.machine.id, step.config, { prewarm }), "updated");
 }
 

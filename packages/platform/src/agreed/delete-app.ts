@@ -15,6 +15,7 @@ const GIVEN_UP_MS = 10_000;
 interface DeleteOptions {
   agreed: Agreed;
   view: Cluster["view"];
+  directory: Pick<Cluster["directory"], "list" | "transact">;
   /** Destroys the app's machines and volumes on all hosts, or rejects because there are any. */
   empty(): Promise<void>;
 }
@@ -23,11 +24,12 @@ interface DeleteOptions {
  * Deletes an app. While that takes, nothing can be added to it. If it fails, the app stays, without the machines that are
  * gone by then.
  */
-export async function deleteApp(app: string, { agreed, view, empty }: DeleteOptions): Promise<void> {
+export async function deleteApp(app: string, { agreed, view, directory, empty }: DeleteOptions): Promise<void> {
   await agreed.change((draft) => draft.put(KEYS.apps + app, { ...requireApp(draft, app), deleting: true }));
   try {
     await empty();
     await noMachines(view, app);
+    await forgetVolumes(directory, app);
     while (await agreed.change((draft) => removeSome(draft, app)));
   } catch (error) {
     await agreed.change((draft) => keep(draft, app)).catch(() => {}); // the deletion can be tried again, which says why
@@ -46,6 +48,16 @@ function requireApp(draft: Draft, name: string): AgreedApp {
 function keep(draft: Draft, name: string): void {
   const { deleting, ...app } = (draft.get(KEYS.apps + name) ?? {}) as Partial<AgreedApp>;
   if (deleting === true) draft.put(KEYS.apps + name, app);
+}
+
+/** Forgets where the app's volumes were moved: no host has one of them any more. */
+async function forgetVolumes(directory: DeleteOptions["directory"], app: string): Promise<void> {
+  const { entries } = await directory.list(`${KEYS.volumes}${app}/`);
+  for (let first = 0; first < entries.length; first += AT_ONCE)
+    await directory.transact(
+      [],
+      entries.slice(first, first + AT_ONCE).map(({ key }) => ({ key, value: null })),
+    );
 }
 
 /** Removes what belongs to the app, and at last the app. Returns whether there is more. */

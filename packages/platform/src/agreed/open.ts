@@ -82,7 +82,7 @@ export function openAgreed({ cluster, store, resources, quotas, openSecrets, log
         };
         return work(parts);
       }),
-    deleteApp: (app, empty) => deleteApp(app, { agreed, view, empty }),
+    deleteApp: (app, empty) => deleteApp(app, { agreed, view, directory: cluster.directory, empty }),
     start() {
       running.defer(copy.start());
       const timer = setInterval(retry, RETRY_MS).unref();

@@ -46,6 +46,8 @@ export const KEYS = {
   released: `${ROOT}released/`,
   /** {@link MoveRecord}s by machine. */
   moves: `${ROOT}moves/`,
+  /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the app. */
+  volumes: `${ROOT}volumes/`,
 } as const;
 
 /** The cluster itself. */
@@ -155,6 +157,18 @@ export interface MoveRecord {
   attempt: string;
   /** RFC 3339. */
   startedAt: string;
+}
+
+/**
+ * Who has a volume that has moved. Written together with its machine's new owner. A volume that never moved is where it is
+ * stored. What another host than this one has of it is void, also once the volume is destroyed.
+ */
+export interface VolumeOwner {
+  host: string;
+  /** The machine with which it moved. */
+  machine: string;
+  /** Of the machine since then. */
+  epoch: number;
 }
 
 /** What an owner publishes of a machine. Void if the epoch is not the owner's. */

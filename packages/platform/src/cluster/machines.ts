@@ -1,12 +1,11 @@
 /** All that a host does with its machines because it is in a cluster, put together. */
-import { guestSize } from "../domain/config.ts";
-import { HibernautError } from "../domain/errors.ts";
 import type { Resources } from "../machines/open.ts";
+import type { VolumeTravel } from "../volumes/contract.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Evacuation, evacuate } from "./evacuation/evacuate.ts";
 import { LostHosts } from "./evacuation/lost-hosts.ts";
-import { roomiest } from "./evacuation/place.ts";
 import { Recreation } from "./evacuation/recreate.ts";
+import { choose } from "./moves/choose.ts";
 import { HostDrain } from "./moves/drain.ts";
 import { type Moves, openMoves } from "./moves/open.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
@@ -18,6 +17,7 @@ export interface ClusterMachinesOptions {
   cluster: Cluster;
   ownership: OpenOwnership;
   resources: Pick<Resources, "departures" | "arrivals" | "custody">;
+  volumes: VolumeTravel;
   /** What this host says about itself has changed. */
   factsChanged?(): void;
   /** Calls other hosts. */
@@ -44,8 +44,11 @@ export interface ClusterMachines {
   evacuate(host: string): Promise<Evacuation[]>;
   /** Moves everything off this host. */
   readonly drain: HostDrain;
-  /** The host with the most room for a machine of this host. Throws when no other host takes machines. */
-  anotherHost(id: string): string;
+  /**
+   * Resolves with the host with the most room of those that could resume a machine of this host; with `cold`, of all. Rejects
+   * with `failed_precondition` when there is none.
+   */
+  anotherHost(id: string, options: { cold: boolean }): Promise<string>;
   /** Answers requests of other hosts about moves. */
   readonly route: PeerRoute;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
@@ -56,7 +59,7 @@ export interface ClusterMachines {
 /** Opens what a host of a cluster does with machines. */
 export function openClusterMachines(options: ClusterMachinesOptions): ClusterMachines {
   const { cluster, ownership, resources, settings, log } = options;
-  const { custody, arrivals } = resources;
+  const { custody, arrivals, departures } = resources;
   const closing = new AbortController();
   const takeIn = async (id: string) => (await moves.target.takeIn(id)) || recreation.takeIn(id);
   const moves: Moves = openMoves({ ...options, rateMb: settings.moveRateMb, takeIn });
@@ -71,19 +74,14 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     closing: closing.signal,
   });
   const drain = new HostDrain({
-    cluster,
     source: moves.source,
+    choose: (id, promised) => choose(id, { cold: false, promised }, { cluster, departures }),
     records: () => custody.records(),
     changed: () => options.factsChanged?.(),
   });
-  const anotherHost = (id: string) => {
-    const record = custody.records().find((each) => each.id === id);
-    const memoryMb = record === undefined ? 0 : guestSize(record.config).memoryMb;
-    const others = cluster.view.hosts().filter(({ name }) => name !== cluster.host);
-    const found = roomiest({ memoryMb }, others, new Map());
-    if (found !== undefined) return found;
-    const message = "No other host of the cluster is up that takes machines. See `hibernaut cluster status`.";
-    throw new HibernautError("failed_precondition", message);
+  const anotherHost = async (id: string, { cold }: { cold: boolean }) => {
+    const [best] = await choose(id, { cold }, { cluster, departures });
+    return best as string;
   };
   const lost = new LostHosts({ cluster, custody, graceMs: settings.clusterGraceMs, log });
   return {

@@ -10,7 +10,14 @@ export type Settled =
   /** It is this host's. The record has the epoch of that. */
   | { kind: "own"; record: MachineRecord }
   /** It is another host's, or destroyed; `host` is undefined then. Nothing of it may run here. */
-  | { kind: "elsewhere"; record: MachineRecord; host: string | undefined; epoch: number }
+  | {
+      kind: "elsewhere";
+      record: MachineRecord;
+      host: string | undefined;
+      epoch: number;
+      /** Its volumes that are another host's, too. Others stay here, and no machine has them. */
+      volumes: readonly string[];
+    }
   /** The directory did not answer, or `why` says what is wrong with it. What runs runs on; the gate below decides about starts. */
   | { kind: "unknown"; record: MachineRecord; why?: string };
 
@@ -23,6 +30,8 @@ export interface TakenAway {
   epoch: number;
   /** For people: `it moved to host b`. */
   reason: string;
+  /** Its volumes that are another host's, too. Others stay here, and no machine has them. */
+  volumes: readonly string[];
   /** Whether the files go to quarantine; otherwise they are deleted, because the new owner has all of them. */
   keep: boolean;
 }

@@ -20,11 +20,11 @@ export async function settleOwnership(deps: MachineDependencies): Promise<void> 
     const isSame = one.record.epoch === stored?.epoch && one.record.address === stored?.address;
     if (one.kind === "own" && !isSame) store.machines.update(one.record);
     if (one.kind !== "elsewhere") continue;
-    const { record, host, epoch } = one;
+    const { record, host, epoch, volumes } = one;
     const reason = host === undefined ? "it was destroyed in the cluster" : `host ${host} owns it now`;
     log.warn({ machine: record.id, reason }, "a machine is no longer this host's; it ends here");
     for (const ref of refs.filter(({ machineId }) => machineId === record.id)) await hypervisor.end(ref);
     await network.detach(record.id);
-    await forget(record, { host, epoch, reason, keep: true }, deps);
+    await forget(record, { host, epoch, volumes, reason, keep: true }, deps);
   }
 }

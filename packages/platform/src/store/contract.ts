@@ -259,12 +259,12 @@ export interface SessionStore {
 
 /** The volumes of apps, and their snapshots. */
 export interface VolumeStore {
-  /** Adds a volume. False when the app does not exist. */
-  insert(volume: VolumeRecord): boolean;
+  /** Adds a volume, which came from another host of the cluster with `movedIn`. False when the app does not exist. */
+  insert(volume: VolumeRecord, how?: { movedIn: boolean }): boolean;
   /** Replaces a volume's size, state, retention and schedule. */
   update(volume: VolumeRecord): void;
-  /** Removes a volume. Throws while it has snapshots. */
-  remove(id: string): void;
+  /** Removes a volume, which is on another host of the cluster now with `movedAway`. Throws while it has snapshots. */
+  remove(id: string, how?: { movedAway: boolean }): void;
   get(id: string): VolumeRecord | undefined;
   /** Lists the volumes of one app or of all, oldest first. */
   list(app?: string): VolumeRecord[];
@@ -359,6 +359,8 @@ export interface Store {
   usage: UsageStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
+  /** Does all that `work` stores in one transaction: all of it is stored, or nothing. */
+  together<T>(work: () => T): T;
   /** Throws when the database cannot be read or written. */
   check(): void;
   /** Writes a copy of everything, as of one moment, to a new file, while the store is used. */

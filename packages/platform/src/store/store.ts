@@ -48,6 +48,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     usage: explainFaults(usageStore(db, meter)),
     webhooks: explainFaults(webhookStore(db, outbox)),
     deliveries: explainFaults(deliveryStore(db)),
+    ...explainFaults({ together: <T>(work: () => T): T => db.transaction(work).immediate() }),
     check: writeCheck(db),
     copyTo: async (path) => void (await db.backup(path)),
     close: () => void db.close(),

@@ -56,10 +56,10 @@ export function volumeStore(
 
   const tell = (how: string, { id, app, name, sizeGb, state }: VolumeRecord | VolumeRow) =>
     outbox.add(factOf(`volume.${how}`, app, { id, name, size_gb: sizeGb, state }));
-  const insertMetered = db.transaction((volume: VolumeRecord): boolean => {
+  const insertMetered = db.transaction((volume: VolumeRecord, how: string): boolean => {
     const inserted = insert.run(toRow(volume)).changes === 1;
     if (inserted) usage.volume(volume);
-    if (inserted) tell("created", volume);
+    if (inserted) tell(how, volume);
     return inserted;
   });
   const updateMetered = db.transaction((volume: VolumeRecord): void => {
@@ -67,17 +67,19 @@ export function volumeStore(
     usage.volume(volume);
     tell("changed", volume);
   });
-  const removeMetered = db.transaction((id: string): void => {
+  const removeMetered = db.transaction((id: string, how: string): void => {
     const row = get.get(id);
     if (row === undefined || remove.run(id).changes === 0) return;
     usage.volumeRemoved(id);
-    tell("destroyed", row);
+    tell(how, row);
   });
 
   return {
-    insert: (volume) => insertMetered.immediate(volume),
+    insert: (volume, { movedIn } = { movedIn: false }) =>
+      insertMetered.immediate(volume, movedIn ? "moved_in" : "created"),
     update: (volume) => updateMetered.immediate(volume),
-    remove: (id) => removeMetered.immediate(id),
+    remove: (id, { movedAway } = { movedAway: false }) =>
+      removeMetered.immediate(id, movedAway ? "moved_away" : "destroyed"),
     get(id) {
       const row = get.get(id);
       return row && fromRow(row);

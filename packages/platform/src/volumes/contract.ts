@@ -1,4 +1,5 @@
 /** Volumes as machines and the API use them: disks of an app that outlive its machines. */
+import type { MachineRecord } from "../domain/machine.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
 /** A volume together with the machine that has it. */
@@ -20,8 +21,49 @@ export interface VolumeDisk {
   file: string;
 }
 
+/** A volume that travels to another host together with its machine. */
+export interface VolumePapers {
+  volume: VolumeRecord;
+  /** Its whole snapshots, oldest first, which travel along. */
+  snapshots: VolumeSnapshotRecord[];
+  /** What all of that takes up on the disk, in bytes. */
+  bytes: number;
+}
+
+/** Volumes on their way from and to other hosts of a cluster. A volume's machine takes it along. */
+export interface VolumeTravel {
+  /** Where all files of volumes are: absolute. */
+  readonly root: string;
+  /** Returns the papers of the volumes that a machine has. */
+  papers(machine: MachineRecord): Promise<VolumePapers[]>;
+  /** The files that travel, relative to {@link root}. */
+  paths(papers: readonly VolumePapers[]): string[];
+  /**
+   * Keeps everyone else from the volumes: they are neither changed nor copied until this is disposed of. Waits for copies
+   * that are being made. Rejects with the signal's reason.
+   */
+  hold(ids: readonly string[], signal: AbortSignal): Promise<Disposable>;
+  /** Whether a volume is stored here. */
+  has(id: string): boolean;
+  /** Why the volumes cannot come here, as a sentence without its end. Undefined when they can. */
+  unfit(papers: readonly VolumePapers[]): Promise<string | undefined>;
+  /** Rejects unless all files have arrived in a directory. */
+  requireWhole(folder: string, papers: readonly VolumePapers[]): Promise<void>;
+  /** Moves the files from the directory to their place. Safe to repeat. */
+  place(folder: string, papers: readonly VolumePapers[]): Promise<void>;
+  /** Stores volumes whose files are in place. Call it in the transaction that stores their machine. */
+  adopt(papers: readonly VolumePapers[]): void;
+  /** The directory of a volume's files. */
+  folder(id: string): string;
+  /** Deletes the files of a volume. Safe to repeat. */
+  removeFiles(id: string): Promise<void>;
+  /** Forgets a volume that is another host's now. Call it in the transaction that forgets its machine. */
+  forget(id: string): void;
+}
+
 /** What machines need from volumes. */
 export interface MachineVolumes {
+  readonly travel: VolumeTravel;
   /**
    * Reserves a volume for each mount: the one with that id, otherwise one with that name that the machine already has,
    * a free one or a new one. Rejects with `failed_precondition` when a volume belongs to another machine.

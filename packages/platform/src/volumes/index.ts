@@ -12,6 +12,7 @@ import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
 import { newSchedule } from "./schedule.ts";
 import { SnapshotScheduler } from "./scheduler.ts";
 import { SerialQueues } from "./serial-queues.ts";
+import { Travel } from "./travel.ts";
 
 const GB = 1024 ** 3;
 const DAY_MS = 24 * 60 * 60_000;
@@ -51,6 +52,7 @@ export class Volumes implements VolumeService, VolumeCopies {
   readonly #attachments: Attachments;
   /** Takes the snapshots that are due. */
   readonly scheduler: SnapshotScheduler;
+  readonly travel: Travel;
 
   constructor(options: VolumesOptions) {
     this.#options = options;
@@ -58,10 +60,20 @@ export class Volumes implements VolumeService, VolumeCopies {
     this.#attachments = new Attachments(store, () => this.#now());
     const machineOf = (id: string) => this.#attachments.machineOf(id);
     const queues = this.#queues;
-    this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, queues, machineOf, requireDisk });
+    this.travel = new Travel({
+      store: store.volumes,
+      files,
+      queues,
+      giveWay: (id) => this.scheduler.giveWay(id),
+    });
+    const isHeld = (id: string) => this.travel.isHeld(id);
+    this.#snapshots = new VolumeSnapshots({
+      ...{ store: store.volumes, files, holdStill, queues, machineOf, requireDisk, isHeld },
+    });
     this.scheduler = new SnapshotScheduler({
       store: store.volumes,
       snapshots: this.#snapshots,
+      isHeld,
       intervalMs: options.schedule?.intervalMs ?? DAY_MS,
       clock: () => this.#now(),
       log: options.schedule?.log ?? { info() {}, warn: (_fields, message) => options.onTrouble(message) },
@@ -200,7 +212,9 @@ export class Volumes implements VolumeService, VolumeCopies {
   }
 
   async destroySnapshot(app: string, id: string, snapshotId: string): Promise<void> {
-    await this.#snapshots.destroy(this.#find(app, id), snapshotId);
+    const volume = this.#find(app, id);
+    this.travel.requireHere(volume.id);
+    await this.#snapshots.destroy(volume, snapshotId);
   }
 
   async hold(app: string, mounts: readonly Mount[] | undefined, machineId?: string): Promise<HeldMounts> {
@@ -302,6 +316,7 @@ export class Volumes implements VolumeService, VolumeCopies {
 
   #whole(app: string, word: string): VolumeRecord {
     const volume = this.#find(app, word);
+    this.travel.requireHere(volume.id);
     if (volume.state === "created") return volume;
     const { id, state } = volume;
     throw new HibernautError("failed_precondition", `Volume ${id} is still ${state}. Try again in a moment.`, {

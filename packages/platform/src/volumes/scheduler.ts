@@ -14,6 +14,8 @@ interface SchedulerOptions {
   snapshots: Pick<VolumeSnapshots, "createUnless" | "expire">;
   /** How often each volume is due, in milliseconds. */
   intervalMs: number;
+  /** Whether the volume is being moved to another host, which takes its snapshots from then on. */
+  isHeld(volumeId: string): boolean;
   clock(): Date;
   log: {
     info(fields: Record<string, unknown>, message: string): void;
@@ -47,11 +49,11 @@ export class SnapshotScheduler {
 
   /** Takes all snapshots that are due. Rejects when aborted. */
   async look(signal: AbortSignal): Promise<void> {
-    const { store, clock, intervalMs } = this.#options;
+    const { store, clock, intervalMs, isHeld } = this.#options;
     for (const { id } of store.list()) {
       signal.throwIfAborted();
       const volume = store.get(id);
-      if (volume === undefined) continue;
+      if (volume === undefined || isHeld(id)) continue;
       const step = scheduleStep(volume, { now: clock().getTime(), intervalMs });
       if (step.kind === "take") await this.#take(volume, signal);
     }

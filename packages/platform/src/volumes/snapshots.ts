@@ -17,6 +17,8 @@ interface SnapshotsOptions {
   /** Work on one volume or one snapshot runs one at a time, by id. */
   queues: SerialQueues;
   machineOf(volumeId: string): MachineRecord | undefined;
+  /** Whether the volume is being moved to another host with its snapshots, which stay as they are until then. */
+  isHeld(volumeId: string): boolean;
   /** Throws when the app may not take this many bytes more of the disk. */
   requireDisk?: ((app: string, bytes: number) => void) | undefined;
 }
@@ -50,6 +52,7 @@ export class VolumeSnapshots {
 
   /** Deletes a volume's snapshots that are past their retention. */
   async expire(volume: VolumeRecord): Promise<void> {
+    if (this.#options.isHeld(volume.id)) return;
     const now = Date.now();
     for (const snapshot of this.#options.store.listSnapshots(volume.id))
       if (snapshot.state === "created" && isExpired(snapshot, volume, now)) await this.#destroy(snapshot);

@@ -311,11 +311,36 @@ describe("a new machine", () => {
     const { status, headers } = await ask(b, "POST", "/v1/apps/shop/machines", { config });
     expect(status).toBe(201);
     expect(headers.get("hibernaut-host")).toBe("c");
-    expect((await ask(b, "GET", `/v1/apps/shop/volumes/${volume.body.id}`)).body.name).toBe("data");
+    expect((await ask(b, "GET", `/v1/apps/shop/volumes/${volume.body.id}`)).body).toMatchObject({
+      name: "data",
+      host: "c",
+    });
+    // The only one of that name is taken now, so that another host makes a new one.
+    expect((await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "a" })).status).toBe(201);
+    await ask(a, "POST", "/v1/apps/shop/volumes", { name: "data", size_gb: 1, host: "c" });
     expect(await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "a" })).toMatchObject({
       status: 400,
-      body: { error: "invalid_argument" },
+      body: { error: "invalid_argument", message: expect.stringContaining("volume is on host c") },
     });
+    await ask(a, "POST", "/v1/apps/shop/volumes", { name: "data", size_gb: 1, host: "a" });
+    const there = await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "c" });
+    expect([there.status, there.headers.get("hibernaut-host")]).toEqual([201, "c"]);
+  });
+
+  test("is refused for a region that there is not, and the region has the hosts of the cluster", async () => {
+    const body = { config: { image: "app:1" }, region: "mars" };
+    expect(await ask(a, "POST", "/v1/apps/shop/machines", body)).toMatchObject({
+      status: 400,
+      body: { message: "There is no region mars here; the only one is local.", details: { field: "region" } },
+    });
+    const there = { config: { image: "app:1" }, region: "local" };
+    expect((await ask(a, "POST", "/v1/apps/shop/machines", there)).status).toBe(201);
+    await cluster.setUp("c", false);
+    expect((await ask(b, "GET", "/v1/platform/regions")).body).toEqual({
+      regions: [{ code: "local", name: "local", hosts: ["a", "b", "c"] }],
+      nearest: "local",
+    });
+    await cluster.setUp("c", true);
   });
 
   test("of a file of the host is made there, and elsewhere with its digest if the host takes none", async () => {

@@ -1,13 +1,7 @@
 import { expect, it } from "vitest";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { startHosts, type TestHost } from "./hosts.ts";
-import { run } from "./run-command.ts";
-
-const failure = (work: Promise<string>) =>
-  work.then(
-    () => "",
-    ({ stderr }: { stderr: string }) => stderr,
-  );
+import { failure, run } from "./run-command.ts";
 
 it("an administrator makes a cluster, adds a host, sees it, and takes it out, with commands alone", async () => {
   await using hosts = await startHosts({ count: 2, images: false, alone: true });

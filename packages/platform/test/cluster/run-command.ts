@@ -20,3 +20,10 @@ export async function run(host: TestHost, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env });
   return stdout.trim();
 }
+
+/** What a command that fails says on standard error; empty when it does not fail. */
+export const failure = (work: Promise<string>): Promise<string> =>
+  work.then(
+    () => "",
+    ({ stderr }: { stderr: string }) => stderr,
+  );

@@ -12,6 +12,7 @@ import { KEYS } from "../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../src/cluster/local/directory.ts";
 import { openOwnership, type OpenOwnership } from "../../src/cluster/ownership/open.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
+import type { VolumeTravel } from "../../src/volumes/contract.ts";
 import { HibernautError } from "../../src/domain/errors.ts";
 import { type ClusterMachines, openClusterMachines } from "../../src/cluster/machines.ts";
 import type { Moves } from "../../src/cluster/moves/open.ts";
@@ -232,8 +233,10 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
     const peers = { target: () => ({ host: "127.0.0.1", port: 0, tls: {} }) };
     const cluster: Cluster = { host: name, record, directory, view, lease, peers };
     const ownership = openOwnership(cluster, log);
+    let volumes: VolumeTravel | undefined;
     const wrap: NonNullable<PlatformParts["wrap"]> = (deps) => {
       const owned = mortality.wrap({ ...deps, ownership });
+      volumes = owned.volumes.travel;
       return own.wrap?.(owned) ?? owned;
     };
     const platform = await startPlatform(world, { ...own, wrap });
@@ -254,6 +257,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
     const settings = { moveRateMb: 0, clusterGraceMs: 60_000 };
     const machines = openClusterMachines({
       ...{ cluster, ownership, resources, call, dataDir: world.folder, folderOf, settings, log },
+      volumes: volumes ?? platform.volumes.travel,
     });
     const { moves } = machines;
     const server = createServer((incoming, response) => void serveMoves(moves.target, incoming, response));

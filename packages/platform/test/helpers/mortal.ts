@@ -41,15 +41,18 @@ export class Mortality {
 
   wrap(deps: MachineDependencies): MachineDependencies {
     const { machines } = deps.store;
+    const store = {
+      ...deps.store,
+      apps: deps.store.apps,
+      tokens: deps.store.tokens,
+      machines: this.#sync(machines, "store", ["insert", "update"]),
+      drain: this.#sync(deps.store.drain, "drain", ["set", "clear"]),
+    };
+    const volumes = this.#async(deps.volumes, "volumes", ["hold", "disks"]);
+    const travel = this.#async(deps.volumes.travel, "travel", ["place", "removeFiles"]);
     return {
       ...deps,
-      store: {
-        ...deps.store,
-        apps: deps.store.apps,
-        tokens: deps.store.tokens,
-        machines: this.#sync(machines, "store", ["insert", "update"]),
-        drain: this.#sync(deps.store.drain, "drain", ["set", "clear"]),
-      },
+      store: this.#sync(store, "store", ["together"]),
       secrets: this.#sync(deps.secrets, "secrets", ["set", "unset"]),
       hypervisor: this.#async(deps.hypervisor, "hypervisor", ["boot", "restore", "end", "adopt"]),
       snapshots: this.#async(deps.snapshots, "snapshots", [
@@ -64,7 +67,7 @@ export class Mortality {
       ]),
       carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
-      volumes: this.#async(deps.volumes, "volumes", ["hold", "disks"]),
+      volumes: new Proxy(volumes, { get: (target, key) => (key === "travel" ? travel : Reflect.get(target, key)) }),
       ...(deps.ownership !== undefined && { ownership: this.#async(deps.ownership, "ownership", ["claim"]) }),
     };
   }

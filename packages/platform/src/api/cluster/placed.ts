@@ -6,6 +6,7 @@ import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
 import { guestSize, type MachineConfig } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { newMachineName } from "../../machines/identity.ts";
+import type { VolumeView } from "../../volumes/contract.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import { askerOf } from "./asker.ts";
@@ -24,15 +25,24 @@ interface PlaceDeps {
   cluster: ApiCluster;
   ask: AskHosts;
   /** The volumes that this host has of an app. */
-  ownVolumes(app: string): readonly { id: string; name: string }[];
+  ownVolumes(app: string): readonly VolumeView[];
 }
 
 /** What creates a machine or a volume. */
 interface CreateBody {
   name?: string;
   host?: string;
+  region?: string;
   config?: MachineConfig;
   snapshot_id?: string;
+}
+
+/** A volume of some host, as far as it matters here. */
+interface Found {
+  host: string;
+  id: string;
+  name: string;
+  isFree: boolean;
 }
 
 /** Registers the hook. It runs when the body has been read and checked. */
@@ -53,8 +63,8 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
       app: name,
       name: body.name ?? newMachineName(),
       memoryMb: body.config === undefined ? 0 : guestSize(body.config).memoryMb,
-      host: body.host,
-      volumeHost: await volumeHost(request, name, body.config),
+      ...{ host: body.host, region: body.region },
+      volumeHost: await volumeHost(request, name, body),
     };
     // What is made of a file of this host is made here, if this host takes machines.
     if (file && wanted.volumeHost === undefined && view.host(shared.host)?.up?.draining !== true) return undefined;
@@ -113,24 +123,34 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     return client.send(host, { method, path, headers, body, signal: clientGone(reply) });
   }
 
-  /** The host that has the volumes which a configuration names. Undefined when it names none, or new ones. */
+  /**
+   * The host that has the volumes which a configuration names: by an id, or by the name of free ones. Undefined when it names
+   * none, or new ones. The host that was asked for comes first.
+   */
   async function volumeHost(
     request: FastifyRequest,
     name: string,
-    config: MachineConfig | undefined,
+    { config, host: wished }: Pick<CreateBody, "config" | "host">,
   ): Promise<string | undefined> {
     const words = (config?.mounts ?? []).flatMap(({ volume, source }) => volume ?? source ?? []);
     if (words.length === 0) return undefined;
     const { answers, missing } = await ask(request, { path: `/v1/apps/${encodeURIComponent(name)}/volumes` });
-    const all = [...answers, { host: shared.host, body: ownVolumes(name) }].flatMap(({ host, body }) =>
-      (body as { id: string; name: string }[]).map((volume) => ({ host, ...volume })),
+    const theirs = answers.flatMap(({ host, body }) =>
+      (body as { id: string; name: string; attached_machine_id: string | null }[]).map(
+        ({ attached_machine_id: machine, ...volume }): Found => ({ host, ...volume, isFree: machine === null }),
+      ),
     );
-    const hosts = words.map((word) => all.filter(({ id, name: other }) => id === word || other === word));
+    const own = ownVolumes(name).map(
+      ({ machineId, ...volume }): Found => ({ host: shared.host, ...volume, isFree: machineId === null }),
+    );
+    const hosts = words.map((word) =>
+      [...theirs, ...own].filter(({ id, name: other, isFree }) => id === word || (other === word && isFree)),
+    );
     const possible = hosts.filter((each) => each.length > 0).map((each) => new Set(each.map(({ host }) => host)));
     const [first, ...others] = possible;
     if (first === undefined && missing.length === 0) return undefined;
     const both = [...(first ?? [])].filter((host) => others.every((each) => each.has(host)));
-    const [chosen] = both.toSorted();
+    const chosen = both.find((host) => host === wished) ?? both.toSorted()[0];
     if (chosen !== undefined) return chosen;
     if (missing.length > 0) {
       const message = `${missing.join(", ")} did not answer, and may have the volume ${words.join(", ")}. See \`hibernaut cluster status\`, and try again.`;

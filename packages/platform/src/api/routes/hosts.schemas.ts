@@ -5,6 +5,13 @@ import { bytes, closed, ErrorBody, oneOf } from "../schemas.ts";
 
 const host = Type.String({ pattern: NAME_PATTERN, description: "The name of a host of the cluster." });
 
+const withVolumes = Type.Optional(
+  Type.Boolean({
+    description:
+      "Machines take their volumes along, with the snapshots of those. Default: false; a machine with a volume is not moved.",
+  }),
+);
+
 /** Moves a machine. */
 export const MoveBody = Type.Object(
   {
@@ -17,14 +24,21 @@ export const MoveBody = Type.Object(
           "Move the machine without its memory: it is stopped, keeps its files, and starts from scratch there. Default: false.",
       }),
     ),
+    with_volumes: withVolumes,
   },
   closed,
 );
 
+/** Moves all machines off a host. */
+export const HostDrainBody = Type.Object({ with_volumes: withVolumes }, closed);
+
 const moving = {
   step: oneOf(["check", "suspend", "copy", "commit", "done"]),
   bytes,
-  total_bytes: Type.Integer({ minimum: 0, description: "Bytes, of the machine's files; an estimate." }),
+  total_bytes: Type.Integer({
+    minimum: 0,
+    description: "Bytes, of the files of the machine and of volumes that move with it; an estimate.",
+  }),
 };
 
 const MoveProgress = Type.Object(

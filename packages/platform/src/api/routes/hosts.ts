@@ -3,10 +3,18 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { ClusterHosts } from "../../cluster/owning.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { sendProgress } from "../progress-lines.ts";
-import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
 import { NDJSON, StreamReplies } from "../stream-replies.ts";
 import { allowNoBody } from "./actions.ts";
-import { EvacuateBody, EvacuateReply, HostDrainEvent, HostParams, MoveBody, MoveEvent } from "./hosts.schemas.ts";
+import {
+  EvacuateBody,
+  EvacuateReply,
+  HostDrainBody,
+  HostDrainEvent,
+  HostParams,
+  MoveBody,
+  MoveEvent,
+} from "./hosts.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 /** Registers the routes. On a host alone they say that there is no other host. */
@@ -28,7 +36,7 @@ function moveRoute(app: Api, { machines }: Pick<ApiDeps, "machines">, { hosts, s
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/move",
     {
-      config: { scope: "admin", audited: ["host", "cold"] },
+      config: { scope: "admin", audited: ["host", "cold", "with_volumes"] },
       preValidation: allowNoBody,
       schema: {
         tags: ["machines"],
@@ -47,8 +55,8 @@ function moveRoute(app: Api, { machines }: Pick<ApiDeps, "machines">, { hosts, s
       const { params, body } = request;
       const actions = hosts();
       const { id } = machines.get(params.app_name, params.machine_id).record;
-      const to = body.host ?? actions.anotherHost(id);
-      const { cold = false } = body;
+      const { cold = false, with_volumes: withVolumes = false } = body;
+      const to = body.host ?? (await actions.anotherHost(id, { cold }));
       return sendProgress<{ step: string }>(
         { request, reply, streams },
         { key: ({ step }) => step },
@@ -58,6 +66,7 @@ function moveRoute(app: Api, { machines }: Pick<ApiDeps, "machines">, { hosts, s
             {
               to,
               cold,
+              withVolumes,
               onProgress({ step, bytes, totalBytes }) {
                 // Until it is clear that the machine can move, a refusal is an ordinary error.
                 if (step !== "check") tell({ step, bytes, total_bytes: totalBytes, host: to } as { step: string });
@@ -101,13 +110,13 @@ function drainRoutes(app: Api, { hosts, streams }: Parts): void {
   app.post(
     path,
     {
-      config: { scope: "admin" },
+      config: { scope: "admin", audited: ["with_volumes"] },
       preValidation: allowNoBody,
       schema: {
         ...schema,
         summary:
           "Move all machines off a host, which takes no new ones from then on, and stream the progress: one JSON object per line, the last one with `done` or `error`",
-        body: NoBody,
+        body: HostDrainBody,
         response: {
           200: { description: "one event per line", content: { [NDJSON]: { schema: HostDrainEvent } } },
           default: failure,
@@ -121,11 +130,15 @@ function drainRoutes(app: Api, { hosts, streams }: Parts): void {
         { request, reply, streams },
         { key: (line) => line.machine_id ?? "" },
         async (tell, signal) => {
+          const { with_volumes: withVolumes = false } = request.body;
           const { moved, stayed } = await actions.drain.run(
-            ({ machine, to, step, bytes, totalBytes }) =>
-              tell({ ...machineWire(machine), host: to, step, bytes, total_bytes: totalBytes } as {
-                machine_id: string;
-              }),
+            {
+              withVolumes,
+              onProgress: ({ machine, to, step, bytes, totalBytes }) =>
+                tell({ ...machineWire(machine), host: to, step, bytes, total_bytes: totalBytes } as {
+                  machine_id: string;
+                }),
+            },
             signal,
           );
           const left = stayed.map(({ machine, reason }) => ({ ...machineWire(machine), reason }));

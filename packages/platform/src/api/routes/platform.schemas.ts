@@ -4,7 +4,13 @@ import { DRAIN_TIMEOUT_S, MAX_DRAIN_TIMEOUT_S } from "../../domain/drain.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 
 const Region = Type.Object(
-  { code: Type.String(), name: Type.String() },
+  {
+    code: Type.String(),
+    name: Type.String(),
+    hosts: Type.Optional(
+      Type.Array(Type.String(), { description: "The hosts of the cluster, by name, whether they are up or not." }),
+    ),
+  },
   { ...closed, title: "Region", description: "A place where machines run." },
 );
 

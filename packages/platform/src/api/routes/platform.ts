@@ -73,16 +73,17 @@ export function documentRoute(app: Api): void {
   app.get("/openapi.json", { schema: { hide: true } }, async () => app.swagger());
 }
 
-/** `GET /v1/platform/regions`, in Fly's format, with the only region there is. */
-export function regionRoute(app: Api, { platform }: Pick<ApiDeps, "platform">): void {
+/** `GET /v1/platform/regions`, in Fly's format, with the only region there is: a cluster is one. */
+export function regionRoute(app: Api, { platform, cluster }: Pick<ApiDeps, "platform" | "cluster">): void {
   const { region } = platform;
+  const hosts = () => cluster && { hosts: cluster.view.hosts().map(({ name }) => name) };
   app.get(
     "/v1/platform/regions",
     {
       config: { scope: "read", limited: "shared" },
       schema: { tags, summary: "List regions", querystring: NoQuery, response: replies(200, Regions) },
     },
-    async () => ({ regions: [{ code: region, name: region }], nearest: region }),
+    async () => ({ regions: [{ code: region, name: region, ...hosts() }], nearest: region }),
   );
 }
 

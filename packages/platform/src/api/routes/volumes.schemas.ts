@@ -17,6 +17,7 @@ export const VolumeReply = Type.Object(
       description: "Bytes that the volume takes on the host's disk. Grows as data is written.",
     }),
     region: Type.String(),
+    host: Type.Optional(Type.String({ description: "In a cluster, the host that has the volume." })),
     encrypted: Type.Literal(false, { description: "Volumes are not encrypted. Encrypt the host's disk instead." }),
     attached_machine_id: nullable(Type.String(), "Id of the one machine that uses the volume."),
     snapshot_retention: Type.Integer({ description: "Days that the volume's snapshots are kept." }),

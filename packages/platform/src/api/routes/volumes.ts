@@ -30,7 +30,8 @@ export function volumeRoutes(
   const { region } = platform;
   const path = "/v1/apps/:app_name/volumes";
   const common = { tags: ["volumes"], querystring: NoQuery };
-  const wire = async (volume: VolumeView) => volumeWire(volume, { region, usedBytes: await volumes.usedBytes(volume) });
+  const wire = async (volume: VolumeView) =>
+    volumeWire(volume, { region, host: cluster?.shared.host, usedBytes: await volumes.usedBytes(volume) });
 
   app.get(
     path,
@@ -199,7 +200,7 @@ function changesOf({
 
 function volumeWire(
   { id, name, state, sizeGb, machineId, snapshotRetention, schedule = null, createdAt }: VolumeView,
-  { region, usedBytes }: { region: string; usedBytes: number },
+  { region, host, usedBytes }: { region: string; host: string | undefined; usedBytes: number },
 ): VolumeWire {
   return {
     id,
@@ -208,6 +209,7 @@ function volumeWire(
     size_gb: sizeGb,
     used_bytes: usedBytes,
     region,
+    ...(host !== undefined && { host }),
     encrypted: false,
     attached_machine_id: machineId,
     snapshot_retention: snapshotRetention,

@@ -5,7 +5,7 @@ import type { MachineState } from "../../domain/machine.ts";
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS, nameOf, type OwnerRecord } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
-import { roomiest } from "./place.ts";
+import { byRoom } from "../place.ts";
 
 /** What became of one machine. */
 export interface Evacuation {
@@ -52,7 +52,7 @@ export async function evacuate(
     else if ((config.config.mounts ?? []).length > 0) left("it has a volume, which is on the lost host");
     else {
       const { memoryMb } = guestSize(config.config);
-      const to = roomiest({ memoryMb }, view.hosts(), promised);
+      const [to] = byRoom({ memoryMb }, view.hosts(), promised);
       if (to === undefined) left("no other host takes machines");
       else if (await swap(id, { owner, revision: entry.revision, to }, { directory, view })) {
         promised.set(to, (promised.get(to) ?? 0) + memoryMb);

@@ -1,10 +1,8 @@
 /** Moves all machines off this host, for maintenance. */
 import { guestSize } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
-import type { Cluster } from "../cluster.ts";
-import { roomiest } from "../evacuation/place.ts";
 import type { MoveProgress, MoveSource } from "./source.ts";
 
 /** Moves at a time: while one machine is suspended, another one is copied. */
@@ -16,6 +14,12 @@ export interface DrainProgress extends MoveProgress {
   to: string;
 }
 
+export interface HostDrainRun {
+  /** Machines take their volumes along. Otherwise, those with volumes stay. */
+  withVolumes: boolean;
+  onProgress(progress: DrainProgress): void;
+}
+
 /** A machine that stayed. */
 export interface Stayed {
   machine: Pick<MachineRecord, "id" | "app" | "name">;
@@ -23,8 +27,9 @@ export interface Stayed {
 }
 
 interface HostDrainOptions {
-  cluster: Pick<Cluster, "host" | "view">;
   source: Pick<MoveSource, "move">;
+  /** Resolves with the hosts to try for a machine, best first. `promised` is what others were given, in MB by host. */
+  choose(id: string, promised: ReadonlyMap<string, number>): Promise<string[]>;
   records(): MachineRecord[];
   /** The other hosts are told whether this one takes machines. */
   changed(): void;
@@ -54,10 +59,7 @@ export class HostDrain {
    * Moves every machine to the host with the most room. Resolves with how many moved, and with those that stayed and why.
    * Aborted, it finishes nothing more, and the host still takes no machines.
    */
-  async run(
-    onProgress: (progress: DrainProgress) => void,
-    signal: AbortSignal,
-  ): Promise<{ moved: number; stayed: Stayed[] }> {
+  async run(options: HostDrainRun, signal: AbortSignal): Promise<{ moved: number; stayed: Stayed[] }> {
     if (this.#running)
       throw new HibernautError("aborted", "This host is being drained already. Wait for that, or stop it there.");
     this.#running = true;
@@ -70,7 +72,7 @@ export class HostDrain {
     const worker = async () => {
       for (let record = queue.shift(); record !== undefined && !signal.aborted; record = queue.shift())
         try {
-          await this.#move(record, promised, { onProgress, signal });
+          await this.#move(record, promised, { ...options, signal });
           moved += 1;
         } catch (error) {
           stayed.push({ machine: record, reason: messageOf(error) });
@@ -88,19 +90,30 @@ export class HostDrain {
   async #move(
     { id, app, name, config }: MachineRecord,
     promised: Map<string, number>,
-    { onProgress, signal }: { onProgress(progress: DrainProgress): void; signal: AbortSignal },
+    { withVolumes, onProgress, signal }: HostDrainRun & { signal: AbortSignal },
   ): Promise<void> {
-    const { cluster, source } = this.#options;
+    const { choose, source } = this.#options;
     const { memoryMb } = guestSize(config);
-    const others = cluster.view.hosts().filter((host) => host.name !== cluster.host);
-    const to = roomiest({ memoryMb }, others, promised);
-    if (to === undefined) throw new Error("no other host is up that takes machines");
-    promised.set(to, (promised.get(to) ?? 0) + memoryMb);
     const machine = { id, app, name };
-    await source.move(
-      id,
-      { to, cold: false, onProgress: (progress) => onProgress({ machine, to, ...progress }) },
-      signal,
-    );
+    const hosts = await choose(id, promised);
+    for (const [index, to] of hosts.entries()) {
+      const add = (mb: number) => promised.set(to, (promised.get(to) ?? 0) + mb);
+      add(memoryMb);
+      const tell = (progress: MoveProgress) => onProgress({ machine, to, ...progress });
+      try {
+        await source.move(id, { to, cold: false, withVolumes, onProgress: tell }, signal);
+        return;
+      } catch (error) {
+        add(-memoryMb);
+        if (!isUnfit(error, to) || index === hosts.length - 1) throw error;
+      }
+    }
   }
+}
+
+/** Whether a host refused the machine before anything happened to it: another one may take it. */
+function isUnfit(error: unknown, host: string): boolean {
+  return (
+    isHibernautError(error, "failed_precondition") && error.details?.host === host && error.details.reason !== undefined
+  );
 }

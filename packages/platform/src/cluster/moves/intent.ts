@@ -3,6 +3,7 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { Directory } from "../contract.ts";
 import { KEYS, type MoveRecord, type OwnerRecord } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
+import { volumeKey } from "../ownership/volumes.ts";
 
 /** Tries to change what someone else changes at the same time. */
 const MOST_RACES = 10;
@@ -51,10 +52,10 @@ export async function announce(id: string, intent: Omit<MoveRecord, "epoch">, di
   });
 }
 
-/** Makes the machine its new host's. Resolves with false when the move was called off. */
+/** Makes the machine and its volumes its new host's. Resolves with false when the move was called off. */
 export async function commit(
   id: string,
-  { from, to, epoch, attempt }: Omit<MoveRecord, "startedAt">,
+  { from, to, epoch, attempt, volumes = [] }: Omit<MoveRecord, "startedAt"> & { volumes?: readonly string[] },
   directory: Directory,
 ): Promise<boolean> {
   const { owner, move } = await standingOf(id, directory);
@@ -67,7 +68,11 @@ export async function commit(
       { key: `${KEYS.machines}${id}`, revision },
       { key: `${KEYS.moves}${id}`, revision: move.revision },
     ],
-    [put(`${KEYS.machines}${id}`, { ...rest, host: to, epoch: epoch + 1 }), { key: `${KEYS.moves}${id}`, value: null }],
+    [
+      put(`${KEYS.machines}${id}`, { ...rest, host: to, epoch: epoch + 1 }),
+      { key: `${KEYS.moves}${id}`, value: null },
+      ...volumes.map((volume) => put(volumeKey(owner.app, volume), { host: to, machine: id, epoch: epoch + 1 })),
+    ],
   );
   return done !== undefined;
 }

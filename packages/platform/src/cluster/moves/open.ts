@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { HibernautError } from "../../domain/errors.ts";
 import type { Resources } from "../../machines/open.ts";
+import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { OpenOwnership } from "../ownership/open.ts";
 import { untilDone } from "../ownership/retry.ts";
@@ -15,6 +16,7 @@ interface MovesOptions {
   cluster: Cluster;
   ownership: OpenOwnership;
   resources: Pick<Resources, "departures" | "arrivals" | "custody">;
+  volumes: VolumeTravel;
   call: PeerCall;
   dataDir: string;
   /** Returns the directory of a machine's files. */
@@ -40,6 +42,7 @@ export function openMoves({
   cluster,
   ownership,
   resources,
+  volumes,
   call,
   dataDir,
   folderOf,
@@ -51,11 +54,22 @@ export function openMoves({
   const { signal } = closing;
   const { departures, arrivals, custody } = resources;
   const { gate, departing } = ownership;
-  const target = new MoveTarget({ cluster, arrivals, custody, gate, log, folder: join(dataDir, "incoming") });
+  const target = new MoveTarget({ cluster, arrivals, volumes, custody, gate, log, folder: join(dataDir, "incoming") });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
   const look = (id: string) => ownership.look(id);
-  const source = new MoveSource({ ...shared, call, departures, custody, departing, look, folderOf, rate, takeIn });
+  const source = new MoveSource({
+    ...shared,
+    call,
+    departures,
+    volumes,
+    custody,
+    departing,
+    look,
+    folderOf,
+    rate,
+    takeIn,
+  });
   const recover = async () => {
     await source.recover();
     await target.recover();

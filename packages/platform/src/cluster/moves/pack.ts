@@ -58,25 +58,27 @@ export function travels(path: string, generation: string | undefined): boolean {
   return SNAPSHOT_FILES.some((name) => path === `snapshots/${generation}/${name}`);
 }
 
-/** Yields the files as a compressed archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
+/** Files of one directory. */
+export interface Part {
+  /** Absolute path. */
+  folder: string;
+  /** Relative to the directory. */
+  paths: readonly string[];
+}
+
+/** Yields the files of several directories as one compressed archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
 export async function* pack(
-  folder: string,
-  paths: readonly string[],
+  parts: readonly Part[],
   { signal, onBytes }: { signal: AbortSignal; onBytes(bytes: number): void },
 ): AsyncGenerator<Buffer, void> {
   signal.throwIfAborted();
+  const args = ["--create", "--file=-", RECORDS, "--sparse", "--format=gnu", "--numeric-owner"];
+  // A directory holds for the names after it, of which none looks like an option.
+  const named = parts.flatMap(({ folder, paths }) =>
+    paths.length === 0 ? [] : [`--directory=${folder}`, ...paths.map((path) => `./${path}`)],
+  );
   // An archive without any file is one, too.
-  const args = [
-    "--create",
-    "--file=-",
-    RECORDS,
-    "--sparse",
-    "--format=gnu",
-    "--numeric-owner",
-    `--directory=${folder}`,
-  ];
-  const none = paths.length === 0 ? ["--files-from=/dev/null"] : [];
-  const tar = program([...args, ...none, "--", ...paths], "out", signal);
+  const tar = program([...args, ...(named.length === 0 ? ["--files-from=/dev/null"] : named)], "out", signal);
   const params = { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL };
   const compress = createZstdCompress({ params, chunkSize: PIECE_BYTES });
   const counted = async function* (chunks: AsyncIterable<Buffer>) {

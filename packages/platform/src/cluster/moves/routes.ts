@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
-import type { Papers } from "../../machines/resources/departures.ts";
+import type { FitPapers } from "./papers.ts";
 import type { MoveTarget } from "./target.ts";
 
 const PATH = /^\/moves\/([0-9a-f]{14})(?:\/(fit|start))?$/;
@@ -33,7 +33,7 @@ async function act(
   { id, what, request }: { id: string; what: string | undefined; request: IncomingMessage },
   signal: AbortSignal,
 ): Promise<unknown> {
-  if (what === "fit") return target.fit((await jsonOf(request)) as Papers);
+  if (what === "fit") return target.fit((await jsonOf(request)) as FitPapers);
   if (what === "start") {
     target.start(id);
     return {};

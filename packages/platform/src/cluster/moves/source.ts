@@ -1,23 +1,34 @@
 /** Moves machines of this host to other hosts. */
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { HibernautError } from "../../domain/errors.ts";
-import { MoveUnsettled } from "../../machines/departure.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
+import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import { find, wasDestroyed } from "../ownership/claims.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone } from "../ownership/retry.ts";
+import { readGoneVolumes, volumesOf } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
 import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
 import type { MoveLog } from "./log.ts";
+import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
+import {
+  calledOff,
+  forgotten,
+  requireNoVolumes,
+  requireTarget,
+  takenMeanwhile,
+  unsettled,
+  volumesUnfit,
+} from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 
 /** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
@@ -28,19 +39,12 @@ export interface MoveProgress {
 }
 
 export interface MoveOptions extends DepartOptions {
+  /** The machine takes its volumes along. Default: a machine with volumes is not moved. */
+  withVolumes?: boolean;
   onProgress?(progress: MoveProgress): void;
 }
 
 type Tell = (step: MoveProgress["step"], bytes?: number, totalBytes?: number) => void;
-
-/** The papers of a machine that travels. */
-export interface TravelPapers extends Papers {
-  from: string;
-  epoch: number;
-  /** Of the {@link MoveRecord}. */
-  attempt: string;
-  history: MachineEvent[];
-}
 
 /** The part of the machines' code that lets machines go. */
 interface Emigration {
@@ -62,6 +66,7 @@ interface SourceOptions {
     history(id: string): MachineEvent[];
     stores(id: string): boolean;
   };
+  volumes: Pick<VolumeTravel, "root" | "papers" | "paths" | "hold">;
   gate: StartGate;
   /** Machines that are being moved away. */
   departing: Set<string>;
@@ -90,8 +95,8 @@ export class MoveSource {
    */
   async move(id: string, options: MoveOptions, given: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([given, this.#options.closing]);
-    const { to, cold } = options;
-    const { cluster, call, departures, departing } = this.#options;
+    const { to, cold, withVolumes = false } = options;
+    const { cluster, call, departures, departing, volumes } = this.#options;
     requireTarget(to, cluster);
     const times = new StepTimes<MoveProgress["step"]>();
     const tell: Tell = (step, bytes = 0, totalBytes = 0) => {
@@ -100,16 +105,23 @@ export class MoveSource {
     };
     tell("check");
     const papers = await departures.papers(id, { cold });
-    requireNoVolumes(papers.record);
-    const fit = (await call(to, `/moves/${id}/fit`, { json: papers }, signal)) as { unfit?: string };
+    const fitPapers: FitPapers = { ...papers, volumes: await volumes.papers(papers.record) };
+    if (!withVolumes) requireNoVolumes(id, fitPapers.volumes);
+    const fit = (await call(to, `/moves/${id}/fit`, { json: fitPapers }, signal)) as Fit;
+    if (fit.unfitVolumes !== undefined) throw volumesUnfit(id, to, fit.unfitVolumes);
     if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
     tell("suspend");
     departing.add(id);
     let gone: Departed;
     let owner: NewOwner | undefined;
+    using held = new DisposableStack();
     try {
       const carry = async (record: MachineRecord) => {
-        owner = await this.#carry(record, { to, tell }, signal);
+        held.use(await volumes.hold(volumesOf(record), signal));
+        const travelling = await volumes.papers(record);
+        // It may have got one since it was asked about.
+        if (!withVolumes) requireNoVolumes(id, travelling);
+        owner = await this.#carry(record, { to, tell, volumes: travelling }, signal);
         return owner !== undefined;
       };
       gone = await departures.depart(id, { to, cold }, carry, signal);
@@ -120,7 +132,7 @@ export class MoveSource {
     }
     if (!gone.moved) throw calledOff(id, to);
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
-    if (!arrived(owner, to)) throw takenMeanwhile(id, owner);
+    if (!arrived(owner, to)) throw takenMeanwhile(id, owner?.host);
     // Any proxy wakes it there; this is for what asked for it here.
     if (gone.start)
       await call(to, `/moves/${id}/start`, { json: {} }, signal).catch((error: unknown) => {
@@ -149,14 +161,22 @@ export class MoveSource {
     const host = owner?.host;
     const reason = all ? `it moved to host ${to}` : `host ${host ?? "none"} owns it now`;
     const keep = !all || !owner?.confirmed;
-    const sent = { id, host: host === cluster.host ? undefined : host, epoch: owner?.epoch ?? 0, reason, keep };
+    const volumes = owner?.volumes ?? [];
+    const sent = {
+      id,
+      host: host === cluster.host ? undefined : host,
+      epoch: owner?.epoch ?? 0,
+      volumes,
+      reason,
+      keep,
+    };
     await custody.takeAway(sent);
   }
 
   /** Resolves with the machine's new owner. Undefined when it is still this host's, as it was. */
   async #carry(
     record: MachineRecord,
-    { to, tell }: { to: string; tell: Tell },
+    { to, tell, volumes }: { to: string; tell: Tell; volumes: VolumePapers[] },
     signal: AbortSignal,
   ): Promise<NewOwner | undefined> {
     const { cluster, call, gate, closing, log } = this.#options;
@@ -164,14 +184,13 @@ export class MoveSource {
     const { id } = record;
     const attempt = newUlid();
     const intent = { from: host, to, attempt, startedAt: new Date().toISOString() };
-    requireNoVolumes(record);
     const epoch = await announce(id, intent, directory);
     // From now on it may become the other host's at any time.
     gate.remove(id);
     tell("copy");
     let failure: Error | undefined;
     try {
-      const bytes = this.#stream({ ...record, epoch }, { attempt, tell }, signal);
+      const bytes = this.#stream({ ...record, epoch }, { attempt, tell, volumes }, signal);
       await call(to, `/moves/${id}`, { bytes }, signal);
     } catch (error) {
       failure = error as Error;
@@ -180,8 +199,10 @@ export class MoveSource {
     let owner: Awaited<ReturnType<typeof callOff>>;
     let isLost = false;
     let known = false;
+    let gone: string[] = [];
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
+      gone = await readGoneVolumes(record, host, directory);
       isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory));
       known = true;
     };
@@ -189,11 +210,16 @@ export class MoveSource {
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
     // The other host has said that it is its own, or nobody can say so: then what is here is kept, and claimed again.
-    if (isLost && failure === undefined) return { host: to, epoch: epoch + 1, sent: epoch, confirmed: true };
+    const sent = volumes.map(({ volume }) => volume.id);
+    if (isLost && failure === undefined)
+      return { host: to, epoch: epoch + 1, volumes: sent, sent: epoch, confirmed: true };
     if (isLost) throw forgotten(id, to);
     // It may have come back in the meantime, with another epoch: what is here is old then.
     if (owner?.host !== host || owner.epoch !== epoch)
-      return { host: owner?.host, epoch: owner?.epoch ?? 0, sent: epoch, confirmed: failure === undefined };
+      return {
+        ...{ host: owner?.host, epoch: owner?.epoch ?? 0, volumes: gone },
+        ...{ sent: epoch, confirmed: failure === undefined },
+      };
     gate.add(id, epoch);
     if (failure !== undefined) throw failure;
     return undefined;
@@ -201,15 +227,16 @@ export class MoveSource {
 
   async *#stream(
     record: MachineRecord,
-    { attempt, tell }: { attempt: string; tell: Tell },
+    { attempt, tell, volumes }: { attempt: string; tell: Tell; volumes: VolumePapers[] },
     signal: AbortSignal,
   ): AsyncGenerator<Buffer, void> {
-    const { custody, cluster, folderOf, rate } = this.#options;
+    const { custody, cluster, folderOf, rate, volumes: travel } = this.#options;
     const papers: TravelPapers = {
       ...{ record, taken: null, from: cluster.host },
       epoch: record.epoch ?? 0,
       attempt,
       history: custody.history(record.id),
+      volumes,
     };
     yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
     const folder = folderOf(record.id);
@@ -222,9 +249,14 @@ export class MoveSource {
     };
     try {
       const { paths, bytes } = await filesOf(folder, record);
-      files = paths.length;
-      totalBytes = bytes;
-      for await (const piece of pack(folder, paths, { signal, onBytes })) {
+      const ofVolumes = travel.paths(volumes);
+      files = paths.length + ofVolumes.length;
+      totalBytes = volumes.reduce((sum, each) => sum + each.bytes, bytes);
+      const parts = [
+        { folder, paths },
+        { folder: travel.root, paths: ofVolumes },
+      ];
+      for await (const piece of pack(parts, { signal, onBytes })) {
         await rate.take(piece.length, signal);
         yield frame(FRAMES.data, piece);
       }
@@ -238,39 +270,13 @@ export class MoveSource {
   }
 }
 
-function requireTarget(to: string, { host, view }: Pick<Cluster, "host" | "view">): void {
-  const problem = (text: string) => new HibernautError("invalid_argument", text, { field: "host", value: to });
-  if (to === host) throw problem(`The machine is on host ${to} already.`);
-  const found = view.host(to);
-  if (found === undefined) throw problem(`The cluster has no host ${to}. See \`hibernaut cluster status\`.`);
-  if (found.up === undefined)
-    throw new HibernautError("host_unreachable", `Host ${to} is away. Start its platform, or choose another host.`, {
-      host: to,
-    });
-  if (found.up.draining)
-    throw new HibernautError(
-      "failed_precondition",
-      `Host ${to} is draining and takes no machines. Choose another host.`,
-      {
-        host: to,
-      },
-    );
-}
-
-function requireNoVolumes({ id, config }: MachineRecord): void {
-  if ((config.mounts ?? []).length === 0) return;
-  throw new HibernautError(
-    "failed_precondition",
-    `Machine ${id} has a volume, which stays on its host. Copy what is in it to a machine on the other host instead.`,
-    { machine_id: id },
-  );
-}
-
 /** Whose a machine is after its move. */
 interface NewOwner {
   /** Undefined when the machine was destroyed meanwhile. */
   host: string | undefined;
   epoch: number;
+  /** Of its volumes that are stored here, those that are another host's, too. */
+  volumes: string[];
   /** The epoch of what was sent. */
   sent: number;
   /** The other host said that it has all of it. */
@@ -280,26 +286,4 @@ interface NewOwner {
 /** Whether the move was what changed the owner: everything has arrived then. */
 function arrived(owner: NewOwner | undefined, to: string): boolean {
   return owner?.host === to && owner.epoch === owner.sent + 1;
-}
-
-function unsettled(id: string, to: string, cause: unknown): MoveUnsettled {
-  const message = `The platform is shutting down, and whether machine ${id} is on host ${to} is not known. See \`hibernaut machine list\` in a minute.`;
-  return new MoveUnsettled("unavailable", message, { machine_id: id }, { cause });
-}
-
-function forgotten(id: string, to: string): HibernautError {
-  const message = `The cluster directory lost machine ${id} during its move to host ${to}: was it restored from a backup? The machine is kept here. See \`hibernaut cluster status\`, and try again.`;
-  return new HibernautError("aborted", message, { machine_id: id });
-}
-
-function takenMeanwhile(id: string, owner: NewOwner | undefined): HibernautError {
-  const whose = owner?.host === undefined ? "was destroyed" : `was given to host ${owner.host}`;
-  const message = `Machine ${id} ${whose} during its move. See \`hibernaut machine list\`.`;
-  return new HibernautError("aborted", message, { machine_id: id });
-}
-
-function calledOff(id: string, to: string): HibernautError {
-  return new HibernautError("aborted", `Machine ${id} was not moved to host ${to}, and is here as it was. Try again.`, {
-    machine_id: id,
-  });
 }

@@ -12,6 +12,7 @@ import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
 import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Papers } from "../../machines/resources/departures.ts";
+import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
@@ -19,7 +20,7 @@ import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, unpack } from "./pack.ts";
 import { StepTimes } from "./step-times.ts";
-import type { TravelPapers } from "./source.ts";
+import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const PAPERS_FILE = "papers.json";
 const FILES_FOLDER = "files";
@@ -36,6 +37,7 @@ interface Immigration {
 interface TargetOptions {
   cluster: Cluster;
   arrivals: Immigration;
+  volumes: Pick<VolumeTravel, "unfit" | "requireWhole" | "place" | "has">;
   custody: {
     takeIn(taken: TakenIn): void;
     takeAway(taken: TakenAway): Promise<void>;
@@ -58,8 +60,10 @@ export class MoveTarget {
     this.#options = options;
   }
 
-  /** Why the machine cannot come. */
-  async fit(papers: Papers): Promise<{ unfit?: string }> {
+  /** Why the machine cannot come, or why its volumes cannot. */
+  async fit({ volumes, ...papers }: FitPapers): Promise<Fit> {
+    const unfitVolumes = await this.#options.volumes.unfit(volumes);
+    if (unfitVolumes !== undefined) return { unfitVolumes };
     const unfit = await this.#options.arrivals.unfit(papers);
     return unfit === undefined ? {} : { unfit };
   }
@@ -74,8 +78,8 @@ export class MoveTarget {
     return this.#alone(id, async () => {
       const frames = framesOf(stream);
       const papers = papersOf(id, await frames.next());
-      const { record, epoch, from, attempt } = papers;
-      const { cluster, arrivals, gate, log } = this.#options;
+      const { record, epoch, from, attempt, volumes } = papers;
+      const { cluster, arrivals, gate, log, volumes: travel } = this.#options;
       const folder = this.#folderOf(id, epoch + 1);
       const times = new StepTimes<"receive" | "flush" | "check" | "commit" | "place">();
       try {
@@ -88,13 +92,15 @@ export class MoveTarget {
         await flushAll(join(folder, FILES_FOLDER));
         times.begin("check");
         await requireWhole(join(folder, FILES_FOLDER), { record, files: end.files });
+        await travel.requireWhole(join(folder, FILES_FOLDER), volumes);
         const unfit = await arrivals.unfit({ record, taken: null });
         if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
         await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
         signal.throwIfAborted();
-        if (this.#options.custody.stores(id)) throw stillHere(id, cluster.host);
+        const ids = volumes.map(({ volume }) => volume.id);
+        if (this.#options.custody.stores(id) || ids.some((each) => travel.has(each))) throw stillHere(id, cluster.host);
         times.begin("commit");
-        const done = await commit(id, { from, to: cluster.host, epoch, attempt }, cluster.directory);
+        const done = await commit(id, { from, to: cluster.host, epoch, attempt, volumes: ids }, cluster.directory);
         if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
       } catch (error) {
         await this.#giveUp(id, { epoch, attempt });
@@ -151,18 +157,23 @@ export class MoveTarget {
   }
 
   async #takeIn(id: string, papers: TravelPapers): Promise<void> {
-    const { custody, arrivals } = this.#options;
+    const { custody, arrivals, volumes: travel } = this.#options;
     const epoch = papers.epoch + 1;
     const folder = this.#folderOf(id, epoch);
+    const { volumes } = papers;
     if (!this.#has(id, epoch)) {
       if (custody.stores(id)) {
         const reason = "it came back to this host, and this is an older copy";
-        await custody.takeAway({ id, host: undefined, epoch, reason, keep: true });
+        const older = volumes.map(({ volume }) => volume.id).filter((each) => travel.has(each));
+        await custody.takeAway({ id, host: undefined, epoch, volumes: older, reason, keep: true });
       }
-      await arrivals.place(id, join(folder, FILES_FOLDER));
+      const files = join(folder, FILES_FOLDER);
+      // Out of the directory that becomes the machine's own.
+      await travel.place(files, volumes);
+      await arrivals.place(id, files);
       const record = arrivals.adapted({ ...papers.record, epoch }, newUlid());
       const { from, history } = papers;
-      custody.takeIn({ record, event: "moved_in", details: { from, epoch }, start: false, history });
+      custody.takeIn({ record, event: "moved_in", details: { from, epoch }, start: false, history, volumes });
       arrivals.seal(record);
     }
     await rm(folder, { recursive: true, force: true });

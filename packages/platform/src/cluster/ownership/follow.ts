@@ -11,6 +11,7 @@ import type { StartGate } from "./gate.ts";
 import { Looks } from "./looks.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { completeClaim, settled } from "./settle.ts";
+import { goneVolumes, readGoneVolumes } from "./volumes.ts";
 
 /**
  * How often all machines are compared with this host's copy of the directory, in milliseconds. It costs no request, and finds
@@ -124,14 +125,15 @@ class Follower {
       return this.#lookForAbsent(id);
     }
     if (this.#isLeaving(id)) return true;
-    const found = isNewerThan(record, told) ? { owner: told } : await find(id, cluster.directory);
+    const isTold = isNewerThan(record, told);
+    const found = isTold ? { owner: told } : await find(id, cluster.directory);
     if (this.#isLeaving(id)) return true;
     const { owner } = found;
     let one = settled(record, found, cluster.host);
     if (one === "claim") one = await completeClaim(record, this.#contextOf());
     if (one.kind !== "unknown") {
       disputes.end(id);
-      if (one.kind === "elsewhere") await this.#giveUp(record, owner);
+      if (one.kind === "elsewhere") await this.#giveUp(record, owner, await this.#goneVolumes(record, isTold));
       else this.#own(record, one.record);
       return true;
     }
@@ -172,14 +174,20 @@ class Follower {
     }
   }
 
-  async #giveUp({ id }: MachineRecord, owner: OwnerRecord | undefined): Promise<void> {
+  /** A volume's new host is stored together with its machine's, which the view has adopted when this host hears of it. */
+  async #goneVolumes(record: MachineRecord, isTold: boolean): Promise<string[]> {
+    const { host, view, directory } = this.#context.cluster;
+    return isTold ? goneVolumes(record, host, (key) => view.value(key)) : readGoneVolumes(record, host, directory);
+  }
+
+  async #giveUp({ id }: MachineRecord, owner: OwnerRecord | undefined, volumes: readonly string[]): Promise<void> {
     const { gate, custodian, cluster } = this.#context;
     const isBack = owner?.host === cluster.host;
     if (!isBack) gate.remove(id);
     this.#ran.delete(id);
     const reason = owner === undefined ? "it was destroyed in the cluster" : `host ${owner.host} owns it now`;
     const host = isBack ? undefined : owner?.host;
-    await custodian.takeAway({ id, host, epoch: owner?.epoch ?? 0, reason, keep: true });
+    await custodian.takeAway({ id, host, epoch: owner?.epoch ?? 0, volumes, reason, keep: true });
     if (isBack) await this.#lookForAbsent(id);
   }
 

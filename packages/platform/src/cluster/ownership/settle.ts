@@ -9,6 +9,7 @@ import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts"
 import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
+import { readGoneVolumes } from "./volumes.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -16,7 +17,7 @@ const ANSWER_MS = 5_000;
 const WITHOUT_MEMORY: ReadonlySet<MachineState> = new Set(["created", "stopped", "failed"]);
 
 /**
- * What one stored machine is, by what the directory knows of it. Pure. `claim`: the platform ended before it was claimed, or
+ * What one stored machine is, by what the directory knows of it, not yet with its volumes. Pure. `claim`: the platform ended before it was claimed, or
  * an older copy of the directory took the directory's place, and has no owner, or an older claim of this host.
  */
 export function settled(record: MachineRecord, found: Found, host: string): Settled | "claim" {
@@ -24,18 +25,18 @@ export function settled(record: MachineRecord, found: Found, host: string): Sett
   const known = record.epoch ?? 0;
   if (owner === undefined) {
     if (record.epoch === undefined || !wasDestroyed(known, found)) return "claim";
-    return { kind: "elsewhere", record, host: undefined, epoch: known };
+    return { kind: "elsewhere", record, host: undefined, epoch: known, volumes: [] };
   }
   const { epoch } = owner;
   if (owner.host !== host) {
     // Epochs only count up, and each has one owner.
     if (epoch <= known) return { kind: "unknown", record, why: olderText(record, owner) };
-    return { kind: "elsewhere", record, host: owner.host, epoch };
+    return { kind: "elsewhere", record, host: owner.host, epoch, volumes: [] };
   }
   if (epoch < known) return "claim";
   // It went away from this host and came back without its files.
   if (owner.evacuated !== undefined && record.epoch !== undefined && known < epoch)
-    return { kind: "elsewhere", record, host, epoch };
+    return { kind: "elsewhere", record, host, epoch, volumes: [] };
   return { kind: "own", record: { ...record, epoch } };
 }
 
@@ -67,7 +68,7 @@ export async function settle(records: readonly MachineRecord[], context: SettleC
   let answers = true;
   for (const record of records) {
     const one = settled(record, known(record.id), cluster.host);
-    if (one !== "claim") all.push(one);
+    if (one !== "claim") all.push(one.kind === "elsewhere" ? await withVolumes(one, context) : one);
     else if (record.epoch !== undefined || !answers) all.push(unknown(record));
     else
       try {
@@ -80,6 +81,20 @@ export async function settle(records: readonly MachineRecord[], context: SettleC
       }
   }
   return all;
+}
+
+/** Adds which of its volumes went along. Without an answer, nothing of the machine is touched. */
+async function withVolumes(
+  one: Settled & { kind: "elsewhere" },
+  { cluster, log }: Pick<SettleContext, "cluster" | "log">,
+): Promise<Settled> {
+  const { record } = one;
+  try {
+    return { ...one, volumes: await readGoneVolumes(record, cluster.host, cluster.directory) };
+  } catch (error) {
+    log.warn({ machine: record.id, reason: messageOf(error) }, "where the volumes of a machine are is not known");
+    return { kind: "unknown", record };
+  }
 }
 
 /**
@@ -107,7 +122,7 @@ export async function completeClaim(
     if (isHibernautError(error, "unavailable") || !isHibernautError(error)) throw error;
     // One that was only being created is nobody's loss. Any other is kept, and does not start.
     if (state === "created" && epoch === undefined && isHibernautError(error, "already_exists", "not_found"))
-      return { kind: "elsewhere", record, host: undefined, epoch: 0 };
+      return { kind: "elsewhere", record, host: undefined, epoch: 0, volumes: [] };
     const named = isHibernautError(error, "already_exists") ? error.details.machine_id : undefined;
     const holder = isAddressTaken ? await holderOf(address, directory) : named;
     const what = isAddressTaken ? `its address, ${address}, which is in its memory` : "its name";

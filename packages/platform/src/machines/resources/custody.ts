@@ -4,6 +4,7 @@ import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
+import type { VolumePapers } from "../../volumes/contract.ts";
 import type { TakenAway } from "../ownership.ts";
 import { freeAddress } from "../address.ts";
 import type { Command } from "../decide/index.ts";
@@ -21,6 +22,8 @@ export interface TakenIn {
   start: boolean;
   /** What happened to it on other hosts, oldest first. */
   history?: readonly MachineEvent[];
+  /** Volumes that came along, with their files in place. */
+  volumes?: readonly VolumePapers[];
 }
 
 /** How much of a machine's history travels with it. */
@@ -118,12 +121,15 @@ export class Custody {
   }
 
   /** Stores a machine that is this host's from now on, and takes charge of it. Does nothing if it is known already. */
-  takeIn({ record, event, details, start, history = [] }: TakenIn): void {
+  takeIn({ record, event, details, start, history = [], volumes = [] }: TakenIn): void {
     const { store, clock, log } = this.#deps;
     if (this.#controllers.get(record.id) !== undefined) return;
     const at = (clock?.() ?? new Date()).toISOString();
     const stored = { ...record, updatedAt: at };
-    if (!store.machines.insert(stored, eventOf(stored, event, { at, details }), history)) throw nameTaken(record);
+    store.together(() => {
+      this.#deps.volumes.travel.adopt(volumes);
+      if (!store.machines.insert(stored, eventOf(stored, event, { at, details }), history)) throw nameTaken(record);
+    });
     const controller = this.#controllers.add(stored);
     try {
       if (start) controller.command({ type: "start", details: { by: event === "evacuated" ? "evacuation" : "move" } });

@@ -1,6 +1,7 @@
 /** Machines on their way to another host. What carries them there is not known here. */
 import { HibernautError } from "../../domain/errors.ts";
 import { isResting, type MachineRecord } from "../../domain/machine.ts";
+import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
 import { abortable } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { TakenFrom } from "../../snapshots/manifest.ts";
@@ -8,6 +9,7 @@ import { takenFrom } from "../../snapshots/manifest.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { Departure, MoveUnsettled } from "../departure.ts";
+import { originOf } from "../effects/ports.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { eligibilityOf } from "../view.ts";
 import { waitFor } from "../waiting.ts";
@@ -61,6 +63,12 @@ export class Departures {
     if (snapshot === null) return { record, taken: null };
     const taken = await this.#deps.snapshots.takenFrom(id, snapshot.generation);
     return typeof taken === "string" ? { record, taken: null } : { record, taken, rootfs };
+  }
+
+  /** Why a host with this hypervisor could not resume the machine's memory. Undefined when it could, or there is none. */
+  refusalOn({ record, taken }: Papers, identity: HypervisorIdentity): string | undefined {
+    if (taken === null) return undefined;
+    return this.#deps.snapshots.refusal(taken, originOf(record, this.#deps, identity));
   }
 
   /**

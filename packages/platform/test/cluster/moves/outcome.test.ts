@@ -202,14 +202,14 @@ test("a machine of which a file is lost on the way stays where it was", async ()
   await putToSleep(a, id);
   const { record } = a.platform.machines.get("shop", id);
   const intent = { from: "a", to: "b", attempt: "one", startedAt: new Date().toISOString() };
-  const papers = { record, taken: null, from: "a", epoch: 1, attempt: "one", history: [] };
+  const papers = { record, taken: null, from: "a", epoch: 1, attempt: "one", history: [], volumes: [] };
   await announce(id, intent, world.directory);
   const folder = join(a.world.folder, "machines", id);
   const { paths } = await filesOf(folder, record);
   async function* stream() {
     yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
     const signal = never();
-    for await (const piece of pack(folder, paths.slice(1), { signal, onBytes: () => {} }))
+    for await (const piece of pack([{ folder, paths: paths.slice(1) }], { signal, onBytes: () => {} }))
       yield frame(FRAMES.data, piece);
     yield frame(FRAMES.end, Buffer.from(JSON.stringify({ files: paths.length })));
   }

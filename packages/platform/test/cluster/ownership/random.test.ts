@@ -217,8 +217,9 @@ async function play(steps: Step[]): Promise<void> {
       if (step.hurry && !["cut", "heal", "restart", "power_off", "power_on"].includes(step.act)) open.push(done);
       else await done;
     }
-    await Promise.all(open);
+    // First: a move whose host was cut off waits until the directory says how it ended.
     await drill.mend();
+    await Promise.all(open);
     await vi.waitFor(
       async () => {
         await drill.choose();

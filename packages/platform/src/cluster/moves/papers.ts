@@ -1,0 +1,25 @@
+/** What hosts tell each other about a machine that moves. */
+import type { MachineEvent } from "../../domain/machine.ts";
+import type { Papers } from "../../machines/resources/departures.ts";
+import type { VolumePapers } from "../../volumes/contract.ts";
+
+/** The papers of a machine that travels. */
+export interface TravelPapers extends Papers {
+  from: string;
+  epoch: number;
+  /** Of the {@link MoveRecord}. */
+  attempt: string;
+  history: MachineEvent[];
+  volumes: VolumePapers[];
+}
+
+/** What the other host is asked before anything is copied. */
+export interface FitPapers extends Papers {
+  volumes: VolumePapers[];
+}
+
+/** Why a machine cannot go there, or its volumes cannot. Nothing when they can. */
+export interface Fit {
+  unfit?: string;
+  unfitVolumes?: string;
+}
