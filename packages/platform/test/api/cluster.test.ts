@@ -161,7 +161,7 @@ test("a machine that the directory has forgotten, because it was destroyed, is s
   const config = { image: "app:1", guest: { memory_mb: 128 } };
   const made = await ask(a, "POST", "/v1/apps/shop/machines", { host: "b", config, skip_launch: true });
   // Never claimed here, as after the end of the claim.
-  await b.platform.machines.destroy("shop", made.body.id, { force: true });
+  b.platform.machines.destroy("shop", made.body.id, { force: true });
   await b.platform.machines.wait("shop", made.body.id, ["destroyed"], { timeoutMs: 10_000 });
   const path = `/v1/apps/shop/machines/${made.body.id}`;
   expect(await ask(a, "GET", path)).toMatchObject({ status: 200, body: { state: "destroyed" } });

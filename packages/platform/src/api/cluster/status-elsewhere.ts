@@ -2,8 +2,13 @@
 import { KEYS } from "../../cluster/keys.ts";
 import type { JudgedMachine } from "../../domain/app-status.ts";
 import type { MachineConfig } from "../../domain/config.ts";
-import type { PublishedRoute } from "../../proxy/hosts/remote-rows.ts";
 import type { ApiCluster } from "../deps.ts";
+
+/** Of what a host publishes of a machine for the proxies, what tells how it is. */
+interface Published extends Pick<JudgedMachine["record"], "lastBoot" | "cordoned"> {
+  crash: object | null;
+  healthy: boolean;
+}
 
 /** Returns the app's machines on other hosts. One whose host is away fails, because no request reaches it. */
 export function machinesElsewhere({ shared, view }: Pick<ApiCluster, "shared" | "view">, app: string): JudgedMachine[] {
@@ -14,7 +19,7 @@ export function machinesElsewhere({ shared, view }: Pick<ApiCluster, "shared" | 
       const published = view.state(id);
       const isAway = view.host(host)?.up === undefined;
       if (published === undefined && !isAway) return [];
-      const route = (published?.route ?? undefined) as PublishedRoute | undefined;
+      const route = published?.route as Partial<Published> | null | undefined;
       const agreed = view.value(`${KEYS.configs}${id}`) as { config: MachineConfig } | undefined;
       const { lastBoot = null, cordoned = false, crash = null, healthy = true } = route ?? {};
       const state = isAway ? "failed" : (published?.state ?? "failed");
