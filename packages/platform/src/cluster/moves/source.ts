@@ -203,7 +203,7 @@ export class MoveSource {
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
       gone = await readGoneVolumes(record, host, directory);
-      isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory));
+      isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory), host);
       known = true;
     };
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
