@@ -39,9 +39,14 @@ export function checkName(name: string): void {
   throw new HibernautError("invalid_argument", message, { field: "name", value: name });
 }
 
-/** Returns the ids of the volumes that a machine has or is about to have. */
+/** Returns the ids of the volumes that a machine has or is about to have, each once. */
 export function volumesOf({ config, pending }: Pick<MachineRecord, "config" | "pending">): string[] {
-  return [...(config.mounts ?? []), ...(pending?.config.mounts ?? [])].map(wantedOf);
+  return [...new Set([...(config.mounts ?? []), ...(pending?.config.mounts ?? [])].map(wantedOf))];
+}
+
+/** Returns the epoch of a volume on the next host that has it. */
+export function nextEpoch({ epoch = 0 }: Pick<VolumeRecord, "epoch">): number {
+  return epoch + 1;
 }
 
 /** Returns the name or id that a mount asks for. In a stored mount it is the id. */

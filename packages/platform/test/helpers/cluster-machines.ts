@@ -1,4 +1,5 @@
 /** What tests do with the machines of several hosts. */
+import type { Entry } from "../../src/cluster/contract.ts";
 import { KEYS, type OwnerRecord } from "../../src/cluster/keys.ts";
 import type { ClusterWorld, TestHost } from "./cluster-world.ts";
 import { SMALL } from "./fake-world.ts";
@@ -45,4 +46,22 @@ export async function wakeOn({ platform, world: { host } }: TestHost, id: string
   platform.machines.start("shop", id);
   await platform.machines.wait("shop", id, ["running"], TIMEOUT);
   return host.guest(id)?.request()?.nonce;
+}
+
+/** Everything that is in the directory. */
+export async function backup({ directory }: Pick<ClusterWorld, "directory">): Promise<readonly Entry[]> {
+  return (await directory.list("/hib/")).entries;
+}
+
+/** The directory is what it was when the backup was made, apart from which hosts are up. */
+export async function restore(world: Pick<ClusterWorld, "directory">, before: readonly Entry[]): Promise<void> {
+  const kept = ({ key }: { key: string }) => !key.startsWith(KEYS.hosts);
+  const gone = (await backup(world)).filter(({ key }) => !before.some((each) => each.key === key));
+  await world.directory.transact(
+    [],
+    [
+      ...before.filter(kept).map(({ key, value }) => ({ key, value })),
+      ...gone.filter(kept).map(({ key }) => ({ key, value: null })),
+    ],
+  );
 }
