@@ -125,6 +125,8 @@ export interface OwnerRecord {
 export interface ReleasedRecord {
   /** Of its last owner. */
   epoch: number;
+  /** Its last owner. After a restore of the directory, two hosts may have had the same epoch. */
+  host: string;
 }
 
 /** How a machine came to an owner that has none of its files. */

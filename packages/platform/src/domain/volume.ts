@@ -50,3 +50,8 @@ export interface VolumeSnapshotRecord {
 
 /** Where a machine mounts a volume. */
 export type Mount = NonNullable<MachineConfig["mounts"]>[number];
+
+/** Returns the epoch of a volume on the next host that has it. */
+export function nextEpoch({ epoch = 0 }: Pick<VolumeRecord, "epoch">): number {
+  return epoch + 1;
+}

@@ -4,13 +4,13 @@ import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
-import type { VolumeRecord } from "../domain/volume.ts";
+import { volumesOf } from "../domain/mounts.ts";
+import { nextEpoch, type VolumeRecord } from "../domain/volume.ts";
 import { abortable } from "../lib/async.ts";
 import { flush } from "../lib/durable.ts";
 import type { VolumeStore } from "../store/contract.ts";
 import type { VolumePapers, VolumeTravel } from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";
-import { nextEpoch, volumesOf } from "./rules.ts";
 import type { SerialQueues } from "./serial-queues.ts";
 
 /** Kept free on the disk beyond what arrives: databases and logs need room to report that there is none. Bytes. */

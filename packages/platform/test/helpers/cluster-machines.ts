@@ -28,6 +28,22 @@ export async function giveTo(
   await directory.transact([{ key: entry.key, revision: entry.revision }], changes);
 }
 
+/** The directory is what it was when the backup was made, apart from which hosts are up. */
+export async function restoreDirectory(
+  { directory }: Pick<ClusterWorld, "directory">,
+  before: readonly Entry[],
+): Promise<void> {
+  const kept = ({ key }: { key: string }) => !key.startsWith(KEYS.hosts);
+  const gone = (await directory.list("/hib/")).entries.filter(({ key }) => !before.some((each) => each.key === key));
+  await directory.transact(
+    [],
+    [
+      ...before.filter(kept).map(({ key, value }) => ({ key, value })),
+      ...gone.filter(kept).map(({ key }) => ({ key, value: null })),
+    ],
+  );
+}
+
 /** Creates a machine that runs and has something in its memory: the nonce. */
 export async function runOn({ platform, world: { host } }: TestHost, config = SMALL) {
   const { record } = await platform.machines.create("shop", { name: "one", config });
@@ -46,22 +62,4 @@ export async function wakeOn({ platform, world: { host } }: TestHost, id: string
   platform.machines.start("shop", id);
   await platform.machines.wait("shop", id, ["running"], TIMEOUT);
   return host.guest(id)?.request()?.nonce;
-}
-
-/** Everything that is in the directory. */
-export async function backup({ directory }: Pick<ClusterWorld, "directory">): Promise<readonly Entry[]> {
-  return (await directory.list("/hib/")).entries;
-}
-
-/** The directory is what it was when the backup was made, apart from which hosts are up. */
-export async function restore(world: Pick<ClusterWorld, "directory">, before: readonly Entry[]): Promise<void> {
-  const kept = ({ key }: { key: string }) => !key.startsWith(KEYS.hosts);
-  const gone = (await backup(world)).filter(({ key }) => !before.some((each) => each.key === key));
-  await world.directory.transact(
-    [],
-    [
-      ...before.filter(kept).map(({ key, value }) => ({ key, value })),
-      ...gone.filter(kept).map(({ key }) => ({ key, value: null })),
-    ],
-  );
 }

@@ -1,5 +1,7 @@
 /** Moves machines of this host to other hosts. */
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import { volumesOf } from "../../domain/mounts.ts";
+import { nextEpoch } from "../../domain/volume.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
@@ -7,7 +9,6 @@ import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
-import { nextEpoch, volumesOf } from "../../volumes/rules.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import { find, wasDestroyed } from "../ownership/claims.ts";
@@ -204,7 +205,7 @@ export class MoveSource {
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
       gone = await readVolumesElsewhere(record, host, directory);
-      isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory));
+      isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory), host);
       known = true;
     };
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });

@@ -6,6 +6,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { nextEpoch } from "../../domain/volume.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { newUlid } from "../../machines/identity.ts";
@@ -13,7 +14,6 @@ import type { TakenAway } from "../../machines/ownership.ts";
 import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Papers } from "../../machines/resources/departures.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
-import { nextEpoch } from "../../volumes/rules.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { callOff, commit, standingOf } from "./intent.ts";

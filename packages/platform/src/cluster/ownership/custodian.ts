@@ -11,6 +11,8 @@ export interface Custodian {
   record(id: string): MachineRecord | undefined;
   /** The machine's claim was found, or made again. */
   owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void;
+  /** Another host's older copy counts as the machine for now, also for the next platform: see `MachineRecord.disputed`. */
+  disputed(id: string): void;
   /** Returns a free address other than these. */
   anotherAddress(taken: ReadonlySet<string>): string;
   /** Puts the machine to rest, with all that it has. Resolves with whether it ran. */

@@ -139,6 +139,8 @@ class Follower {
       return true;
     }
     disputes.begin(id, one.why ?? "");
+    // Stored before anything else, because the older copy may get a newer epoch than this one at any time.
+    if (owner !== undefined) custodian.disputed(id);
     // Another host may run it: not both.
     if (owner !== undefined && (await custodian.setAside(id, `the cluster directory gives it to host ${owner.host}`)))
       this.#ran.add(id);
@@ -166,7 +168,8 @@ class Follower {
     const { gate, custodian, log } = this.#context;
     const { id, epoch, address } = claimed;
     gate.add(id, epoch ?? 0);
-    if (before.epoch !== epoch || before.address !== address) custodian.owned(id, claimed);
+    const isSame = before.epoch === epoch && before.address === address && before.disputed !== true;
+    if (!isSame) custodian.owned(id, claimed);
     if (!this.#ran.delete(id)) return;
     try {
       custodian.start(id);

@@ -1,7 +1,7 @@
 /** Which volumes of a machine moved to another host with it. A volume that never moved is where it is stored. */
 import type { MachineRecord } from "../../domain/machine.ts";
+import { volumesOf } from "../../domain/mounts.ts";
 import type { VolumeElsewhere } from "../../machines/ownership.ts";
-import { volumesOf } from "../../volumes/rules.ts";
 import type { Directory } from "../contract.ts";
 import { KEYS, type VolumeOwner } from "../keys.ts";
 

@@ -55,6 +55,11 @@ export class Custody {
     this.#controllers.get(id)?.owned(claimed);
   }
 
+  /** Another host's older copy counts as the machine for now. Stored. */
+  disputed(id: string): void {
+    this.#controllers.get(id)?.disputed();
+  }
+
   /** Returns a free address other than these. */
   anotherAddress(taken: ReadonlySet<string>): string {
     return freeAddress(this.#deps, taken);

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { never } from "../../../src/lib/async.ts";
-import { backup, giveTo, ownerIn, putToSleep, restore, runOn } from "../../helpers/cluster-machines.ts";
+import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 
@@ -17,6 +17,7 @@ afterEach(async () => {
   await world.dispose();
 });
 
+const backup = async () => (await world.directory.list("/hib/")).entries;
 const withData = (volume: string) => ({ ...SMALL, mounts: [{ volume, path: "/data" }] });
 const machines = ({ platform }: TestHost) => platform.machines.list("shop").map(({ record }) => record.id);
 const volumes = ({ platform }: TestHost) => platform.volumes.list("shop").map(({ id }) => id);
@@ -36,14 +37,14 @@ test("a volume that came back since, and has another machine now, stays when tha
   const [a, b] = [world.host("a"), world.host("b")];
   const { id, volume } = await asleep(a);
   await a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never());
-  const before = await backup(world);
+  const before = await backup();
   await b.moves.source.move(id, { to: "a", ...WITH_VOLUMES }, never());
   a.platform.machines.destroy("shop", id);
   await vi.waitFor(async () => expect(await ownerIn(world, id)).toBeUndefined(), TRIES);
   const { record } = await a.platform.machines.create("shop", {
     ...{ name: "two", config: withData(volume), skipLaunch: true },
   });
-  await restore(world, before);
+  await restoreDirectory(world, before);
   await vi.waitFor(async () => expect(await ownerIn(world, record.id)).toMatchObject({ host: "a" }), TRIES);
   await giveTo(world, { id: record.id, host: "b", evacuated: { from: "a", at: new Date().toISOString(), ran: false } });
   await vi.waitFor(() => expect(machines(a)).toEqual([]), TRIES);

@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { Entry } from "../../../src/cluster/contract.ts";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { never } from "../../../src/lib/async.ts";
-import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
+import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
@@ -24,18 +24,7 @@ const quarantined = ({ world: { folder } }: TestHost) => readdir(join(folder, "q
 const backup = async () => (await world.directory.list("/hib/")).entries;
 const disputes = ({ ownership }: TestHost) => ownership.disputes.list();
 
-/** The directory is what it was when the backup was made, apart from which hosts are up. */
-async function restore(before: readonly Entry[], spare: readonly string[] = []): Promise<void> {
-  const kept = ({ key }: { key: string }) => !key.startsWith(KEYS.hosts) && !spare.includes(key);
-  const gone = (await backup()).filter(({ key }) => !before.some((each) => each.key === key));
-  await world.directory.transact(
-    [],
-    [
-      ...before.filter(kept).map(({ key, value }) => ({ key, value })),
-      ...gone.filter(kept).map(({ key }) => ({ key, value: null })),
-    ],
-  );
-}
+const restore = (before: readonly Entry[]) => restoreDirectory(world, before);
 
 /** The machine moved from a to b, where it runs; a was killed before it had given up its copy. */
 async function movedWithAnOldCopy(): Promise<{ id: string; nonce: string; before: Entry[] }> {
