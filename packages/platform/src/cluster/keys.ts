@@ -77,6 +77,8 @@ export interface MemberRecord {
    * again.
    */
   stoppedAt?: string;
+  /** Those machines' ids. Absent when they were not told: then it may be any of them. */
+  left?: string[];
 }
 
 /** A host that is up. */

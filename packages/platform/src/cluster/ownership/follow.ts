@@ -140,12 +140,14 @@ class Follower {
     }
     disputes.begin(id, one.why ?? "");
     // Stored before anything else, because the older copy may get a newer epoch than this one at any time.
-    if (owner !== undefined) custodian.disputed(id);
+    if (owner === undefined) return false;
+    custodian.disputed(id);
+    // Also if it takes several looks until it rests.
+    if (record.state === "running") this.#ran.add(id);
     // Another host may run it: not both.
-    if (owner !== undefined && (await custodian.setAside(id, `the cluster directory gives it to host ${owner.host}`)))
-      this.#ran.add(id);
+    if (await custodian.setAside(id, `the cluster directory gives it to host ${owner.host}`)) this.#ran.add(id);
     // A change of the owner is heard of.
-    return owner !== undefined;
+    return true;
   }
 
   #isPlain({ epoch }: MachineRecord, owner: OwnerRecord | undefined): boolean {
@@ -172,7 +174,7 @@ class Follower {
     if (!isSame) custodian.owned(id, claimed);
     if (!this.#ran.delete(id)) return;
     try {
-      custodian.start(id);
+      custodian.start(id, "dispute");
     } catch (error) {
       log.warn({ machine: id, reason: messageOf(error) }, "a machine that was set aside did not start again");
     }
