@@ -77,6 +77,8 @@ export interface MemberRecord {
    * again.
    */
   stoppedAt?: string;
+  /** Those machines' ids. Absent when they were not told: then it may be any of them. */
+  left?: string[];
 }
 
 /** A host that is up. */
@@ -167,9 +169,7 @@ export interface MoveRecord {
  */
 export interface VolumeOwner {
   host: string;
-  /** The machine with which it moved. */
-  machine: string;
-  /** Of the machine since then. */
+  /** Of the volume since then. */
   epoch: number;
 }
 

@@ -17,8 +17,8 @@ export interface Custodian {
   anotherAddress(taken: ReadonlySet<string>): string;
   /** Puts the machine to rest, with all that it has. Resolves with whether it ran. */
   setAside(id: string, reason: string): Promise<boolean>;
-  /** Starts the machine. */
-  start(id: string): void;
+  /** Starts the machine, for this reason. */
+  start(id: string, by: "dispute"): void;
   takeAway(taken: TakenAway): Promise<void>;
   takeIn(taken: TakenIn): void;
 }

@@ -130,6 +130,48 @@ test("of a newer and an older copy, only one runs, and the newer one runs again 
   expect(world.mostPerMachine).toBe(1);
 });
 
+test("a machine that is starting when it becomes disputed is set aside as well", async () => {
+  world = await newClusterWorld(["b"]);
+  const b = world.host("b");
+  const { id } = await runOn(b);
+  await putToSleep(b, id);
+  const held = Promise.withResolvers<void>();
+  b.world.host.hold.restore = held.promise;
+  b.platform.machines.start("shop", id);
+  const aside = b.platform.custody.setAside(id, "the cluster directory gives it to host a");
+  await vi.waitFor(() => expect(stateOn(b, id)).toBe("starting"));
+  delete b.world.host.hold.restore;
+  held.resolve();
+  expect(await aside).toBe(true);
+  expect(stateOn(b, id)).toBe("suspended");
+  expect(b.world.host.of(id)).toEqual([]);
+});
+
+test("a machine that rested only after its host had given up waiting runs again when the dispute is over", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const b = world.host("b");
+  const { id, nonce, before } = await movedWithAnOldCopy();
+  const { custody } = b.platform;
+  const setAside = custody.setAside.bind(custody);
+  vi.spyOn(custody, "setAside").mockImplementationOnce(async (...all) => {
+    await setAside(...all);
+    throw new Error("it did not come to rest in time");
+  });
+  await restore(before);
+  await vi.waitFor(() => expect(stateOn(b, id)).toBe("suspended"), TRIES);
+  await vi.waitFor(() => expect(custody.setAside).toHaveBeenCalledTimes(2), TRIES);
+  const a = world.host("a");
+  await a.restart();
+  a.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(() => expect(b.world.host.guest(id)?.request()?.nonce).toBe(nonce), TRIES);
+  const [started] = b.platform.custody
+    .history(id)
+    .filter(({ type }) => type === "start")
+    .slice(-1);
+  expect(started?.details).toMatchObject({ by: "dispute" });
+  expect(world.mostPerMachine).toBe(1);
+});
+
 test.each(["name", "address"])(
   "a machine whose %s another one got since waits until that one is destroyed",
   async (what) => {
