@@ -77,6 +77,8 @@ export interface MemberRecord {
    * again.
    */
   stoppedAt?: string;
+  /** Those machines' ids. Absent when they were not told: then it may be any of them. */
+  left?: string[];
 }
 
 /** A host that is up. */
@@ -125,6 +127,8 @@ export interface OwnerRecord {
 export interface ReleasedRecord {
   /** Of its last owner. */
   epoch: number;
+  /** Its last owner. After a restore of the directory, two hosts may have had the same epoch. */
+  host: string;
 }
 
 /** How a machine came to an owner that has none of its files. */
@@ -165,9 +169,7 @@ export interface MoveRecord {
  */
 export interface VolumeOwner {
   host: string;
-  /** The machine with which it moved. */
-  machine: string;
-  /** Of the machine since then. */
+  /** Of the volume since then. */
   epoch: number;
 }
 

@@ -58,7 +58,7 @@ export async function memberWithGrace(
   signal: AbortSignal,
 ): Promise<Condition> {
   const { key, revision, member: found } = await requireMember(directory, home, signal);
-  const { stoppedAt, ...member } = found;
+  const { stoppedAt, left: _left, ...member } = found;
   if (member.graceMs === graceMs && stoppedAt === undefined) return { key, revision };
   const change = { key, value: JSON.stringify({ ...member, graceMs }) };
   const changed = await directory.transact([{ key, revision }], [change], signal);

@@ -54,8 +54,10 @@ export class PeerServer {
     this.#heard(socket);
     // Node destroys the connection then.
     request.setTimeout(this.#patience.bodyMs);
-    // An answer may take longer: an image is fetched first.
-    request.once("end", () => void socket.setTimeout(0));
+    // An answer may take longer: an image is fetched first, or a machine that has moved is stored and checked. A route that
+    // leaves the body before its end closes the request, and "end" never comes.
+    const over = () => void socket.setTimeout(0);
+    request.once("end", over).once("close", over);
     response.once("close", () => {
       if (!socket.destroyed) this.#await(socket, this.#patience.idleMs);
     });

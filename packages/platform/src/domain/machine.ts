@@ -129,6 +129,11 @@ export interface MachineRecord {
   address: string;
   /** In a cluster: counts the machine's owners up to this host. Absent on a host alone, and until the machine is claimed. */
   epoch?: number;
+  /**
+   * In a cluster: the directory was restored from a backup that gives the machine to another host, while this copy of it is
+   * newer. It stays so, whatever becomes of the older copy, until the machine is this host's again. Absent otherwise.
+   */
+  disputed?: boolean;
   snapshot: SnapshotRecord | null;
   /** The generation that the current suspend will publish. */
   capturing: string | null;

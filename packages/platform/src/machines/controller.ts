@@ -311,10 +311,19 @@ export class MachineController {
 
   /** The machine is this host's in the cluster, with this epoch and this address. */
   owned({ epoch, address }: Pick<MachineRecord, "epoch" | "address">): void {
-    const record = { ...this.#record, address, ...(epoch !== undefined && { epoch }) };
+    const { disputed: _over, ...before } = this.#record;
+    const record = { ...before, address, ...(epoch !== undefined && { epoch }) };
     this.#deps.store.machines.update(record);
     this.#record = record;
     this.#announce();
+  }
+
+  /** The cluster's directory was restored, and gives the machine to a host with an older copy. */
+  disputed(): void {
+    if (this.#record.disputed === true) return;
+    const record = { ...this.#record, disputed: true };
+    this.#deps.store.machines.update(record);
+    this.#record = record;
   }
 
   /** Lets go of the guest, which keeps running, once what is in progress is done. */

@@ -17,7 +17,8 @@ export async function settleOwnership(deps: MachineDependencies): Promise<void> 
   const refs = await hypervisor.find();
   for (const one of settled) {
     const stored = store.machines.get(one.record.id);
-    const isSame = one.record.epoch === stored?.epoch && one.record.address === stored?.address;
+    const { epoch: known, address, disputed } = one.record;
+    const isSame = known === stored?.epoch && address === stored?.address && disputed === stored?.disputed;
     if (one.kind === "own" && !isSame) store.machines.update(one.record);
     if (one.kind !== "elsewhere") continue;
     const { record, host, epoch, volumes } = one;

@@ -1,20 +1,35 @@
 /** What another host may keep a connection to the peer port for, and for how long. */
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
+import { frame, FRAMES, framesOf } from "../../src/cluster/moves/frames.ts";
 import { type PeerPatience, PeerServer } from "../../src/cluster/peer-server.ts";
 
 /** Nothing ends in this time. */
 const NEVER_MS = 3_600_000;
 
+/** Reads a whole body as text. What ends the connection ends the body, too. */
+function whole(request: IncomingMessage): Promise<string | undefined> {
+  return text(request).catch(() => undefined);
+}
+
+/** Reads frames up to the last one and leaves what follows, as the host that a machine moves to does. */
+async function untilLastFrame(request: IncomingMessage): Promise<string> {
+  for await (const { type } of framesOf(request as AsyncIterable<Buffer>)) if (type === FRAMES.end) break;
+  return "all frames";
+}
+
 /** A connection to a server that answers with the body that it got. */
-async function connection(patience: Partial<PeerPatience>, { answerMs = 0 } = {}): Promise<Socket> {
+async function connection(
+  patience: Partial<PeerPatience>,
+  { answerMs = 0, read = whole as (request: IncomingMessage) => Promise<string | undefined> } = {},
+): Promise<Socket> {
   const server = new PeerServer({ headMs: NEVER_MS, idleMs: NEVER_MS, bodyMs: NEVER_MS, ...patience });
   server.add(async (request, response) => {
-    // What ends the connection ends the body, too.
-    const body = await text(request).catch(() => undefined);
+    const body = await read(request);
     await delay(answerMs);
     if (body !== undefined) response.end(`got ${body}`);
     return true;
@@ -70,3 +85,18 @@ it("does not mind how long its own answer takes", async () => {
   client.write("POST / HTTP/1.1\r\nhost: b\r\ncontent-length: 3\r\n\r\none");
   expect(await untilClosed(client)).toContain("got one");
 });
+
+it.each([true, false])(
+  "lets a machine that has moved be stored and checked for long after its last frame (the body's end came along: %s)",
+  async (along) => {
+    const client = await connection({ bodyMs: 50, idleMs: 20 }, { answerMs: 300, read: untilLastFrame });
+    const last = frame(FRAMES.end, Buffer.from("{}"));
+    const body = Buffer.concat([frame(FRAMES.data, Buffer.alloc(1000)), last]);
+    client.write("POST / HTTP/1.1\r\nhost: b\r\ntransfer-encoding: chunked\r\n\r\n");
+    const chunk = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n")]);
+    const end = Buffer.from("0\r\n\r\n");
+    client.write(along ? Buffer.concat([chunk, end]) : chunk);
+    if (!along) setTimeout(() => client.write(end), 20);
+    expect(await untilClosed(client)).toContain("got all frames");
+  },
+);

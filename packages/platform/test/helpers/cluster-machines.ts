@@ -1,4 +1,5 @@
 /** What tests do with the machines of several hosts. */
+import type { Entry } from "../../src/cluster/contract.ts";
 import { KEYS, type OwnerRecord } from "../../src/cluster/keys.ts";
 import type { ClusterWorld, TestHost } from "./cluster-world.ts";
 import { SMALL } from "./fake-world.ts";
@@ -25,6 +26,22 @@ export async function giveTo(
     { key: `${KEYS.moves}${id}`, value: null },
   ];
   await directory.transact([{ key: entry.key, revision: entry.revision }], changes);
+}
+
+/** The directory is what it was when the backup was made, apart from which hosts are up. */
+export async function restoreDirectory(
+  { directory }: Pick<ClusterWorld, "directory">,
+  before: readonly Entry[],
+): Promise<void> {
+  const kept = ({ key }: { key: string }) => !key.startsWith(KEYS.hosts);
+  const gone = (await directory.list("/hib/")).entries.filter(({ key }) => !before.some((each) => each.key === key));
+  await directory.transact(
+    [],
+    [
+      ...before.filter(kept).map(({ key, value }) => ({ key, value })),
+      ...gone.filter(kept).map(({ key }) => ({ key, value: null })),
+    ],
+  );
 }
 
 /** Creates a machine that runs and has something in its memory: the nonce. */

@@ -20,7 +20,7 @@ export interface Evacuation {
 
 interface EvacuateOptions {
   /** Only these machines. By default, all. */
-  wanted?(config: ConfigRecord): boolean;
+  wanted?(config: ConfigRecord, id: string): boolean;
 }
 
 /** States in which a machine has, or is meant to have, a guest. */
@@ -45,7 +45,7 @@ export async function evacuate(
     if (owner.host !== host) continue;
     const id = nameOf(entry.key);
     const config = await configOf(id, directory);
-    if (config !== undefined && !wanted(config)) continue;
+    if (config !== undefined && !wanted(config, id)) continue;
     const { app, name } = owner;
     const left = (reason: string) => all.push({ machine: id, app, name, reason });
     if (config === undefined) left("its configuration was never published");

@@ -37,7 +37,8 @@ export async function leaveGuests({ cluster, records, hypervisor, log }: LeaveOp
     const ids = new Set(recreated.map(({ id }) => id));
     const guests = ids.size === 0 ? [] : (await hypervisor.find()).filter(({ machineId }) => ids.has(machineId));
     if (guests.length === 0) return;
-    const told = await tell(cluster, AbortSignal.timeout(TELL_MS)).catch((error: unknown) => {
+    const left = [...new Set(guests.map(({ machineId }) => machineId))];
+    const told = await tell(left, cluster, AbortSignal.timeout(TELL_MS)).catch((error: unknown) => {
       const reason = messageOf(error);
       log.warn({ reason, guests: guests.length }, "guests end, because other hosts may recreate their machines");
       return false;
@@ -48,13 +49,18 @@ export async function leaveGuests({ cluster, records, hypervisor, log }: LeaveOp
   }
 }
 
-async function tell({ directory, host }: LeaveOptions["cluster"], signal: AbortSignal): Promise<boolean> {
+async function tell(
+  left: string[],
+  { directory, host }: LeaveOptions["cluster"],
+  signal: AbortSignal,
+): Promise<boolean> {
   const key = `${KEYS.members}${host}`;
   for (let race = 0; race < MOST_RACES; race += 1) {
     const entry = await directory.get(key, signal);
     // It was removed from the cluster: it has no machines.
     if (entry === undefined) return false;
-    const member: MemberRecord = { ...(JSON.parse(entry.value) as MemberRecord), stoppedAt: new Date().toISOString() };
+    const before = JSON.parse(entry.value) as MemberRecord;
+    const member: MemberRecord = { ...before, stoppedAt: new Date().toISOString(), left };
     if ((await directory.transact([{ key, revision: entry.revision }], [put(key, member)], signal)) !== undefined)
       return true;
   }

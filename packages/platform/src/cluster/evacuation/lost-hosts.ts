@@ -78,9 +78,8 @@ export class LostHosts {
     const hosts = view.hosts();
     // Each host ends its machines after its own grace.
     const graceOf = (name: string) => Math.max(graceMs, view.host(name)?.member.graceMs ?? 0);
-    // A platform that was stopped has left guests, which nobody would end.
-    for (const { name, up, member } of hosts)
-      if (up !== undefined || member.stoppedAt !== undefined) this.#away.delete(name);
+    for (const { name, up } of hosts)
+      if (up !== undefined) this.#away.delete(name);
       else if (!this.#away.has(name)) this.#away.set(name, now());
     // One host is enough, and a second one would do no harm: the swaps decide.
     const [first] = hosts
@@ -100,15 +99,24 @@ export class LostHosts {
   #hasRecreated(host: string): boolean {
     const { view } = this.#options.cluster;
     return view.machines().some((owned) => {
+      if (this.#isLeft(host, owned.id)) return false;
       const found = view.value(`${KEYS.configs}${owned.id}`) as { config: MachineConfig } | undefined;
       return owned.host === host && found !== undefined && isRecreated(found.config);
     });
   }
 
+  /** Whether a platform that was stopped has left the machine's guest, which nobody would end. */
+  #isLeft(host: string, id: string): boolean {
+    const member = this.#options.cluster.view.host(host)?.member;
+    return member?.stoppedAt !== undefined && (member.left?.includes(id) ?? true);
+  }
+
   async #take(host: string): Promise<void> {
     const { cluster, log } = this.#options;
     try {
-      const all = await evacuate(host, cluster, { wanted: ({ config }) => isRecreated(config) });
+      const all = await evacuate(host, cluster, {
+        wanted: ({ config }, id) => isRecreated(config) && !this.#isLeft(host, id),
+      });
       for (const { machine, to, reason } of all satisfies Evacuation[])
         if (to === undefined) log.warn({ machine, host, reason }, "a machine of a lost host could not be recreated");
         else log.info({ machine, host, to }, "a machine of a lost host is recreated");

@@ -57,10 +57,11 @@ export async function claim(
     const owned = await directory.get(appKey);
     if (owned === undefined) throw noApp(app);
     if ((JSON.parse(owned.value) as Deletable).deleting === true) throw beingDeleted(app);
-    const owner: OwnerRecord = { app, name, host, epoch: record.epoch ?? 1, address };
+    const above = await aboveReleased(record, directory);
+    const owner: OwnerRecord = { app, name, host, epoch: Math.max(record.epoch ?? 1, above.epoch), address };
     const absent = [`${KEYS.machines}${id}`, nameKey(record), `${KEYS.addresses}${address}`];
     const done = await directory.transact(
-      [{ key: appKey, revision: owned.revision }, ...absent.map((key) => ({ key, revision: 0 }))],
+      [{ key: appKey, revision: owned.revision }, ...above.conditions, ...absent.map((key) => ({ key, revision: 0 }))],
       [
         put(`${KEYS.machines}${id}`, owner),
         put(nameKey(record), id),
@@ -115,7 +116,7 @@ export async function release(
     const gone = keys.map((key): Change => ({ key, value: null }));
     // No other host ever had a machine of the first epoch.
     if (owner.epoch > 1) {
-      const released: ReleasedRecord = { epoch: owner.epoch };
+      const released: ReleasedRecord = { epoch: owner.epoch, host };
       gone.push({ ...put(`${KEYS.released}${id}`, released), lease: await directory.lease(RELEASED_MS) });
     }
     const done = await directory.transact([{ key: entry.key, revision: entry.revision }], gone);
@@ -131,9 +132,13 @@ export interface Found {
   released?: ReleasedRecord | undefined;
 }
 
-/** Whether a machine that was this epoch's owner's, and has no owner, was destroyed. Otherwise the directory has lost it. */
-export function wasDestroyed(epoch: number, { owner, released }: Found): boolean {
-  return owner === undefined && released !== undefined && released.epoch >= epoch;
+/**
+ * Whether a machine that this host has with this epoch, and that has no owner, was destroyed. Otherwise the directory has lost
+ * it, or what was destroyed is another host's copy of the same epoch. Pure.
+ */
+export function wasDestroyed(epoch: number, { owner, released }: Found, host: string): boolean {
+  if (owner !== undefined || released === undefined) return false;
+  return released.epoch > epoch || (released.epoch === epoch && released.host === host);
 }
 
 /** Reads what the directory knows of a machine. */
@@ -174,6 +179,19 @@ export async function readdress(
 /** Returns a change that stores a value. */
 export function put(key: string, value: unknown): Change {
   return { key, value: JSON.stringify(value) };
+}
+
+/** The first epoch that no destroyed copy of the machine had, and what must be unchanged for that to stay true. */
+async function aboveReleased(
+  { id, epoch }: MachineRecord,
+  directory: Directory,
+): Promise<{ epoch: number; conditions: Condition[] }> {
+  // One that was never claimed has no other copy.
+  if (epoch === undefined) return { epoch: 1, conditions: [] };
+  const key = `${KEYS.released}${id}`;
+  const entry = await directory.get(key);
+  const conditions = [{ key, revision: entry?.revision ?? 0 }];
+  return { epoch: entry === undefined ? 1 : (JSON.parse(entry.value) as ReleasedRecord).epoch + 1, conditions };
 }
 
 async function requireFreeName({ id, app, name }: MachineRecord, directory: Directory): Promise<void> {

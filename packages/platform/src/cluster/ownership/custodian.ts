@@ -11,12 +11,14 @@ export interface Custodian {
   record(id: string): MachineRecord | undefined;
   /** The machine's claim was found, or made again. */
   owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void;
+  /** Another host's older copy counts as the machine for now, also for the next platform: see `MachineRecord.disputed`. */
+  disputed(id: string): void;
   /** Returns a free address other than these. */
   anotherAddress(taken: ReadonlySet<string>): string;
   /** Puts the machine to rest, with all that it has. Resolves with whether it ran. */
   setAside(id: string, reason: string): Promise<boolean>;
-  /** Starts the machine. */
-  start(id: string): void;
+  /** Starts the machine, for this reason. */
+  start(id: string, by: "dispute"): void;
   takeAway(taken: TakenAway): Promise<void>;
   takeIn(taken: TakenIn): void;
 }

@@ -18,8 +18,8 @@ interface LooksOptions {
 }
 
 interface Looking {
-  /** It does not wait for other machines. */
-  urgent: boolean;
+  /** Aborted as soon as it does not wait for other machines. */
+  urgent: AbortController;
   /** Something has changed since it began. */
   again: boolean;
   /** Ends the wait before the next look. */
@@ -40,19 +40,20 @@ export class Looks {
     const looking = this.#looking.get(id);
     if (looking === undefined) return void this.#keepLooking(id, urgent);
     looking.again = true;
-    looking.urgent ||= urgent;
+    if (urgent) looking.urgent.abort();
     looking.hurry.abort();
   }
 
   async #keepLooking(id: string, urgent: boolean): Promise<void> {
     const { signal } = this.#options;
-    const looking: Looking = { urgent, again: false, hurry: new AbortController() };
+    const looking: Looking = { urgent: new AbortController(), again: false, hurry: new AbortController() };
+    if (urgent) looking.urgent.abort();
     this.#looking.set(id, looking);
     let told = false;
     for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       looking.again = false;
       looking.hurry = new AbortController();
-      const done = await this.#look(id, { tell: !told, urgent: looking.urgent });
+      const done = await this.#look(id, { tell: !told, urgent: looking.urgent.signal });
       if (done && !looking.again) break;
       told ||= !done;
       if (looking.again) wait = FIRST_WAIT_MS;
@@ -64,14 +65,31 @@ export class Looks {
     this.#looking.delete(id);
   }
 
-  async #look(id: string, { tell, urgent }: { tell: boolean; urgent: boolean }): Promise<boolean> {
-    const { look, log, signal } = this.#options;
+  async #look(id: string, { tell, urgent }: { tell: boolean; urgent: AbortSignal }): Promise<boolean> {
+    const { log, signal } = this.#options;
     try {
-      return urgent ? await look(id) : await this.#slots.run(() => look(id), signal);
+      return await this.#inTurn(id, urgent);
     } catch (error) {
       if (tell && !signal.aborted)
         log.warn({ machine: id, reason: messageOf(error) }, "whose a machine is has to wait");
       return false;
+    }
+  }
+
+  /** Waits for a slot, unless the look is urgent, or becomes urgent before there is one. */
+  async #inTurn(id: string, urgent: AbortSignal): Promise<boolean> {
+    const { look, signal } = this.#options;
+    let hasBegun = false;
+    const begin = () => {
+      hasBegun = true;
+      return look(id);
+    };
+    if (urgent.aborted) return look(id);
+    try {
+      return await this.#slots.run(begin, AbortSignal.any([signal, urgent]));
+    } catch (error) {
+      if (hasBegun || !urgent.aborted || signal.aborted) throw error;
+      return look(id);
     }
   }
 }

@@ -9,7 +9,7 @@ import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts"
 import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
-import { readGoneVolumes } from "./volumes.ts";
+import { readVolumesElsewhere } from "./volumes.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -17,32 +17,36 @@ const ANSWER_MS = 5_000;
 const WITHOUT_MEMORY: ReadonlySet<MachineState> = new Set(["created", "stopped", "failed"]);
 
 /**
- * What one stored machine is, by what the directory knows of it, not yet with its volumes. Pure. `claim`: the platform ended before it was claimed, or
- * an older copy of the directory took the directory's place, and has no owner, or an older claim of this host.
+ * What one stored machine is, by what the directory knows of it, not yet with its volumes. Pure. `claim`: the platform ended
+ * before it was claimed, or an older copy of the directory took the directory's place, and has no owner, or an older claim of
+ * this host.
  */
 export function settled(record: MachineRecord, found: Found, host: string): Settled | "claim" {
   const { owner } = found;
+  const { disputed: isDisputed = false, ...plain } = record;
   const known = record.epoch ?? 0;
   if (owner === undefined) {
-    if (record.epoch === undefined || !wasDestroyed(known, found)) return "claim";
+    // What was destroyed is the older copy of a disputed machine.
+    if (isDisputed || record.epoch === undefined || !wasDestroyed(known, found, host)) return "claim";
     return { kind: "elsewhere", record, host: undefined, epoch: known, volumes: [] };
   }
   const { epoch } = owner;
   if (owner.host !== host) {
-    // Epochs only count up, and each has one owner.
-    if (epoch <= known) return { kind: "unknown", record, why: olderText(record, owner) };
+    // Epochs only count up, unless the directory is restored. Then the older copy may get as far as this one, and further.
+    if (isDisputed || epoch <= known) return { kind: "unknown", record, why: olderText(record, owner) };
     return { kind: "elsewhere", record, host: owner.host, epoch, volumes: [] };
   }
   if (epoch < known) return "claim";
   // It went away from this host and came back without its files.
-  if (owner.evacuated !== undefined && record.epoch !== undefined && known < epoch)
+  if (owner.evacuated !== undefined && !isDisputed && record.epoch !== undefined && known < epoch)
     return { kind: "elsewhere", record, host, epoch, volumes: [] };
-  return { kind: "own", record: { ...record, epoch } };
+  return { kind: "own", record: { ...plain, epoch } };
 }
 
-function olderText({ id, app, epoch }: MachineRecord, owner: OwnerRecord): string {
+function olderText({ id, app, epoch = 0 }: MachineRecord, owner: OwnerRecord): string {
+  const older = owner.epoch < epoch ? "" : ", although that one continues an older copy";
   return (
-    `Machine ${id} is kept here, and does not start: the cluster directory gives it to host ${owner.host} with epoch ${owner.epoch}, and this copy of it has epoch ${epoch}. The directory was restored from an older backup. ` +
+    `Machine ${id} is kept here, and does not start: the cluster directory gives it to host ${owner.host} with epoch ${owner.epoch}, and this copy of it has epoch ${epoch}${older}. The directory was restored from an older backup. ` +
     `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force --no-wait\`.`
   );
 }
@@ -90,7 +94,7 @@ async function withVolumes(
 ): Promise<Settled> {
   const { record } = one;
   try {
-    return { ...one, volumes: await readGoneVolumes(record, cluster.host, cluster.directory) };
+    return { ...one, volumes: await readVolumesElsewhere(record, cluster.host, cluster.directory) };
   } catch (error) {
     log.warn({ machine: record.id, reason: messageOf(error) }, "where the volumes of a machine are is not known");
     return { kind: "unknown", record };
@@ -117,7 +121,8 @@ export async function completeClaim(
   try {
     const claimed = await claim(record, free, cluster);
     gate.add(id, claimed.epoch ?? 0);
-    return { kind: "own", record: claimed };
+    const { disputed: _over, ...plain } = claimed;
+    return { kind: "own", record: plain };
   } catch (error) {
     if (isHibernautError(error, "unavailable") || !isHibernautError(error)) throw error;
     // One that was only being created is nobody's loss. Any other is kept, and does not start.

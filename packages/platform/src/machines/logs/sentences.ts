@@ -73,6 +73,7 @@ const REQUESTERS: Record<string, string> = {
   drain: "by a drain",
   evacuation: "because its host was lost",
   move: "after a move",
+  dispute: "because it is clear again whose it is",
   backup: "by the restore of a backup",
 };
 

@@ -55,6 +55,11 @@ export class Custody {
     this.#controllers.get(id)?.owned(claimed);
   }
 
+  /** Another host's older copy counts as the machine for now. Stored. */
+  disputed(id: string): void {
+    this.#controllers.get(id)?.disputed();
+  }
+
   /** Returns a free address other than these. */
   anotherAddress(taken: ReadonlySet<string>): string {
     return freeAddress(this.#deps, taken);
@@ -66,13 +71,19 @@ export class Custody {
    */
   async setAside(id: string, reason: string): Promise<boolean> {
     const controller = this.#controllers.get(id);
-    if (controller?.record.state !== "running") return false;
+    if (controller === undefined) return false;
     const details = { reason };
-    const rest = async (command: Command) => {
-      controller.command(command);
+    const settle = async () => {
       const sources = { ...this.#deps, changes: this.#controllers.changes };
       await waitFor(controller, sources, ["settled"], { timeoutMs: REST_MS });
     };
+    const rest = (command: Command) => {
+      controller.command(command);
+      return settle();
+    };
+    // One that is starting runs in a moment.
+    await settle();
+    if (controller.record.state !== "running") return false;
     await rest({ type: "sleep", how: "suspend", otherwise: "stop", details });
     if (controller.record.state === "running") await rest({ type: "stop", keepLayer: reason, details });
     if (controller.record.state === "running") throw new Error("it could not be suspended or stopped, and still runs");
@@ -115,9 +126,9 @@ export class Custody {
     await this.#controllers.get(id)?.cutPower();
   }
 
-  /** Starts a machine that came to this host. Does nothing if it is not here any more. */
-  start(id: string): void {
-    this.#controllers.get(id)?.command({ type: "start", details: { by: "move" } });
+  /** Starts a machine that is this host's from now on, or again. Does nothing if it is not here any more. */
+  start(id: string, by: "move" | "dispute" = "move"): void {
+    this.#controllers.get(id)?.command({ type: "start", details: { by } });
   }
 
   /** Stores a machine that is this host's from now on, and takes charge of it. Does nothing if it is known already. */

@@ -63,6 +63,21 @@ test("a machine that sleeps when its platform is stopped is recreated as if the 
   expect(await ownerIn(all, id)).toMatchObject({ host: "a", epoch: 2 });
 });
 
+test("of a stopped platform, a machine that slept is recreated, and one that ran is not", async () => {
+  const { a, b, world: all } = await hosts();
+  const { id: sleeping } = await runOn(b, RECREATE);
+  await putToSleep(b, sleeping);
+  const { record } = await b.platform.machines.create("shop", { name: "two", config: RECREATE });
+  await b.platform.machines.wait("shop", record.id, ["running"], { timeoutMs: 5000 });
+  await b.stop();
+  const { look } = await goAway({ a }, all);
+  await look(76_000);
+  expect(await ownerIn(all, sleeping)).toMatchObject({ host: "a", epoch: 2 });
+  await look(24 * 60 * 60_000);
+  expect(await ownerIn(all, record.id)).toMatchObject({ host: "b", epoch: 1 });
+  expect(b.world.host.of(record.id)).toHaveLength(1);
+});
+
 test("a platform that is stopped while etcd is away ends these guests, because others will recreate them", async () => {
   const { a, b, world: all } = await hosts();
   const { id } = await runOn(b, RECREATE);
@@ -83,9 +98,10 @@ test("a platform that starts is not taken for a stopped one any more", async () 
   const key = `${KEYS.members}a`;
   const member = async () => JSON.parse((await file.get(key))?.value ?? "{}") as MemberRecord;
   const stoppedAt = new Date().toISOString();
-  await file.transact([], [{ key, value: JSON.stringify({ ...(await member()), stoppedAt }) }]);
+  await file.transact([], [{ key, value: JSON.stringify({ ...(await member()), stoppedAt, left: ["m1"] }) }]);
   await openHost(settings);
   expect(await member()).not.toHaveProperty("stoppedAt");
+  expect(await member()).not.toHaveProperty("left");
   expect(await member()).toMatchObject({ graceMs: 60_000 });
 });
 

@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { Entry } from "../../../src/cluster/contract.ts";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { never } from "../../../src/lib/async.ts";
-import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
+import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
@@ -24,18 +24,7 @@ const quarantined = ({ world: { folder } }: TestHost) => readdir(join(folder, "q
 const backup = async () => (await world.directory.list("/hib/")).entries;
 const disputes = ({ ownership }: TestHost) => ownership.disputes.list();
 
-/** The directory is what it was when the backup was made, apart from which hosts are up. */
-async function restore(before: readonly Entry[], spare: readonly string[] = []): Promise<void> {
-  const kept = ({ key }: { key: string }) => !key.startsWith(KEYS.hosts) && !spare.includes(key);
-  const gone = (await backup()).filter(({ key }) => !before.some((each) => each.key === key));
-  await world.directory.transact(
-    [],
-    [
-      ...before.filter(kept).map(({ key, value }) => ({ key, value })),
-      ...gone.filter(kept).map(({ key }) => ({ key, value: null })),
-    ],
-  );
-}
+const restore = (before: readonly Entry[]) => restoreDirectory(world, before);
 
 /** The machine moved from a to b, where it runs; a was killed before it had given up its copy. */
 async function movedWithAnOldCopy(): Promise<{ id: string; nonce: string; before: Entry[] }> {
@@ -138,6 +127,48 @@ test("of a newer and an older copy, only one runs, and the newer one runs again 
   // It ran there, and so it runs again.
   await b.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
   expect(b.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  expect(world.mostPerMachine).toBe(1);
+});
+
+test("a machine that is starting when it becomes disputed is set aside as well", async () => {
+  world = await newClusterWorld(["b"]);
+  const b = world.host("b");
+  const { id } = await runOn(b);
+  await putToSleep(b, id);
+  const held = Promise.withResolvers<void>();
+  b.world.host.hold.restore = held.promise;
+  b.platform.machines.start("shop", id);
+  const aside = b.platform.custody.setAside(id, "the cluster directory gives it to host a");
+  await vi.waitFor(() => expect(stateOn(b, id)).toBe("starting"));
+  delete b.world.host.hold.restore;
+  held.resolve();
+  expect(await aside).toBe(true);
+  expect(stateOn(b, id)).toBe("suspended");
+  expect(b.world.host.of(id)).toEqual([]);
+});
+
+test("a machine that rested only after its host had given up waiting runs again when the dispute is over", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const b = world.host("b");
+  const { id, nonce, before } = await movedWithAnOldCopy();
+  const { custody } = b.platform;
+  const setAside = custody.setAside.bind(custody);
+  vi.spyOn(custody, "setAside").mockImplementationOnce(async (...all) => {
+    await setAside(...all);
+    throw new Error("it did not come to rest in time");
+  });
+  await restore(before);
+  await vi.waitFor(() => expect(stateOn(b, id)).toBe("suspended"), TRIES);
+  await vi.waitFor(() => expect(custody.setAside).toHaveBeenCalledTimes(2), TRIES);
+  const a = world.host("a");
+  await a.restart();
+  a.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(() => expect(b.world.host.guest(id)?.request()?.nonce).toBe(nonce), TRIES);
+  const [started] = b.platform.custody
+    .history(id)
+    .filter(({ type }) => type === "start")
+    .slice(-1);
+  expect(started?.details).toMatchObject({ by: "dispute" });
   expect(world.mostPerMachine).toBe(1);
 });
 

@@ -1,0 +1,86 @@
+/** After a restore of the directory, an older copy of a machine goes its own way: the newer one is not lost to it. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { KEYS } from "../../../src/cluster/keys.ts";
+import { never } from "../../../src/lib/async.ts";
+import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
+import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
+import { Mortality } from "../../helpers/mortal.ts";
+
+/** For what waits for the next try of a host, which is seconds away. */
+const TRIES = { timeout: 20_000, interval: 50 };
+let world: ClusterWorld;
+let [a, b, c]: TestHost[] = [];
+let id: string;
+let nonce: string;
+
+const stateOn = (host: TestHost | undefined) => host?.platform.machines.get("shop", id).record.state;
+const quarantined = ({ world: { folder } }: TestHost) => readdir(join(folder, "quarantine")).catch(() => []);
+const disputes = ({ ownership }: TestHost) => ownership.disputes.list();
+
+/** The machine moved from a to b, where it runs. Host a died before it gave up its copy, and the backup is from before. */
+beforeEach(async () => {
+  world = await newClusterWorld(["a", "b", "c"]);
+  [a, b, c] = ["a", "b", "c"].map((name) => world.host(name));
+  ({ id, nonce } = await runOn(a as TestHost));
+  await putToSleep(a as TestHost, id);
+  const before = (await world.directory.list("/hib/")).entries;
+  const mortality = new Mortality();
+  await a?.restart({ mortality });
+  mortality.arm("custody.takeAway", "before");
+  const moved = a?.moves.source.move(id, { to: "b", cold: false }, never()).catch(() => {});
+  await Promise.race([mortality.death.promise, moved]);
+  expect(await wakeOn(b as TestHost, id)).toBe(nonce);
+  await restoreDirectory(world, before);
+  await vi.waitFor(() => expect(stateOn(b)).toBe("suspended"), TRIES);
+});
+
+afterEach(async () => {
+  await world.dispose();
+});
+
+test.each(["runs on", "is restarted before"])(
+  "a newer copy runs again after the older one was evacuated and destroyed, and its platform %s",
+  async (what) => {
+    const [newer, other] = [b as TestHost, c as TestHost];
+    // Now both have the same epoch.
+    await giveTo(world, { id, host: "c", evacuated: { from: "a", at: new Date().toISOString(), ran: true } });
+    await vi.waitFor(() => expect(other.world.host.of(id)).toHaveLength(1), TRIES);
+    if (what === "is restarted before") await newer.stop();
+    // As the message says.
+    expect(disputes(newer).every(({ reason }) => reason.includes(`machine destroy ${id}`))).toBe(true);
+    other.platform.machines.destroy("shop", id, { force: true });
+    await vi.waitFor(async () => expect((await ownerIn(world, id))?.host).not.toBe("c"), TRIES);
+    if (what === "is restarted before") await newer.restart();
+    await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 3 }), TRIES);
+    await vi.waitFor(() => expect(disputes(newer)).toEqual([]), TRIES);
+    if (what === "is restarted before") await wakeOn(newer, id);
+    await vi.waitFor(() => expect(newer.world.host.guest(id)?.request()?.nonce).toBe(nonce), TRIES);
+    expect(newer.platform.machines.get("shop", id).record).not.toHaveProperty("disputed");
+    expect(await quarantined(newer)).toEqual([]);
+    expect(world.mostPerMachine).toBe(1);
+  },
+);
+
+test("a newer copy is kept, also by the next platform, when the older one gets a newer epoch", async () => {
+  const [older, newer, other] = [a as TestHost, b as TestHost, c as TestHost];
+  await older.restart();
+  await older.moves.source.move(id, { to: "c", cold: false }, never());
+  await other.moves.source.move(id, { to: "a", cold: false }, never());
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 3 });
+  await newer.restart();
+  await vi.waitFor(() =>
+    expect(disputes(newer)).toMatchObject([{ reason: expect.stringContaining("continues an older copy") }]),
+  );
+  expect(stateOn(newer)).toBe("suspended");
+  expect(() => newer.platform.machines.start("shop", id)).toThrow(/does not start/);
+  older.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 4 }), TRIES);
+  await vi.waitFor(() => expect(disputes(newer)).toEqual([]), TRIES);
+  expect(await wakeOn(newer, id)).toBe(nonce);
+  expect(await quarantined(newer)).toEqual([]);
+  // This one counts: it is gone for good.
+  newer.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(async () => expect(await world.directory.get(`${KEYS.machines}${id}`)).toBeUndefined(), TRIES);
+});
