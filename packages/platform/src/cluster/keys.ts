@@ -169,9 +169,7 @@ export interface MoveRecord {
  */
 export interface VolumeOwner {
   host: string;
-  /** The machine with which it moved. */
-  machine: string;
-  /** Of the machine since then. */
+  /** Of the volume since then. */
   epoch: number;
 }
 

@@ -19,6 +19,8 @@ export interface VolumeRecord {
   /** The snapshots that the platform takes by itself. Absent or null when it takes none. */
   schedule?: SnapshotSchedule | null;
   createdAt: string;
+  /** How often it has changed hosts in a cluster: of two copies, the one with the higher number is newer. Absent: never. */
+  epoch?: number;
 }
 
 /** How far the scheduled snapshots of a volume have come. Times are RFC 3339. */
@@ -48,3 +50,8 @@ export interface VolumeSnapshotRecord {
 
 /** Where a machine mounts a volume. */
 export type Mount = NonNullable<MachineConfig["mounts"]>[number];
+
+/** Returns the epoch of a volume on the next host that has it. */
+export function nextEpoch({ epoch = 0 }: Pick<VolumeRecord, "epoch">): number {
+  return epoch + 1;
+}

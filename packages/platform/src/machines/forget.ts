@@ -10,11 +10,12 @@ import type { TakenAway } from "./ownership.ts";
  */
 export async function forget(
   record: MachineRecord,
-  { host, epoch, volumes: gone, reason, keep }: Omit<TakenAway, "id">,
+  { host, epoch, volumes: elsewhere, reason, keep }: Omit<TakenAway, "id">,
   { files, store, snapshots, volumes, clock }: MachineDependencies,
 ): Promise<void> {
   snapshots.interrupt(record.id);
   const { travel } = volumes;
+  const gone = elsewhere.filter((volume) => travel.isOlder(volume)).map(({ id }) => id);
   if (keep) await files.quarantine(record.id, record.epoch ?? 0);
   else await files.remove(record.id);
   for (const id of gone)

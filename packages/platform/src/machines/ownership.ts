@@ -5,6 +5,12 @@
 import type { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 
+/** A volume that another host has, with the volume's epoch there. A copy here that is not older is kept. */
+export interface VolumeElsewhere {
+  id: string;
+  epoch: number;
+}
+
 /** What a comparison with the cluster's directory says about a machine that is stored here. */
 export type Settled =
   /** It is this host's. The record has the epoch of that. */
@@ -16,7 +22,7 @@ export type Settled =
       host: string | undefined;
       epoch: number;
       /** Its volumes that are another host's, too. Others stay here, and no machine has them. */
-      volumes: readonly string[];
+      volumes: readonly VolumeElsewhere[];
     }
   /** The directory did not answer, or `why` says what is wrong with it. What runs runs on; the gate below decides about starts. */
   | { kind: "unknown"; record: MachineRecord; why?: string };
@@ -31,7 +37,7 @@ export interface TakenAway {
   /** For people: `it moved to host b`. */
   reason: string;
   /** Its volumes that are another host's, too. Others stay here, and no machine has them. */
-  volumes: readonly string[];
+  volumes: readonly VolumeElsewhere[];
   /** Whether the files go to quarantine; otherwise they are deleted, because the new owner has all of them. */
   keep: boolean;
 }

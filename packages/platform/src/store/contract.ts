@@ -261,7 +261,7 @@ export interface SessionStore {
 export interface VolumeStore {
   /** Adds a volume, which came from another host of the cluster with `movedIn`. False when the app does not exist. */
   insert(volume: VolumeRecord, how?: { movedIn: boolean }): boolean;
-  /** Replaces a volume's size, state, retention and schedule. */
+  /** Replaces a volume's size, state, retention, schedule and epoch. */
   update(volume: VolumeRecord): void;
   /** Removes a volume, which is on another host of the cluster now with `movedAway`. Throws while it has snapshots. */
   remove(id: string, how?: { movedAway: boolean }): void;

@@ -377,6 +377,9 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE apps SET first_event = coalesce(
     (SELECT max(sequence) FROM outbox WHERE type = 'app.created' AND outbox.app = apps.name), 0);
   `,
+
+  // How often a volume has changed hosts in a cluster.
+  "ALTER TABLE volumes ADD COLUMN epoch INTEGER",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -7,14 +7,18 @@ import { factOf } from "./facts.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** A volume's row: the schedule is JSON, or null. */
-type VolumeRow = Omit<VolumeRecord, "schedule"> & { schedule: string | null };
+type VolumeRow = Omit<VolumeRecord, "schedule" | "epoch"> & { schedule: string | null; epoch: number | null };
 
-function toRow({ schedule = null, ...volume }: VolumeRecord): VolumeRow {
-  return { ...volume, schedule: schedule === null ? null : JSON.stringify(schedule) };
+function toRow({ schedule = null, epoch, ...volume }: VolumeRecord): VolumeRow {
+  return { ...volume, epoch: epoch ?? null, schedule: schedule === null ? null : JSON.stringify(schedule) };
 }
 
-function fromRow({ schedule, ...volume }: VolumeRow): VolumeRecord {
-  return { ...volume, ...(schedule !== null && { schedule: JSON.parse(schedule) as SnapshotSchedule }) };
+function fromRow({ schedule, epoch, ...volume }: VolumeRow): VolumeRecord {
+  return {
+    ...volume,
+    ...(schedule !== null && { schedule: JSON.parse(schedule) as SnapshotSchedule }),
+    ...(epoch !== null && { epoch }),
+  };
 }
 
 /** Returns the repository of volumes in an open, migrated database. `usage` follows each change in its transaction. */
@@ -24,15 +28,17 @@ export function volumeStore(
   outbox: OutboxWriter,
 ): VolumeStore {
   const columns =
-    "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, schedule, created_at AS createdAt";
+    "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, schedule, created_at AS createdAt, epoch";
   const snapshotColumns =
     "id, volume_id AS volumeId, size_gb AS sizeGb, size_bytes AS sizeBytes, state, created_at AS createdAt";
   const insert = db.prepare<VolumeRow>(`
-    INSERT INTO volumes (id, app, name, size_gb, state, snapshot_retention, schedule, created_at)
-    SELECT @id, @app, @name, @sizeGb, @state, @snapshotRetention, @schedule, @createdAt WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
+    INSERT INTO volumes (id, app, name, size_gb, state, snapshot_retention, schedule, created_at, epoch)
+    SELECT @id, @app, @name, @sizeGb, @state, @snapshotRetention, @schedule, @createdAt, @epoch
+    WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
   `);
   const update = db.prepare<VolumeRow>(`
-    UPDATE volumes SET size_gb = @sizeGb, state = @state, snapshot_retention = @snapshotRetention, schedule = @schedule
+    UPDATE volumes SET size_gb = @sizeGb, state = @state, snapshot_retention = @snapshotRetention, schedule = @schedule,
+      epoch = @epoch
     WHERE id = @id
   `);
   const remove = db.prepare<[string]>("DELETE FROM volumes WHERE id = ?");

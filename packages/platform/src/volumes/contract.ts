@@ -45,13 +45,15 @@ export interface VolumeTravel {
   hold(ids: readonly string[], signal: AbortSignal): Promise<Disposable>;
   /** Whether a volume is stored here. */
   has(id: string): boolean;
+  /** Whether what is here of a volume, if anything, is older than this epoch of it. */
+  isOlder(volume: Required<Pick<VolumeRecord, "id" | "epoch">>): boolean;
   /** Why the volumes cannot come here, as a sentence without its end. Undefined when they can. */
   unfit(papers: readonly VolumePapers[]): Promise<string | undefined>;
   /** Rejects unless all files have arrived in a directory. */
   requireWhole(folder: string, papers: readonly VolumePapers[]): Promise<void>;
   /** Moves the files from the directory to their place. Safe to repeat. */
   place(folder: string, papers: readonly VolumePapers[]): Promise<void>;
-  /** Stores volumes whose files are in place. Call it in the transaction that stores their machine. */
+  /** Stores volumes whose files are in place, with their next epochs. Call it in the transaction that stores their machine. */
   adopt(papers: readonly VolumePapers[]): void;
   /** The directory of a volume's files. */
   folder(id: string): string;

@@ -2,12 +2,13 @@
 import { HibernautError } from "../domain/errors.ts";
 import { findNamed } from "../domain/naming.ts";
 import type { MachineRecord } from "../domain/machine.ts";
+import { wantedOf } from "../domain/mounts.ts";
 import type { Store } from "../store/contract.ts";
 import { Attachments } from "./attachments.ts";
 import type { CreateVolume, HeldMounts, VolumeCopies, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
-import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume, wantedOf } from "./rules.ts";
+import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume } from "./rules.ts";
 import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
 import { newSchedule } from "./schedule.ts";
 import { SnapshotScheduler } from "./scheduler.ts";

@@ -1,7 +1,7 @@
 /** Rules for volumes, and for which one a machine gets. Pure. */
 import { randomBytes } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import { wantedOf } from "../domain/mounts.ts";
 import { isVolumeId, volumeNameRefusal } from "../domain/naming.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import { newSchedule } from "./schedule.ts";
@@ -37,16 +37,6 @@ export function checkName(name: string): void {
   const message = volumeNameRefusal(name);
   if (message === undefined) return;
   throw new HibernautError("invalid_argument", message, { field: "name", value: name });
-}
-
-/** Returns the ids of the volumes that a machine has or is about to have. */
-export function volumesOf({ config, pending }: Pick<MachineRecord, "config" | "pending">): string[] {
-  return [...(config.mounts ?? []), ...(pending?.config.mounts ?? [])].map(wantedOf);
-}
-
-/** Returns the name or id that a mount asks for. In a stored mount it is the id. */
-export function wantedOf({ volume, source }: Mount): string {
-  return volume ?? source ?? "";
 }
 
 /** The volumes to choose from. */

@@ -4,12 +4,13 @@ import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
+import { volumesOf } from "../domain/mounts.ts";
+import { nextEpoch, type VolumeRecord } from "../domain/volume.ts";
 import { abortable } from "../lib/async.ts";
 import { flush } from "../lib/durable.ts";
 import type { VolumeStore } from "../store/contract.ts";
 import type { VolumePapers, VolumeTravel } from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";
-import { volumesOf } from "./rules.ts";
 import type { SerialQueues } from "./serial-queues.ts";
 
 /** Kept free on the disk beyond what arrives: databases and logs need room to report that there is none. Bytes. */
@@ -51,7 +52,7 @@ export class Travel implements VolumeTravel {
 
   async papers(machine: MachineRecord): Promise<VolumePapers[]> {
     const { store, files } = this.#options;
-    const ids = [...new Set(volumesOf(machine))];
+    const ids = volumesOf(machine);
     const volumes = ids.flatMap((id) => store.get(id) ?? []);
     return Promise.all(
       volumes.map(async (volume) => {
@@ -103,6 +104,10 @@ export class Travel implements VolumeTravel {
     return this.#options.store.get(id) !== undefined;
   }
 
+  isOlder({ id, epoch }: Required<Pick<VolumeRecord, "id" | "epoch">>): boolean {
+    return (this.#options.store.get(id)?.epoch ?? 0) < epoch;
+  }
+
   async unfit(papers: readonly VolumePapers[]): Promise<string | undefined> {
     if (papers.length === 0) return undefined;
     const { files } = this.#options;
@@ -149,7 +154,8 @@ export class Travel implements VolumeTravel {
       // Where the latest scheduled snapshot left the disk is something that only the former host could see.
       const latest = volume.schedule?.latest ?? null;
       const schedule = latest === null ? volume.schedule : { ...volume.schedule, latest: { ...latest, disk: null } };
-      const here = { ...volume, ...(schedule !== undefined && { schedule }) } as typeof volume;
+      const epoch = nextEpoch(volume);
+      const here = { ...volume, epoch, ...(schedule !== undefined && { schedule }) } as typeof volume;
       if (!store.insert(here, { movedIn: true }))
         throw new HibernautError("not_found", `There is no app ${volume.app} for volume ${volume.id}.`, {
           app_name: volume.app,

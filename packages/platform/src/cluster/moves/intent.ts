@@ -1,5 +1,6 @@
 /** A move in the cluster's directory: the intent, and the one transaction that makes the machine another host's. */
 import { HibernautError } from "../../domain/errors.ts";
+import type { VolumeElsewhere } from "../../machines/ownership.ts";
 import type { Directory } from "../contract.ts";
 import { KEYS, type MoveRecord, type OwnerRecord } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
@@ -52,10 +53,10 @@ export async function announce(id: string, intent: Omit<MoveRecord, "epoch">, di
   });
 }
 
-/** Makes the machine and its volumes its new host's. Resolves with false when the move was called off. */
+/** Makes the machine and its volumes, with their next epochs, its new host's. Resolves with false when the move was called off. */
 export async function commit(
   id: string,
-  { from, to, epoch, attempt, volumes = [] }: Omit<MoveRecord, "startedAt"> & { volumes?: readonly string[] },
+  { from, to, epoch, attempt, volumes = [] }: Omit<MoveRecord, "startedAt"> & { volumes?: readonly VolumeElsewhere[] },
   directory: Directory,
 ): Promise<boolean> {
   const { owner, move } = await standingOf(id, directory);
@@ -71,7 +72,7 @@ export async function commit(
     [
       put(`${KEYS.machines}${id}`, { ...rest, host: to, epoch: epoch + 1 }),
       { key: `${KEYS.moves}${id}`, value: null },
-      ...volumes.map((volume) => put(volumeKey(owner.app, volume), { host: to, machine: id, epoch: epoch + 1 })),
+      ...volumes.map((volume) => put(volumeKey(owner.app, volume.id), { host: to, epoch: volume.epoch })),
     ],
   );
   return done !== undefined;

@@ -1,10 +1,12 @@
 /** Moves machines of this host to other hosts. */
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import { volumesOf } from "../../domain/mounts.ts";
+import { nextEpoch } from "../../domain/volume.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import { newUlid } from "../../machines/identity.ts";
-import type { TakenAway } from "../../machines/ownership.ts";
+import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
@@ -12,7 +14,7 @@ import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import { find, wasDestroyed } from "../ownership/claims.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { untilDone } from "../ownership/retry.ts";
-import { readGoneVolumes, volumesOf } from "../ownership/volumes.ts";
+import { readVolumesElsewhere } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
 import { frame, FRAMES } from "./frames.ts";
@@ -199,10 +201,10 @@ export class MoveSource {
     let owner: Awaited<ReturnType<typeof callOff>>;
     let isLost = false;
     let known = false;
-    let gone: string[] = [];
+    let gone: VolumeElsewhere[] = [];
     const resolve = async () => {
       owner = await callOff(id, { host, epoch, attempt }, directory);
-      gone = await readGoneVolumes(record, host, directory);
+      gone = await readVolumesElsewhere(record, host, directory);
       isLost = owner === undefined && !wasDestroyed(epoch, await find(id, directory), host);
       known = true;
     };
@@ -210,7 +212,7 @@ export class MoveSource {
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
     // The other host has said that it is its own, or nobody can say so: then what is here is kept, and claimed again.
-    const sent = volumes.map(({ volume }) => volume.id);
+    const sent = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
     if (isLost && failure === undefined)
       return { host: to, epoch: epoch + 1, volumes: sent, sent: epoch, confirmed: true };
     if (isLost) throw forgotten(id, to);
@@ -276,7 +278,7 @@ interface NewOwner {
   host: string | undefined;
   epoch: number;
   /** Of its volumes that are stored here, those that are another host's, too. */
-  volumes: string[];
+  volumes: VolumeElsewhere[];
   /** The epoch of what was sent. */
   sent: number;
   /** The other host said that it has all of it. */

@@ -6,6 +6,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { nextEpoch } from "../../domain/volume.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { newUlid } from "../../machines/identity.ts";
@@ -97,10 +98,11 @@ export class MoveTarget {
         if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
         await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
         signal.throwIfAborted();
-        const ids = volumes.map(({ volume }) => volume.id);
-        if (this.#options.custody.stores(id) || ids.some((each) => travel.has(each))) throw stillHere(id, cluster.host);
+        const coming = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
+        if (this.#options.custody.stores(id) || coming.some((volume) => travel.has(volume.id)))
+          throw stillHere(id, cluster.host);
         times.begin("commit");
-        const done = await commit(id, { from, to: cluster.host, epoch, attempt, volumes: ids }, cluster.directory);
+        const done = await commit(id, { from, to: cluster.host, epoch, attempt, volumes: coming }, cluster.directory);
         if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
       } catch (error) {
         await this.#giveUp(id, { epoch, attempt });
@@ -164,7 +166,10 @@ export class MoveTarget {
     if (!this.#has(id, epoch)) {
       if (custody.stores(id)) {
         const reason = "it came back to this host, and this is an older copy";
-        const older = volumes.map(({ volume }) => volume.id).filter((each) => travel.has(each));
+        // What has arrived takes the place of whatever is here.
+        const older = volumes
+          .map(({ volume }) => ({ id: volume.id, epoch: Number.POSITIVE_INFINITY }))
+          .filter((each) => travel.has(each.id));
         await custody.takeAway({ id, host: undefined, epoch, volumes: older, reason, keep: true });
       }
       const files = join(folder, FILES_FOLDER);

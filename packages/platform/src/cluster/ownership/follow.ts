@@ -1,5 +1,6 @@
 /** Gives up machines as soon as this host hears that they are another host's, and takes in those that it got. */
 import type { MachineRecord } from "../../domain/machine.ts";
+import type { VolumeElsewhere } from "../../machines/ownership.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
@@ -11,7 +12,7 @@ import type { StartGate } from "./gate.ts";
 import { Looks } from "./looks.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { completeClaim, settled } from "./settle.ts";
-import { goneVolumes, readGoneVolumes } from "./volumes.ts";
+import { readVolumesElsewhere, volumesElsewhere } from "./volumes.ts";
 
 /**
  * How often all machines are compared with this host's copy of the directory, in milliseconds. It costs no request, and finds
@@ -133,7 +134,7 @@ class Follower {
     if (one === "claim") one = await completeClaim(record, this.#contextOf());
     if (one.kind !== "unknown") {
       disputes.end(id);
-      if (one.kind === "elsewhere") await this.#giveUp(record, owner, await this.#goneVolumes(record, isTold));
+      if (one.kind === "elsewhere") await this.#giveUp(record, owner, await this.#volumesElsewhere(record, isTold));
       else this.#own(record, one.record);
       return true;
     }
@@ -181,12 +182,17 @@ class Follower {
   }
 
   /** A volume's new host is stored together with its machine's, which the view has adopted when this host hears of it. */
-  async #goneVolumes(record: MachineRecord, isTold: boolean): Promise<string[]> {
+  async #volumesElsewhere(record: MachineRecord, isTold: boolean): Promise<VolumeElsewhere[]> {
     const { host, view, directory } = this.#context.cluster;
-    return isTold ? goneVolumes(record, host, (key) => view.value(key)) : readGoneVolumes(record, host, directory);
+    if (isTold) return volumesElsewhere(record, host, (key) => view.value(key));
+    return readVolumesElsewhere(record, host, directory);
   }
 
-  async #giveUp({ id }: MachineRecord, owner: OwnerRecord | undefined, volumes: readonly string[]): Promise<void> {
+  async #giveUp(
+    { id }: MachineRecord,
+    owner: OwnerRecord | undefined,
+    volumes: readonly VolumeElsewhere[],
+  ): Promise<void> {
     const { gate, custodian, cluster } = this.#context;
     const isBack = owner?.host === cluster.host;
     if (!isBack) gate.remove(id);

@@ -9,7 +9,7 @@ import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts"
 import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
-import { readGoneVolumes } from "./volumes.ts";
+import { readVolumesElsewhere } from "./volumes.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -100,7 +100,7 @@ async function withVolumes(
 ): Promise<Settled> {
   const { record } = one;
   try {
-    return { ...one, volumes: await readGoneVolumes(record, cluster.host, cluster.directory) };
+    return { ...one, volumes: await readVolumesElsewhere(record, cluster.host, cluster.directory) };
   } catch (error) {
     log.warn({ machine: record.id, reason: messageOf(error) }, "where the volumes of a machine are is not known");
     return { kind: "unknown", record };

@@ -71,7 +71,7 @@ describe("a machine with a volume", () => {
     await a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never());
     expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 });
     expect([volumes(a), volumes(b)]).toEqual([[], [volume]]);
-    expect(b.platform.volumes.get("shop", volume)).toEqual({ ...before, machineId: id });
+    expect(b.platform.volumes.get("shop", volume)).toEqual({ ...before, machineId: id, epoch: 1 });
     expect(await noteOn(b, volume)).toBe(NOTE);
     const found = await stat(disk(b, volume));
     expect([found.size, allocatedBytes(found) < GB / 100]).toEqual([GB, true]);

@@ -1,0 +1,54 @@
+/** The cluster's directory was restored from an older backup: of a volume, the newest copy is kept, and no other is used. */
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import { never } from "../../../src/lib/async.ts";
+import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn } from "../../helpers/cluster-machines.ts";
+import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
+import { SMALL } from "../../helpers/fake-world.ts";
+
+/** For what waits for the next try of a host, which is seconds away. */
+const TRIES = { timeout: 20_000, interval: 50 };
+const WITH_VOLUMES = { cold: false, withVolumes: true };
+let world: ClusterWorld;
+
+afterEach(async () => {
+  await world.dispose();
+});
+
+const backup = async () => (await world.directory.list("/hib/")).entries;
+const withData = (volume: string) => ({ ...SMALL, mounts: [{ volume, path: "/data" }] });
+const machines = ({ platform }: TestHost) => platform.machines.list("shop").map(({ record }) => record.id);
+const volumes = ({ platform }: TestHost) => platform.volumes.list("shop").map(({ id }) => id);
+const disk = ({ world: { folder } }: TestHost, volume: string) => join(folder, "volumes", volume, "data.ext4");
+const quarantined = ({ world: { folder } }: TestHost) => readdir(join(folder, "quarantine")).catch((): string[] => []);
+
+/** A sleeping machine on the host, with a volume. */
+async function asleep(host: TestHost): Promise<{ id: string; volume: string }> {
+  const { id } = await runOn(host, withData("data"));
+  await putToSleep(host, id);
+  const [volume = ""] = volumes(host);
+  return { id, volume };
+}
+
+test("a volume that came back since, and has another machine now, stays when that machine leaves without it", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const { id, volume } = await asleep(a);
+  await a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never());
+  const before = await backup();
+  await b.moves.source.move(id, { to: "a", ...WITH_VOLUMES }, never());
+  a.platform.machines.destroy("shop", id);
+  await vi.waitFor(async () => expect(await ownerIn(world, id)).toBeUndefined(), TRIES);
+  const { record } = await a.platform.machines.create("shop", {
+    ...{ name: "two", config: withData(volume), skipLaunch: true },
+  });
+  await restoreDirectory(world, before);
+  await vi.waitFor(async () => expect(await ownerIn(world, record.id)).toMatchObject({ host: "a" }), TRIES);
+  await giveTo(world, { id: record.id, host: "b", evacuated: { from: "a", at: new Date().toISOString(), ran: false } });
+  await vi.waitFor(() => expect(machines(a)).toEqual([]), TRIES);
+  expect(volumes(a)).toEqual([volume]);
+  expect(existsSync(disk(a, volume))).toBe(true);
+  expect(await quarantined(a)).toEqual([`${record.id}-1`]);
+});
