@@ -145,7 +145,7 @@ test("a page that is hidden for a while leaves its connection to others, and con
   expect(platform.since).toEqual([null, "7"]);
 });
 
-test("a page whose platform has left its cluster begins anew, because its position means nothing there", async () => {
+test("a page whose platform has left its cluster begins from now, because its position means nothing there", async () => {
   const platform = new Platform();
   const { store } = await pageOf(platform);
   await vi.waitUntil(() => store.link.state === "live", LIMIT);

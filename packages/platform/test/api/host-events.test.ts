@@ -1,9 +1,15 @@
 /** What a reader hears of one other host of the cluster, whatever happens on the way. The other host follows a script. */
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { EventsEverywhere } from "../../src/api/cluster/events/everywhere.ts";
 import { Feed } from "../../src/api/cluster/events/feed.ts";
 import { type Item, type News, peerHistory, peerNews } from "../../src/api/cluster/events/host-events.ts";
 import type { PeerLine, PeerQuestion } from "../../src/api/cluster/events/peer-stream.ts";
+import type { PeerClient } from "../../src/cluster/peer-client.ts";
+import { EventStream } from "../../src/stream/stream.ts";
+import { newWorld } from "../helpers/fake-world.ts";
 
 const WANTED = { filter: { types: [] }, reach: () => undefined };
 
@@ -117,4 +123,35 @@ test("a host whose missed events cannot be read is named, and they come with the
   expect(reader.numbers()).toEqual([2, 3, 4]);
   expect(reader.missing()).toEqual([true, false]);
   expect(host.questions.map(({ since }) => since)).toEqual([1, 2]);
+});
+
+test("the past of a host that ends the connection, because it waits for a slow reader, is read to its end", async () => {
+  const world = await newWorld();
+  onTestFinished(() => world.dispose());
+  const host = new Host([
+    [{ at: 0 }, told(1), told(2), new Error("the connection broke")],
+    [{ at: 2 }, told(3), { at: 3 }],
+  ]);
+  const send = async (_host: string, { path }: { path: string }) => {
+    const { searchParams } = new URL(path, "http://b");
+    const answer = host.ask(JSON.parse(searchParams.get("ask") ?? "") as PeerQuestion);
+    const lines = async function* () {
+      for await (const line of answer) yield `${JSON.stringify(line)}\n`;
+    };
+    const body = Readable.from(lines(), { highWaterMark: 1 });
+    return Object.assign(body, { statusCode: 200 }) as unknown as IncomingMessage;
+  };
+  const members = ["a", "b"].map((name) => ({ name, up: undefined }));
+  const everywhere = new EventsEverywhere({
+    host: "a",
+    view: { hosts: () => members, host: () => members[1], subscribe: () => () => {} } as never,
+    client: { send } as unknown as PeerClient,
+    stream: new EventStream(world.store.outbox),
+  });
+  const asked = { filter: WANTED.filter, reach: WANTED.reach, since: "a:0,b:0", tail: undefined, follow: false };
+  let text = "";
+  for await (const piece of everywhere.read(asked, AbortSignal.timeout(10_000))) text += piece;
+  expect([...text.matchAll(/"sequence":(\d+)/g)].map(([, number]) => Number(number))).toEqual([1, 2, 3]);
+  expect(text).not.toContain("event: missing");
+  expect(host.questions.map(({ since }) => since)).toEqual([0, 2]);
 });

@@ -18,8 +18,8 @@ const POSITION = new RegExp(POSITION_PATTERN);
 /** Browsers connect again after so long, in milliseconds. */
 const RETRY_MS = 1_000;
 /**
- * Where a browser is that sends a position in a cluster to a host that has left it. Browsers repeat the header for ever, so
- * it is no error: they are told of a gap, as with every number that this host has not come to.
+ * Where a browser is that sends a position in a cluster to a host that has left it. Browsers repeat the header
+ * forever, so the request is not refused: they are told of a gap, as with every number that this host has not come to.
  */
 const UNKNOWN_POSITION = Number.MAX_SAFE_INTEGER;
 
