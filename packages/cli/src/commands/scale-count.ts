@@ -72,7 +72,8 @@ export const count = command({
     const done: Done[] = [];
     for (const member of going) done.push(await destroy(context, member, waitTimeout));
     for (const { members, model } of models) {
-      for (let more = wanted - members.length; more > 0 && model !== undefined; more -= 1)
+      if (model === undefined) continue;
+      for (let more = wanted - members.length; more > 0; more -= 1)
         done.push(await create(context, model, waitTimeout));
     }
     const lines = done.map((one) => one.text).join("\n");
