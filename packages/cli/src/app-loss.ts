@@ -1,11 +1,14 @@
 /** What is lost when an app is destroyed with its machines and volumes. */
 import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
+import { requireAllHosts } from "./absent-hosts.ts";
 import { agree } from "./confirming.ts";
 import { megabytes } from "./terminal.ts";
 
 /** The machines and volumes of an app. */
 interface Loss {
   app: string;
+  /** Hosts of a cluster that did not answer, and may have volumes of the app. */
+  missing: string[];
   machines: Machine[];
   volumes: (Volume & { snapshots: number })[];
 }
@@ -13,24 +16,30 @@ interface Loss {
 /** Looks up what an app has. */
 export async function lossOf(client: HibernautClient, app: string): Promise<Loss> {
   await client.getApp(app);
-  const [machines, volumes] = await Promise.all([client.listMachines(app), client.listVolumes(app)]);
+  let missing: string[] = [];
+  const onMissing = (hosts: string[]) => (missing = hosts);
+  const [machines, volumes] = await Promise.all([client.listMachines(app), client.listVolumes(app, { onMissing })]);
   const counted = volumes.map(async (volume) => {
     const { length: snapshots } = await client.listVolumeSnapshots(app, volume.id);
     return { ...volume, snapshots };
   });
-  return { app, machines, volumes: await Promise.all(counted) };
+  return { app, missing, machines, volumes: await Promise.all(counted) };
 }
 
-/** On a terminal, lists what will be lost and asks. Elsewhere, only volumes need `--yes`: machines can be recreated. */
+/**
+ * On a terminal, lists what will be lost and asks. Elsewhere, only volumes need `--yes`: machines can be recreated. Nobody
+ * can agree to lose what is not known: without `--yes`, rejects while a host may have more.
+ */
 export async function agreeToLose(loss: Loss, yes: boolean): Promise<void> {
-  const nothing = loss.machines.length === 0 && loss.volumes.length === 0;
+  if (!yes) requireAllHosts(loss.missing, `may have volumes of ${loss.app}, which would be deleted`);
+  const nothing = loss.machines.length === 0 && loss.volumes.length === 0 && loss.missing.length === 0;
   const unasked = loss.volumes.length === 0 && !process.stdin.isTTY;
   if (nothing || unasked) return;
   await agree(lossText(loss), { yes, what: "destroyed" });
 }
 
 /** One line for each machine and volume, and a closing sentence. */
-function lossText({ app, machines, volumes }: Loss): string {
+function lossText({ app, missing, machines, volumes }: Loss): string {
   return [
     `Together with app ${app}, these will be deleted permanently:`,
     ...machines.map(({ id, name, state }) => `  machine ${id} (${name}), ${state}`),
@@ -38,6 +47,7 @@ function lossText({ app, machines, volumes }: Loss): string {
       ({ id, name, size_gb: size, used_bytes: used, snapshots }) =>
         `  volume ${id} (${name}), ${size} GB, ${megabytes(used)} used, ${snapshots} snapshot(s)`,
     ),
-    volumes.length > 0 ? "Data on volumes cannot be recovered." : "Their data is not kept.",
+    ...missing.map((host) => `  what host ${host} has of it, which did not answer`),
+    volumes.length + missing.length > 0 ? "Data on volumes cannot be recovered." : "Their data is not kept.",
   ].join("\n");
 }

@@ -41,25 +41,8 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
   // Empty, so that no file of the user's is in the way.
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
 
-  function begin(args: string[], environment: Record<string, string> = {}) {
-    const env = {
-      PATH: process.env.PATH,
-      HOME: folder,
-      // Whatever the zone of this host is.
-      TZ: "UTC",
-      HIBERNAUT_API_URL: server.url,
-      HIBERNAUT_API_TOKEN: server.token,
-      HIBERNAUT_APP: "shop",
-      ...environment,
-    };
-    const { promise: ended, resolve } = Promise.withResolvers<Ended>();
-    const options = { env, cwd: folder, timeout: 30_000 };
-    const child = execFile(process.execPath, [PROGRAM, ...args], options, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-      resolve({ code, stdout, stderr });
-    });
-    return { child, ended };
-  }
+  const begin = (args: string[], environment: Record<string, string> = {}) =>
+    runCli(args, { folder, url: server.url, token: server.token }, environment);
   const hibernaut = (args: string[], environment?: Record<string, string>) => begin(args, environment).ended;
 
   return {
@@ -75,4 +58,29 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Runs the built CLI for the app `shop`, in a folder and against a platform. */
+export function runCli(
+  args: string[],
+  { folder, url, token }: { folder: string; url: string; token: string },
+  environment: Record<string, string> = {},
+): { child: ChildProcess; ended: Promise<Ended> } {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    // Whatever the zone of this host is.
+    TZ: "UTC",
+    HIBERNAUT_API_URL: url,
+    HIBERNAUT_API_TOKEN: token,
+    HIBERNAUT_APP: "shop",
+    ...environment,
+  };
+  const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+  const options = { env, cwd: folder, timeout: 30_000 };
+  const child = execFile(process.execPath, [PROGRAM, ...args], options, (error, stdout, stderr) => {
+    const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+    resolve({ code, stdout, stderr });
+  });
+  return { child, ended };
 }

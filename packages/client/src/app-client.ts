@@ -1,7 +1,7 @@
 /** Methods about apps: their releases, volumes, hostnames, certificates and secrets. */
 import type { DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions, RevokeOptions } from "./options.ts";
 import { readReleaseCommand } from "./release-command.ts";
-import { type CallOptions } from "./transport.ts";
+import type { CallOptions, ListOptions } from "./transport.ts";
 import type {
   AddCertificateRequest,
   App,
@@ -99,7 +99,7 @@ export abstract class AppClient extends PlatformClient {
   }
 
   /** Returns an app's volumes, oldest first. */
-  listVolumes(app: string, options?: CallOptions): Promise<Volume[]> {
+  listVolumes(app: string, options?: ListOptions): Promise<Volume[]> {
     return this.call("get", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, ...options });
   }
 

@@ -8,7 +8,7 @@ export { ApiError } from "./error.ts";
 export { ExecChannel, type ExecExit } from "./exec-channels.ts";
 export type { EventsOptions, StreamEntry, StreamGap, StreamMissing, StreamPosition } from "./events.ts";
 export type * from "./options.ts";
-export { type CallOptions, errorOf, send, urlOf } from "./transport.ts";
+export { type CallOptions, type ListOptions, errorOf, send, urlOf } from "./transport.ts";
 export type * from "./types.ts";
 
 /** How a page reaches its platform. */

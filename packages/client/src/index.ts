@@ -7,5 +7,5 @@ export type { EventsOptions, StreamEntry, StreamGap, StreamMissing, StreamPositi
 export type { ExecExit } from "./exec-channels.ts";
 export type { ExecOptions, ExecSession } from "./exec.ts";
 export type * from "./options.ts";
-export type { CallOptions, ClientOptions } from "./transport.ts";
+export type { CallOptions, ClientOptions, ListOptions } from "./transport.ts";
 export type * from "./types.ts";

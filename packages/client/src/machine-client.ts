@@ -11,7 +11,7 @@ import type {
   UpdateOptions,
   WaitOptions,
 } from "./options.ts";
-import { type CallOptions } from "./transport.ts";
+import type { CallOptions, ListOptions } from "./transport.ts";
 import type {
   Activity,
   CreateMachineRequest,
@@ -29,12 +29,12 @@ import type {
 /** The part of the client about machines. What Node alone can do is in `client.ts`. */
 export abstract class MachineClient extends AppClient {
   /** Returns the machines of all apps. */
-  listAllMachines(options?: CallOptions): Promise<Machine[]> {
+  listAllMachines(options?: ListOptions): Promise<Machine[]> {
     return this.call("get", "/v1/machines", { ...options });
   }
 
   /** Returns an app's machines. */
-  listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
+  listMachines(app: string, options?: ListOptions): Promise<Machine[]> {
     return this.call("get", "/v1/apps/{app_name}/machines", { params: { app_name: app }, ...options });
   }
 

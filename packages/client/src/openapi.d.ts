@@ -5616,7 +5616,7 @@ export interface components {
       /** @description The host that owns the machine. Absent outside of a cluster. */
       host?: string;
       /**
-       * @description Only in a cluster. `unreachable`: the host is away, or did not answer in time. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.
+       * @description Only in a cluster. `unreachable`: the host is away, or could not be asked. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.
        * @enum {string}
        */
       host_state?: "up" | "unreachable";

@@ -1,6 +1,6 @@
 /** Which requests the API takes and what it replies, by method and path, as the OpenAPI document says. */
 import type { paths } from "./openapi.d.ts";
-import type { CallOptions } from "./transport.ts";
+import type { ListOptions } from "./transport.ts";
 
 /** A path of the API, with the names of its parts in braces. */
 export type Path = keyof paths;
@@ -9,7 +9,7 @@ export type Path = keyof paths;
 export type Method = "get" | "post" | "put" | "patch" | "delete";
 
 /** What one request consists of. Parts that the route does not take are left out. */
-export type RouteRequest<P extends Path, M extends Method> = CallOptions &
+export type RouteRequest<P extends Path, M extends Method> = ListOptions &
   Part<"params", Operation<P, M>["parameters"]["path"]> &
   Part<"query", AllowUndefined<Operation<P, M>["parameters"]["query"]>> &
   Part<"body", JsonOf<NonNullable<Operation<P, M>["requestBody"]>>>;

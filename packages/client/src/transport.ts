@@ -30,8 +30,17 @@ export interface Address {
   query?: Record<string, string | readonly string[] | number | boolean | undefined>;
 }
 
+/** What lists of a whole cluster take. */
+export interface ListOptions extends CallOptions {
+  /**
+   * In a cluster, is called with the names of the hosts that did not answer in time: what they have is left out, except for
+   * machines, which are listed as they were last known. By default, nobody is told.
+   */
+  onMissing?: ((hosts: string[]) => void) | undefined;
+}
+
 /** One request. */
-export interface Call extends CallOptions, Address {
+export interface Call extends ListOptions, Address {
   method: string;
   body?: unknown;
   /** Sent as they are, in place of a body of JSON. */
@@ -48,6 +57,8 @@ export async function send<T>(options: ClientOptions, call: Call): Promise<T> {
   const parsed = parse(text);
   if (!response.ok) throw errorOf(response.status, text, response.headers.get("x-request-id") ?? "");
   if (parsed === undefined) throw notHibernaut(options, response);
+  const missing = response.headers.get("hibernaut-hosts-missing");
+  if (missing !== null) call.onMissing?.(missing.split(", "));
   return parsed as T;
 }
 

@@ -20,6 +20,8 @@ class Platform {
   isSilent = false;
   swallowed = 0;
   readonly streams = new Set<ServerResponse>();
+  /** Whether it is a host in no cluster, which refuses positions in one. */
+  isAlone = false;
   /** Where each stream began. */
   readonly since: (string | null)[] = [];
 
@@ -40,9 +42,9 @@ class Platform {
   }
 
   /** Tells all pages that something happened to a machine. */
-  tell(id: string, sequence: number): void {
-    const event = { sequence, at: TIME, type: "machine.noted", app_name: "shop", machine_id: id, data: {} };
-    for (const stream of this.streams) stream.write(`id: ${sequence}\ndata: ${JSON.stringify(event)}\n\n`);
+  tell(id: string, sequence: number, position?: string): void {
+    const event = { sequence, position, at: TIME, type: "machine.noted", app_name: "shop", machine_id: id, data: {} };
+    for (const stream of this.streams) stream.write(`id: ${position ?? sequence}\ndata: ${JSON.stringify(event)}\n\n`);
   }
 
   cut(): void {
@@ -51,6 +53,11 @@ class Platform {
 
   #stream(reply: ServerResponse, since: string | null): void {
     this.since.push(since);
+    if (this.isAlone && since?.includes(":")) {
+      const refusal = { error: "invalid_argument", message: "This host is in no cluster." };
+      reply.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify(refusal));
+      return;
+    }
     this.streams.add(reply.once("close", () => this.streams.delete(reply)));
     reply.writeHead(200, { "content-type": "text/event-stream" }).write("id: 1\n\n");
   }
@@ -136,6 +143,19 @@ test("a page that is hidden for a while leaves its connection to others, and con
   tab.show(true);
   await vi.waitUntil(() => store.machines.get("a1")?.cordoned === true, LIMIT);
   expect(platform.since).toEqual([null, "7"]);
+});
+
+test("a page whose platform has left its cluster begins from now, because its position means nothing there", async () => {
+  const platform = new Platform();
+  const { store } = await pageOf(platform);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  platform.tell("a1", 7, "a:7,b:3");
+  await vi.waitUntil(() => store.topics.version(TOPIC.machine("a1")) > 1, LIMIT);
+  platform.isAlone = true;
+  platform.cut();
+  await vi.waitUntil(() => platform.since.length > 1 && platform.since.at(-1) === null, LIMIT);
+  await vi.waitUntil(() => store.link.state === "live" && readings(store) === 2, LIMIT);
+  expect(platform.since).toContain("a:7,b:3");
 });
 
 test("a page that was opened in the background connects when it is shown", async () => {

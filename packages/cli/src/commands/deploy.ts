@@ -9,7 +9,6 @@ import { STRATEGIES } from "../deploy/strategies.ts";
 import type { Stage } from "../deploy/strategy.ts";
 import { CliError, toFailure, UsageError } from "../failure.ts";
 import { answersAt } from "../answering.ts";
-import { isUnreachable } from "../crashed.ts";
 import { listText } from "../listing.ts";
 import { TABLE } from "../output-format.ts";
 import { ago, lines, style } from "../terminal.ts";
@@ -105,10 +104,7 @@ const deploy = command({
     const { ref: image } = await provide(context, named, options);
     const release = await client.createRelease(context.app, { image });
     const done = await reporting(client, { app: context.app, version: release.version }, async () => {
-      const plan = async () => {
-        const [away, machines] = apart(await client.listMachines(context.app));
-        return { ...planDeploy(groups, machines, release), away };
-      };
+      const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);
       const refused = strategyRefusal(strategy, (await plan()).steps);
       if (refused !== undefined) throw new CliError("failed_precondition", refused);
       if (before !== undefined && !options.skipReleaseCommand) await runReleaseCommand(context, release, before);
@@ -222,11 +218,6 @@ async function ensureApp(context: Context): Promise<void> {
       if (failure !== "already_exists") throw error;
     }
   }
-}
-
-/** Machines of hosts that cannot be asked, and all others. */
-function apart(machines: readonly Machine[]): [Machine[], Machine[]] {
-  return [machines.filter(isUnreachable), machines.filter((machine) => !isUnreachable(machine))];
 }
 
 /** Warns of machines that should be suspended when they are idle, and cannot be; once for each reason. */

@@ -1,6 +1,7 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
 import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
 import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
+import { isUnreachable } from "../crashed.ts";
 import { leftovers, withoutPredecessor } from "./leftovers.ts";
 import { withVolumeNames } from "./mounts.ts";
 
@@ -24,6 +25,8 @@ interface DeployPlan {
   others: Machine[];
   /** Machines that a deploy which was cut off has left. */
   leftovers: Machine[];
+  /** Machines of hosts that cannot be asked. They stay as they are, and count: others in their place would be too many. */
+  away: Machine[];
 }
 
 const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating", "failed"]);
@@ -35,8 +38,9 @@ export function planDeploy(
   release: Pick<Release, "image" | "pinned_image">,
 ): DeployPlan {
   const steps: Step[] = [];
-  const left = leftovers(all);
-  const machines = all.filter((machine) => !left.includes(machine));
+  const away = all.filter(isUnreachable);
+  const left = leftovers(all.filter((machine) => !isUnreachable(machine)));
+  const machines = all.filter((machine) => !left.includes(machine) && !away.includes(machine));
   for (const [group, { config: named, count = 1 }] of wanted) {
     const config = { ...named, image: release.pinned_image };
     const own = machines.filter((machine) => groupOf(machine) === group);
@@ -44,13 +48,19 @@ export function planDeploy(
       if (isCurrent(machine, config, release.image.digest)) steps.push({ kind: "keep", group, machine });
       else steps.push({ kind: "update", group, machine, config, running: isUp(machine) });
     }
-    for (let missing = count - own.length; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
+    const present = own.length + away.filter((machine) => mayBelongTo(machine, group)).length;
+    for (let missing = count - present; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
   }
   // The machine of a release command goes away by itself.
   const others = machines.filter(
     ({ config }) => !wanted.has(config.metadata?.[GROUP_METADATA] ?? "") && !config.metadata?.[RELEASE_METADATA],
   );
-  return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others, leftovers: left };
+  return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others, leftovers: left, away };
+}
+
+/** Of a machine without a version, its host has not published the configuration yet. */
+function mayBelongTo(machine: Machine, group: string): boolean {
+  return groupOf(machine) === group || machine.version === "";
 }
 
 /** The process group of a machine. */

@@ -62,6 +62,24 @@ describe("the plan", () => {
     expect(plan(machines, count)).toEqual(steps);
   });
 
+  test("a machine of a host that is away counts, and stays as it is", () => {
+    const away = machine("a", { ...old, host: "c", host_state: "unreachable", version: "01J" });
+    expect(plan([away])).toEqual([]);
+    expect(plan([away, machine("b", old)], 3)).toEqual(["update b", "create"]);
+    expect(planDeploy(new Map([["app", { config: config() }]]), [away], RELEASE)).toMatchObject({
+      away: [away],
+      others: [],
+      leftovers: [],
+    });
+    // Of the only one that its host has published nothing of yet, the group is not known.
+    const unknown = machine("u", { config: { image: "unknown" }, host_state: "unreachable", version: "" });
+    expect(plan([unknown])).toEqual([]);
+    // One of another group does not count.
+    expect(plan([machine("o", { config: { image: "x" }, host_state: "unreachable", version: "01J" })])).toEqual([
+      "create",
+    ]);
+  });
+
   test("machines of no group in the file are left alone", () => {
     const strange = machine("x", { config: { image: "other" } });
     const { steps, others } = planDeploy(new Map([["app", { config: config() }]]), [strange], RELEASE);

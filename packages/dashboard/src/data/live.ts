@@ -114,6 +114,8 @@ export class Live {
         if (this.#end.signal.aborted) return;
         if (this.#connection.signal.aborted) continue;
         if (error instanceof ApiError && error.code === "unauthenticated") return this.#onSignedOut();
+        // The host has left its cluster, and does not know the position: everything is read again.
+        if (error instanceof ApiError && error.code === "invalid_argument") this.#at = undefined;
         this.#lost(error);
         await Promise.race([pause(RETRY_MS), aborted(signal)]);
       }

@@ -16,6 +16,14 @@ export function isResting(state: MachineState): state is RestingState {
   return (RESTING_STATES as readonly string[]).includes(state);
 }
 
+/** States without a guest, and without one to come. */
+const STILL_STATES: readonly MachineState[] = ["created", "suspended", "stopped", "failed"];
+
+/** Whether a machine in this state may be copied to another host: its files stay as they are until it is started. */
+export function mayTravel({ state }: Pick<MachineRecord, "state">): boolean {
+  return STILL_STATES.includes(state);
+}
+
 /** A snapshot that is published and not consumed. */
 export interface SnapshotRecord {
   generation: string;

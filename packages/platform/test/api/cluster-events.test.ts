@@ -1,6 +1,7 @@
 /** The stream of events of a cluster, as a program reads it from any host. */
-import { HibernautClient, type StreamEntry, type StreamEvent } from "@hibernaut/client";
+import { HibernautClient, type StreamEntry, type StreamEvent, type StreamMissing } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { KEYS } from "../../src/cluster/keys.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 
 let cluster: ApiHosts;
@@ -134,6 +135,24 @@ test("a host that goes away is named, and its events come by themselves once it 
   await stream.until(() => stream.names().includes("meanwhile"));
   expect(stream.heard.filter(({ type }) => type === "missing").at(-1)).toEqual({ type: "missing", hosts: [] });
   expect(stream.names().filter((name) => name === "meanwhile")).toHaveLength(1);
+});
+
+test("a host that leaves the cluster and joins again under its name is heard again", async () => {
+  const stream = follow(a);
+  await stream.connected;
+  const missing = () =>
+    stream.heard.filter(({ type }) => type === "missing").map((one) => (one as StreamMissing).hosts);
+  await cluster.setUp("c", false);
+  await stream.until(() => missing().length === 1);
+  await cluster.write({ [`${KEYS.members}c`]: null });
+  // No member, so nobody misses it.
+  await stream.until(() => missing().length === 2);
+  expect(missing()).toEqual([["c"], []]);
+  await cluster.write({ [`${KEYS.members}c`]: {} });
+  await cluster.setUp("c", true);
+  happens(c, "again");
+  await stream.until(() => stream.names().includes("again"));
+  expect(stream.names().filter((name) => name === "again")).toHaveLength(1);
 });
 
 test("a token hears of its apps alone, and of the machine that it names on whichever host", async () => {

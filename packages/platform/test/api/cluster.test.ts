@@ -1,7 +1,7 @@
 /** A cluster through the wrong host: what belongs to another host is answered by that one, and lists have everything. */
 import { once } from "node:events";
 import { WebSocket } from "ws";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ROUTES } from "../../src/api/cluster/routes-table.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 import { SCOPE_TABLE } from "./scope-table.ts";
@@ -278,7 +278,13 @@ describe("lists", () => {
     for (const host of [a, b, c]) {
       const usage = await ask(host, "GET", "/v1/usage?app=distant&group_by=machine");
       expect(usage).toMatchObject({ status: 200, body: { usage: [{ machine_id: body.id }] } });
+      expect(usage.headers.get("hibernaut-hosts-missing")).toBeNull();
     }
+    await cluster.setUp("c", false);
+    onTestFinished(() => cluster.setUp("c", true));
+    const partly = await ask(a, "GET", "/v1/usage?app=distant&group_by=machine");
+    expect(partly).toMatchObject({ status: 200, body: { usage: [{ machine_id: body.id }] } });
+    expect(partly.headers.get("hibernaut-hosts-missing")).toBe("c");
     expect(await ask(a, "GET", "/v1/usage?app=nowhere")).toMatchObject({ status: 404, body: { error: "not_found" } });
   });
 });

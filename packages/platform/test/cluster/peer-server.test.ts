@@ -23,10 +23,7 @@ async function untilLastFrame(request: IncomingMessage): Promise<string> {
 }
 
 /** A connection to a server that answers with the body that it got. */
-async function connection(
-  patience: Partial<PeerPatience>,
-  { answerMs = 0, read = whole as (request: IncomingMessage) => Promise<string | undefined> } = {},
-): Promise<Socket> {
+async function connection(patience: Partial<PeerPatience>, { answerMs = 0, read = whole } = {}): Promise<Socket> {
   const server = new PeerServer({ headMs: NEVER_MS, idleMs: NEVER_MS, bodyMs: NEVER_MS, ...patience });
   server.add(async (request, response) => {
     const body = await read(request);

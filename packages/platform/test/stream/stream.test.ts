@@ -159,6 +159,18 @@ test("as a browser sees it: an id for each event, and Last-Event-ID continues af
   expect(await (await get({ "last-event-id": "nonsense" })).text()).toBe("retry: 1000\n\nid: 2\n\n");
 });
 
+test("a browser that still has a position in a cluster, which this host has left, hears of a gap", async () => {
+  const headers = { authorization: `Bearer ${server.token}`, "last-event-id": "a:1,b:77" };
+  const reply = await fetch(`${server.url}/v1/stream?follow=0`, { headers });
+  const newest = server.world.store.outbox.newest();
+  expect(await reply.text()).toContain(`event: gap\ndata: {"after":${newest},"until":${newest}}`);
+  // A program that asks so is told what is wrong.
+  const asked = await fetch(`${server.url}/v1/stream?follow=0&since=a:1`, {
+    headers: { authorization: headers.authorization },
+  });
+  expect(asked.status).toBe(400);
+});
+
 test("two hundred readers get every event of a busy platform, once and in order", async () => {
   const readers = Array.from({ length: 200 }, () => client.followEvents({ since: 1 }));
   const reading = Promise.all(readers.map((reader) => take(reader, 300)));

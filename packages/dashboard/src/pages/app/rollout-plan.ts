@@ -21,7 +21,8 @@ export function isUp({ state, crash }: Pick<Machine, "state" | "crash">): boolea
 
 /**
  * The machines that a deploy gives another image: those of the app's process groups, like a deploy from an app file, or
- * all if none is in a group. Those of hosts that cannot be asked are left out. Those that run come first, because they show whether the new version works.
+ * all if none is in a group. Those of hosts that cannot be asked are left out. Those that run come first, because they show
+ * whether the new version works.
  */
 export function deployTargets(machines: readonly Machine[]): Machine[] {
   const lasting = machines.filter(

@@ -56,7 +56,7 @@ export function askHosts({ host: own, view, client }: AskDeps): AskHosts {
         const text = await read(response);
         const status = response.statusCode ?? 0;
         if (status === 200) answers.push({ host, body: JSON.parse(text) });
-        else if (!onlyOk && status !== 404) missing.push(host);
+        else if (onlyOk ? hasFailed(status) : status !== 404) missing.push(host);
       } catch {
         missing.push(host);
       }
@@ -64,6 +64,11 @@ export function askHosts({ host: own, view, client }: AskDeps): AskHosts {
     await Promise.all(others.filter(({ up }) => up !== undefined).map(({ name }) => askOne(name)));
     return { answers: answers.toSorted((a, b) => (a.host < b.host ? -1 : 1)), missing: missing.toSorted() };
   };
+}
+
+/** Whether a reply says nothing about what was asked: the host has failed, or does not let this one ask now. */
+function hasFailed(status: number): boolean {
+  return status >= 500 || status === 401 || status === 429;
 }
 
 /** Reads a body as text. */

@@ -38,7 +38,8 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
   app.addHook("preSerialization", async (request, reply, payload) => {
     const route = `${request.method} ${request.routeOptions.url}`;
     if (reply.statusCode !== 404 || request.peer !== null || !MAYBE_ELSEWHERE.has(route)) return payload;
-    const { answers } = await deps.ask(request, { onlyOk: true });
+    const { answers, missing } = await deps.ask(request, { onlyOk: true });
+    if (missing.length > 0) reply.header(MISSING_HEADER, missing.join(", "));
     if (answers.length === 0) return payload;
     reply.code(200);
     return MERGES[route]?.(answers.map(({ body }) => body) as never[], request);

@@ -4,7 +4,7 @@ import { CLIENT_HEADER, TOKEN_HEADER } from "./peer.ts";
 
 /** The host that answered. */
 export const HOST_HEADER = "hibernaut-host";
-/** The hosts that did not answer in time, and whose part is missing. */
+/** The hosts that could not be asked, and whose part is missing. */
 export const MISSING_HEADER = "hibernaut-hosts-missing";
 
 /** They concern one connection (RFC 9110, section 7.6.1), the first host alone, or the body, which may not go along. */

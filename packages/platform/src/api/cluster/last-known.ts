@@ -30,7 +30,7 @@ function wire({ id, app, name, host, address }: Owned, view: View): Omit<Machine
     imageDigest = "",
     createdAt = new Date(0).toISOString(),
   } = known ?? {};
-  const silence = view.host(host)?.up === undefined ? "is away" : "did not answer in time";
+  const silence = view.host(host)?.up === undefined ? "is away" : "could not be asked";
   const what =
     state === undefined ? "it has published no state of the machine" : "the state is the last that it published";
   return {

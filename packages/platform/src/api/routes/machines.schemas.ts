@@ -83,7 +83,7 @@ export const MachineReply = Type.Object(
         type: "string",
         enum: ["up", "unreachable"],
         description:
-          "Only in a cluster. `unreachable`: the host is away, or did not answer in time. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.",
+          "Only in a cluster. `unreachable`: the host is away, or could not be asked. In lists, the machine is shown as far as the other hosts know it then: `state` is what its host last published, `config` and `version` are those of its last update, and everything else is empty.",
       }),
     ),
     version: Type.String({ description: "A ULID that changes with every update." }),

@@ -17,6 +17,11 @@ import { StreamEventWire, StreamQuery } from "./stream.schemas.ts";
 const POSITION = new RegExp(POSITION_PATTERN);
 /** Browsers connect again after so long, in milliseconds. */
 const RETRY_MS = 1_000;
+/**
+ * Where a browser is that sends a position in a cluster to a host that has left it. Browsers repeat the header
+ * forever, so the request is not refused: they are told of a gap, as with every number that this host has not come to.
+ */
+const UNKNOWN_POSITION = Number.MAX_SAFE_INTEGER;
 
 interface StreamDeps extends Pick<ApiDeps, "apps" | "machines" | "tokens" | "cluster"> {
   stream: EventStream;
@@ -51,7 +56,8 @@ export function streamRoutes(app: Api, deps: StreamDeps): void {
       if (query.app !== undefined) requireReach(token, query.app);
       const reach = token?.apps ? apps.firstEvents(token.apps) : undefined;
       const filter = { ...(await filterOf(query, deps)), apps: reach };
-      const since = lastEventId(headers["last-event-id"]) ?? query.since;
+      const last = lastEventId(headers["last-event-id"]);
+      const since = last ?? query.since;
       const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
       const follow = query.follow !== "0" && query.follow !== "false";
       const { tail } = query;
@@ -63,7 +69,8 @@ export function streamRoutes(app: Api, deps: StreamDeps): void {
         const blocks = everywhere.read({ filter, reach: reachNow, since, tail, follow }, signal);
         return streams.sendText(reply, begun(blocks), { type: EVENT_STREAM, signal });
       }
-      const blocks = stream.read(filter, { since: numberOf(since), tail }, { follow, signal });
+      const start = last?.includes(":") === true ? UNKNOWN_POSITION : numberOf(since);
+      const blocks = stream.read(filter, { since: start, tail }, { follow, signal });
       return streams.sendText(reply, begun(serverSentBlocks(blocks)), { type: EVENT_STREAM, signal });
     },
   );

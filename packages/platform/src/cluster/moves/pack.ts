@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type Readable, Writable } from "node:stream";
-import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
+import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { allocatedBytes } from "../../lib/disk-files.ts";
 import { flush } from "../../lib/durable.ts";
@@ -98,7 +98,7 @@ export async function* pack(
   }
 }
 
-/** Extracts such an archive into a new directory. It is durable only after {@link flushAll}. */
+/** Extracts such an archive into a new directory. It is durable only after {@link flushAll}. Rejects when a flush on the way has failed. */
 export async function unpack(folder: string, archive: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -107,6 +107,7 @@ export async function unpack(folder: string, archive: AsyncIterable<Buffer>, sig
   const over = new AbortController();
   // The disk works while the rest arrives, so that little is left for the end.
   const flushing = flushAlong(folder, over.signal);
+  flushing.catch(() => {}); // the end of this function tells
   try {
     const decompress = createZstdDecompress({ chunkSize: PIECE_BYTES });
     await pipeline(archive, decompress, intoTar(tar.stdin as Writable), { signal });
@@ -116,17 +117,31 @@ export async function unpack(folder: string, archive: AsyncIterable<Buffer>, sig
     throw tar.complaint() ?? error;
   } finally {
     over.abort();
-    await flushing;
+    await flushing.catch(() => {});
     tar.kill();
   }
+  await flushing;
 }
 
-/** Flushes what is in a directory again and again. Never rejects: the last flush, which counts, is another one. */
+/**
+ * Flushes what is in a directory again and again. Rejects with the first error of the disk: the kernel reports a write that
+ * failed once, so the last flush may know nothing of it.
+ */
 async function flushAlong(folder: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await delay(FLUSH_MS, undefined, { signal }).catch(() => {});
-    if (!signal.aborted) await flushAll(folder).catch(() => {}); // `tar` renames and removes files
+    if (!signal.aborted) await flushPresent(folder);
   }
+}
+
+/** Flushes what there is in a directory. `tar` renames and removes files meanwhile. */
+async function flushPresent(folder: string): Promise<void> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(unlessGone);
+  for (const entry of found ?? []) await flush(join(entry.parentPath, entry.name)).catch(unlessGone);
+}
+
+function unlessGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
 }
 
 /** `tar` reads no further than the end of the archive, and what is padded after that goes nowhere. */

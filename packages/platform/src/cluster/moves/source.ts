@@ -1,13 +1,14 @@
 /** Moves machines of this host to other hosts. */
+
+import { HibernautError } from "../../domain/errors.ts";
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { volumesOf } from "../../domain/mounts.ts";
 import { nextEpoch } from "../../domain/volume.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { refuseUnfit } from "../../machines/resources/arrivals.ts";
-import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import { messageOf } from "../../lib/text.ts";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
-import { messageOf } from "../../lib/text.ts";
+import { refuseUnfit } from "../../machines/resources/arrivals.ts";
+import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
@@ -16,10 +17,10 @@ import type { StartGate } from "../ownership/gate.ts";
 import { untilDone } from "../ownership/retry.ts";
 import { readVolumesElsewhere } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
+import { FRAMES, frame } from "./frames.ts";
 import { announce, callOff } from "./intent.ts";
-import { frame, FRAMES } from "./frames.ts";
-import { filesOf, pack } from "./pack.ts";
 import type { MoveLog } from "./log.ts";
+import { filesOf, pack } from "./pack.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
 import {

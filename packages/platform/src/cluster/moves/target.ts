@@ -5,9 +5,9 @@
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { nextEpoch } from "../../domain/volume.ts";
 import { HibernautError } from "../../domain/errors.ts";
+import { type MachineRecord, mayTravel } from "../../domain/machine.ts";
+import { nextEpoch } from "../../domain/volume.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
@@ -16,13 +16,13 @@ import type { Papers } from "../../machines/resources/departures.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
-import { callOff, commit, standingOf } from "./intent.ts";
 import { PAPERS_FILE, readPapers } from "./arriving.ts";
-import { type Frame, FRAMES, framesOf } from "./frames.ts";
+import { FRAMES, type Frame, framesOf } from "./frames.ts";
+import { callOff, commit, standingOf } from "./intent.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, unpack } from "./pack.ts";
-import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
+import { StepTimes } from "./step-times.ts";
 
 const FILES_FOLDER = "files";
 
@@ -206,10 +206,17 @@ function stillHere(id: string, host: string): HibernautError {
   return new HibernautError("aborted", message, { machine_id: id, host });
 }
 
+/** Its files were copied while they changed, and here it would be in a state that nothing ends. */
+function notAtRest({ id, state }: MachineRecord, from: string): HibernautError {
+  const message = `Machine ${id} was sent while it was ${state}, and stays on host ${from}. Try again; if that does not help, look at the log of host ${from}.`;
+  return new HibernautError("failed_precondition", message, { machine_id: id, state });
+}
+
 function papersOf(id: string, { value }: IteratorResult<Frame, void>): TravelPapers {
   if (value === undefined || value.type !== FRAMES.papers) throw new Error("a machine came without papers");
   const papers = JSON.parse(value.payload.toString("utf8")) as TravelPapers;
   if (papers.record.id !== id) throw new Error("these are the papers of another machine");
+  if (!mayTravel(papers.record)) throw notAtRest(papers.record, papers.from);
   return papers;
 }
 

@@ -41,7 +41,7 @@ export function configOf({ version, config, imageDigest, createdAt }: MachineRec
 
 /**
  * Claims the machine with the epoch that it has, or the first. See {@link Ownership.claim}. A claim that this host has
- * already is kept, and raised to the machine's epoch if the directory is older. Rejects with `aborted` when another host
+ * already is kept, and brought up to date if the directory is older. Rejects with `aborted` when another host
  * has it.
  */
 export async function claim(
@@ -74,11 +74,13 @@ export async function claim(
     if (found !== undefined) {
       const mine = ownerOf(found);
       if (mine.host !== host) throw busy(id);
-      const epoch = Math.max(mine.epoch, record.epoch ?? 0);
-      const kept = { ...record, address: mine.address, epoch };
-      if (epoch === mine.epoch) return kept;
-      const raised = [put(found.key, { ...mine, epoch })];
-      if ((await directory.transact([{ key: found.key, revision: found.revision }], raised)) !== undefined) return kept;
+      // What a machine was never told is as it was claimed. Otherwise its own address counts: it may be in its memory.
+      const wanted = record.epoch === undefined ? mine.address : address;
+      const kept = await keep({ ...record, address: wanted }, { entry: found, mine }, directory);
+      if (kept === "address taken") {
+        taken.add(wanted);
+        address = another(taken);
+      } else if (kept !== undefined) return kept;
       continue;
     }
     await requireFreeName(record, directory);
@@ -90,6 +92,36 @@ export async function claim(
     "aborted",
     `Machine ${name} of app ${app} got no address: other hosts changed the same things ${MOST_ADDRESSES} times in the same moment. Try again.`,
   );
+}
+
+/**
+ * Makes a claim that this host has already the machine's as it is stored here: with its epoch, unless that is older, with its
+ * address, and without what an evacuation noted, which is over. Resolves with undefined when something changed meanwhile.
+ */
+async function keep(
+  record: MachineRecord,
+  { entry, mine }: { entry: Entry; mine: OwnerRecord },
+  directory: Directory,
+): Promise<MachineRecord | "address taken" | undefined> {
+  const { id, address } = record;
+  const { evacuated, ...plain } = mine;
+  const epoch = Math.max(mine.epoch, record.epoch ?? 0);
+  const kept = { ...record, epoch };
+  if (epoch === mine.epoch && address === mine.address && evacuated === undefined) return kept;
+  const conditions: Condition[] = [{ key: entry.key, revision: entry.revision }];
+  const changes: Change[] = [put(entry.key, { ...plain, epoch, address })];
+  if (address !== mine.address) {
+    const key = `${KEYS.addresses}${address}`;
+    const [held, before] = await Promise.all([directory.get(key), directory.get(`${KEYS.addresses}${mine.address}`)]);
+    if (held !== undefined && idOf(held) !== id) return "address taken";
+    conditions.push({ key, revision: held?.revision ?? 0 });
+    changes.push(put(key, id));
+    if (before !== undefined && idOf(before) === id) {
+      conditions.push({ key: before.key, revision: before.revision });
+      changes.push({ key: before.key, value: null });
+    }
+  }
+  return (await directory.transact(conditions, changes)) === undefined ? undefined : kept;
 }
 
 /**

@@ -150,8 +150,9 @@ class Follower {
     return true;
   }
 
-  #isPlain({ epoch }: MachineRecord, owner: OwnerRecord | undefined): boolean {
-    return owner?.host === this.#context.cluster.host && owner.epoch === epoch && owner.evacuated === undefined;
+  #isPlain({ epoch, address }: MachineRecord, owner: OwnerRecord | undefined): boolean {
+    if (owner?.host !== this.#context.cluster.host) return false;
+    return owner.epoch === epoch && owner.address === address && owner.evacuated === undefined;
   }
 
   /** One that is destroyed gives its claim back itself, and one that is moved away is given up by its move. */

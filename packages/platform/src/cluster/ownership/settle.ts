@@ -19,7 +19,7 @@ const WITHOUT_MEMORY: ReadonlySet<MachineState> = new Set(["created", "stopped",
 /**
  * What one stored machine is, by what the directory knows of it, not yet with its volumes. Pure. `claim`: the platform ended
  * before it was claimed, or an older copy of the directory took the directory's place, and has no owner, or an older claim of
- * this host.
+ * this host: with an older epoch, another address, or an evacuation that is over.
  */
 export function settled(record: MachineRecord, found: Found, host: string): Settled | "claim" {
   const { owner } = found;
@@ -40,6 +40,7 @@ export function settled(record: MachineRecord, found: Found, host: string): Sett
   // It went away from this host and came back without its files.
   if (owner.evacuated !== undefined && !isDisputed && record.epoch !== undefined && known < epoch)
     return { kind: "elsewhere", record, host, epoch, volumes: [] };
+  if (owner.address !== record.address || owner.evacuated !== undefined) return "claim";
   return { kind: "own", record: { ...plain, epoch } };
 }
 
@@ -65,15 +66,20 @@ interface SettleContext {
  */
 export async function settle(records: readonly MachineRecord[], context: SettleContext): Promise<Settled[]> {
   const { cluster, log } = context;
-  const unknown = (record: MachineRecord): Settled => ({ kind: "unknown", record });
+  const unknown = (record: MachineRecord, why?: string): Settled => ({
+    ...{ kind: "unknown", record },
+    ...(why !== undefined && { why }),
+  });
   const known = await readKnown(records, context);
-  if (known === undefined) return records.map(unknown);
+  if (known === undefined) return records.map((record) => unknown(record));
   const all: Settled[] = [];
   let answers = true;
   for (const record of records) {
-    const one = settled(record, known(record.id), cluster.host);
+    const found = known(record.id);
+    const one = settled(record, found, cluster.host);
     if (one !== "claim") all.push(one.kind === "elsewhere" ? await withVolumes(one, context) : one);
-    else if (record.epoch !== undefined || !answers) all.push(unknown(record));
+    else if (record.epoch !== undefined) all.push(unknown(record, toClaimText(record, found)));
+    else if (!answers) all.push(unknown(record));
     else
       try {
         all.push(await completeClaim(record, context));
@@ -138,6 +144,11 @@ export async function completeClaim(
         : `machine ${String(holder)} has ${what}. Destroy that one: \`hibernaut machine destroy ${String(holder)} --app ${app} --force\`.`;
     return { kind: "unknown", record, why: lostText(record, why) };
   }
+}
+
+function toClaimText({ id }: MachineRecord, { owner }: Found): string {
+  const what = owner === undefined ? "has lost it" : "has an older claim of it";
+  return `Machine ${id} is kept here, and does not start yet: the cluster directory ${what}. This host claims it again in a few seconds.`;
 }
 
 function lostText({ id }: MachineRecord, why: string): string {

@@ -1,11 +1,12 @@
 /** Machines on their way to another host. What carries them there is not known here. */
 import { HibernautError } from "../../domain/errors.ts";
-import { isResting, type MachineRecord } from "../../domain/machine.ts";
+import { isResting, mayTravel, type MachineRecord } from "../../domain/machine.ts";
 import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
 import { abortable } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { TakenFrom } from "../../snapshots/manifest.ts";
 import { takenFrom } from "../../snapshots/manifest.ts";
+import type { Command } from "../decide/index.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { Departure, MoveUnsettled } from "../departure.ts";
@@ -16,6 +17,9 @@ import { waitFor } from "../waiting.ts";
 
 /** How long a machine may take to come to rest before it is moved, in milliseconds: a suspend with its hooks, or a stop. */
 const REST_MS = 120_000;
+
+/** How often it is looked at whether the machine rests. Twice without a crash; each crash on the way needs up to three more. */
+const MAX_ROUNDS = 10;
 
 /** What the other host needs to know to say whether it can take the machine. */
 export interface Papers {
@@ -87,52 +91,54 @@ export class Departures {
     const { command, end } = controller.depart(departure);
     // A machine that leaves takes its memory along, but not its connections.
     const resume = this.#deps.holdBack?.(id);
-    let ran = false;
+    const stay = { ran: false };
     let moved = false;
     let unsettled = false;
     try {
-      await this.#settled(controller, signal);
-      ran = controller.record.state === "running" || controller.record.state === "restarting";
-      if (ran) await abortable(this.#deps.finishRequests?.(id) ?? Promise.resolve(), signal);
-      await this.#rest(controller, { cold, command }, signal);
-      await controller.evict("move");
+      await this.#toRest(controller, { cold, command, stay }, signal);
       // A seal is of use on this host only, and a reader less makes the copy faster.
       this.#deps.snapshots.interrupt(id);
       moved = await work(controller.record);
-      return { moved, start: ran || departure.wanted };
+      return { moved, start: stay.ran || departure.wanted };
     } catch (error) {
       unsettled = error instanceof MoveUnsettled;
       throw error;
     } finally {
       if (!unsettled) end();
       resume?.();
-      if (!moved && !unsettled && (ran || departure.wanted)) this.#startAgain(controller);
+      if (!moved && !unsettled && (stay.ran || departure.wanted)) this.#startAgain(controller);
     }
   }
 
-  async #rest(
+  /**
+   * Resolves in the moment in which the machine has no guest and nothing of it is in progress. `stay.ran` says whether it
+   * was ended for the move. A guest that crashes on the way is started again by its restart policy: that is waited for, and
+   * then it is ended again.
+   */
+  async #toRest(
     controller: MachineController,
-    { cold, command }: { cold: boolean; command: MachineController["command"] },
+    { cold, command, stay }: { cold: boolean; command: MachineController["command"]; stay: { ran: boolean } },
     signal: AbortSignal,
   ): Promise<void> {
-    const { record } = controller;
-    const { state, id } = record;
-    if (state === "destroyed") throw new HibernautError("not_found", `Machine ${id} no longer exists.`);
-    const details = { by: "move" };
-    if (state === "restarting" || (state === "running" && cold))
-      command({ type: "stop", keepLayer: "it is moved to another host", details });
-    else if (state === "running") command({ type: "suspend", details });
-    else if (cold && record.snapshot !== null)
-      command({ type: "discard_snapshot", reason: "moved_cold: it was moved without its memory" });
-    else return;
-    await this.#settled(controller, signal);
-    const { state: now, stateReason } = controller.record;
-    if (now !== "running") return;
-    throw new HibernautError(
-      "failed_precondition",
-      `Machine ${id} could not be suspended, and keeps running here: ${stateReason ?? "see its events"}. Add --cold to move it without its memory.`,
-      { machine_id: id },
-    );
+    const { id } = controller.record;
+    for (let rounds = 0; rounds < MAX_ROUNDS; rounds += 1) {
+      await this.#settled(controller, signal);
+      // A stop does that itself.
+      if (controller.record.state === "running" && !cold)
+        await abortable(this.#deps.finishRequests?.(id) ?? Promise.resolve(), signal);
+      const ending = endOf(controller.record, cold);
+      if (ending !== undefined) {
+        stay.ran ||= ending.type !== "discard_snapshot";
+        command(ending);
+        await this.#settled(controller, signal);
+        requireEnded(controller.record);
+        continue;
+      }
+      await controller.evict("move");
+      const { record, work } = controller;
+      if (mayTravel(record) && work.queued === 0 && endOf(record, cold) === undefined) return;
+    }
+    throw restless(id);
   }
 
   async #settled(controller: MachineController, signal: AbortSignal): Promise<void> {
@@ -152,6 +158,33 @@ export class Departures {
       );
     }
   }
+}
+
+/** Returns what ends the machine's guest, or gives up its memory. Undefined when it has neither, or is on its way to another state. Pure. */
+function endOf({ id, state, snapshot }: MachineRecord, cold: boolean): Command | undefined {
+  if (state === "destroyed") throw new HibernautError("not_found", `Machine ${id} no longer exists.`);
+  const details = { by: "move" };
+  if (state === "restarting" || (state === "running" && cold))
+    return { type: "stop", keepLayer: "it is moved to another host", details };
+  if (state === "running") return { type: "suspend", details };
+  if (cold && snapshot !== null && mayTravel({ state }))
+    return { type: "discard_snapshot", reason: "moved_cold: it was moved without its memory" };
+  return undefined;
+}
+
+/** Throws when the machine still runs after it was told to end. */
+function requireEnded({ id, state, stateReason }: MachineRecord): void {
+  if (state !== "running") return;
+  throw new HibernautError(
+    "failed_precondition",
+    `Machine ${id} could not be suspended, and keeps running here: ${stateReason ?? "see its events"}. Add --cold to move it without its memory.`,
+    { machine_id: id },
+  );
+}
+
+function restless(id: string): HibernautError {
+  const message = `Machine ${id} crashes and starts again while it is brought to rest, and was not moved. See its events. Stop it, and then move it.`;
+  return new HibernautError("failed_precondition", message, { machine_id: id });
 }
 
 function requireEligible(record: MachineRecord, deps: MachineDependencies): void {

@@ -4,7 +4,7 @@ import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { KEYS, type MoveRecord } from "../../../src/cluster/keys.ts";
-import { frame, FRAMES } from "../../../src/cluster/moves/frames.ts";
+import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";
 import { announce, callOff, commit } from "../../../src/cluster/moves/intent.ts";
 import { filesOf, pack } from "../../../src/cluster/moves/pack.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";

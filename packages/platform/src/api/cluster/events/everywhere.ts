@@ -89,6 +89,8 @@ class Reading implements Disposable {
   readonly #asked: Asked;
   readonly #deps: ReadingDeps;
   readonly #taken = new DisposableStack();
+  /** The hosts whose past could not be read to its end. */
+  readonly #unread = new Set<string>();
 
   constructor(asked: Asked, deps: ReadingDeps) {
     this.#asked = asked;
@@ -109,7 +111,7 @@ class Reading implements Disposable {
     return this.#deps.missing.size > 0 ? this.#missingText() : "";
   }
 
-  /** Resolves when all other hosts are heard, or not. */
+  /** Resolves once every other host is heard or has failed, after 2 s at the latest. */
   async connect(hosts: readonly string[]): Promise<void> {
     const { host, feeds, signal } = this.#deps;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(BEGIN_MS)]);
@@ -127,19 +129,28 @@ class Reading implements Disposable {
     const { host, stream, positions, missing, signal } = this.#deps;
     const { filter, since, tail } = this.#asked;
     const ends = new Map<string, number>();
+    const unread = this.#unread;
     const historyOf = (name: string): AsyncGenerator<Item, number | undefined> => {
       const start: HostStart = since === undefined ? { tail } : { since: positions.get(name) };
       if (name === host) return ownHistory(host, stream, filter, start, signal);
       return peerHistory(this.#peer(name), this.#wanted(), start, signal);
     };
     async function* until(name: string): AsyncGenerator<Item, void> {
-      try {
-        const end = yield* historyOf(name);
-        if (end !== undefined) ends.set(name, end);
-      } catch (error) {
-        if (name === host) throw error;
-        // The others keep sending. This one continues where it was.
-        missing.add(name);
+      for (;;) {
+        const before = positions.get(name);
+        try {
+          const end = yield* historyOf(name);
+          if (end !== undefined) ends.set(name, end);
+          return;
+        } catch (error) {
+          if (name === host) throw error;
+          // It told something, then had to wait for a slow reader of the others, and ended the connection.
+          if (positions.get(name) !== before && !signal.aborted) continue;
+          // The others keep sending. This one continues where it was.
+          missing.add(name);
+          unread.add(name);
+          return;
+        }
       }
     }
     const items = sorted(hosts.map(until), (item) => ("event" in item ? item.event.at : ""));
@@ -176,8 +187,9 @@ class Reading implements Disposable {
       all.add(
         peerNews(this.#peer(name), feed, this.#wanted(), {
           at: positions.get(name),
-          signal,
+          unread: this.#unread.has(name),
           isMissing: missing.has(name),
+          signal,
         }),
       );
     };

@@ -1,9 +1,13 @@
 /** The events of one host of the cluster: what was, and what comes. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../../../domain/stream-event.ts";
 import { passes, type StreamFilter } from "../../../stream/filter.ts";
 import type { EventStream, Gap } from "../../../stream/stream.ts";
 import type { Feed } from "./feed.ts";
 import type { PeerLine, PeerQuestion } from "./peer-stream.ts";
+
+/** How long until a host whose past could not be read is asked again, in milliseconds. */
+const RETRY_MS = 1000;
 
 /** Something that one host tells. */
 export type Item = { host: string; event: StreamEvent } | { host: string; gap: Gap };
@@ -67,9 +71,15 @@ export async function* peerHistory(
   let at = start.since;
   if (start.since === undefined && start.tail === undefined) return at;
   for await (const line of ask({ ...start, follow: false, filter: { ...filter, apps: reach() } }, signal))
-    if ("event" in line) yield { host, event: line.event };
-    else if ("gap" in line) yield { host, gap: line.gap };
-    else at = line.at;
+    if ("event" in line) {
+      at = line.event.sequence;
+      yield { host, event: line.event };
+    } else if ("gap" in line) {
+      at = line.gap.until;
+      yield { host, gap: line.gap };
+    }
+    // What happens during the reading comes, too, and is after the position that the host took at its begin.
+    else at = Math.max(at ?? 0, line.at);
   return at;
 }
 
@@ -89,40 +99,60 @@ export async function* ownNews(
   }
 }
 
-/** Yields what comes on another host, after a number or from now on. Says when it cannot be heard, and when it can again. */
+/** From where to follow another host. */
+interface PeerStart {
+  /** After this number. Undefined: from now on. */
+  at: number | undefined;
+  /** Whether its past could not be read. The host itself is asked for it then: it knows since when each app exists. */
+  unread: boolean;
+  /** Whether the reader was told that it cannot be heard. */
+  isMissing: boolean;
+  signal: AbortSignal;
+}
+
+/**
+ * Yields what comes on another host. Says when it cannot be heard, and when it can again. A host that leaves the cluster is
+ * followed again when it is back.
+ */
 export async function* peerNews(
   peer: PeerEvents,
   feed: Feed,
   wanted: Wanted,
-  { at: begin, signal, isMissing: wasMissing }: { at: number | undefined; signal: AbortSignal; isMissing: boolean },
+  { at: begin, unread: wasUnread, isMissing: wasMissing, signal }: PeerStart,
 ): AsyncGenerator<News, void> {
   const { host } = peer;
   let at = begin;
   let { gaps } = feed;
+  let unread = wasUnread;
   let isMissing = wasMissing;
-  while (!signal.aborted && peer.isMember()) {
-    if (feed.state === "lost" && !isMissing) {
-      isMissing = true;
-      yield { host, items: [], missing: true };
-    } else if (feed.state !== "connected" || feed.at === undefined) await feed.changed(signal);
-    else if (isMissing) {
-      isMissing = false;
-      yield { host, items: [], missing: false };
-    } else if (at === undefined) yield { host, items: [], at: (at = feed.at) };
+  while (!signal.aborted) {
+    const isLost = peer.isMember() && feed.state === "lost";
+    if (isLost && !isMissing) yield { host, items: [], missing: (isMissing = true) };
+    else if (!peer.isMember() && isMissing) yield { host, items: [], missing: (isMissing = false) };
+    else if (!peer.isMember() || feed.state !== "connected" || feed.at === undefined) await feed.changed(signal);
+    else if (at === undefined) yield { host, items: [], at: (at = feed.at) };
     else {
-      const found = feed.gaps === gaps ? feed.after(at) : undefined;
+      const found = unread || feed.gaps !== gaps ? undefined : feed.after(at);
       if (found === undefined) {
         // Too much has happened meanwhile.
-        ({ gaps } = feed);
+        const { gaps: known } = feed;
         const missed = peerHistory(peer, wanted, { since: at }, signal);
         try {
           let next = await missed.next();
-          for (; next.done !== true; next = await missed.next()) yield { host, items: [next.value] };
-          at = next.value ?? at;
+          for (; next.done !== true; next = await missed.next()) {
+            at = "event" in next.value ? next.value.event.sequence : next.value.gap.until;
+            yield { host, items: [next.value] };
+          }
+          yield { host, at: (at = next.value ?? at), items: [] };
+          unread = false;
+          gaps = known;
         } catch {
-          await feed.changed(signal);
+          // It continues after what has come.
+          if (!isMissing && !signal.aborted) yield { host, items: [], missing: (isMissing = true) };
+          await delay(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
         }
-      } else if (found.length === 0) await feed.changed(signal);
+      } else if (isMissing) yield { host, items: [], missing: (isMissing = false) };
+      else if (found.length === 0) await feed.changed(signal);
       else {
         at = found.at(-1)?.sequence ?? at;
         const apps = wanted.reach();
@@ -135,5 +165,4 @@ export async function* peerNews(
       }
     }
   }
-  if (isMissing) yield { host, items: [], missing: false };
 }
