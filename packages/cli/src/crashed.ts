@@ -40,6 +40,11 @@ export function isUnreachable({ host_state: host }: Pick<Machine, "host_state">)
   return host === "unreachable";
 }
 
+/** The hosts of machines that could not be asked. */
+export function hostsAway(machines: readonly Machine[]): string[] {
+  return machines.filter(isUnreachable).map(({ host }) => host ?? "");
+}
+
 /** Whether the paused virtual machine of the suspended machine is kept in memory. */
 export function isWarm({ snapshot }: Pick<Machine, "snapshot">): boolean {
   return (snapshot?.warm_until ?? null) !== null;

@@ -54,3 +54,70 @@ test("an app is not destroyed with volumes that a late host has and nobody was s
   expect(asked.stderr).toContain(`volume ${volume.id} (data)`);
   expect(await hibernaut("apps", "destroy", "shop", "--force", "--yes")).toMatchObject({ code: 0 });
 });
+
+/** A machine of host c, as the others know it, which is running. */
+async function machineOfC(name = "far"): Promise<string> {
+  const { id } = await client.createMachine("shop", { name, config: { image: "app:1" }, host: "c" });
+  await client.waitForMachine("shop", id);
+  await cluster.claim(c, "shop", id, name);
+  await cluster.publish(id, { state: "running", route: null });
+  return id;
+}
+
+test("scale count destroys nothing while it cannot tell which machines have data", async () => {
+  const full = await client.createMachine("shop", {
+    config: { image: "app:1", mounts: [{ volume: "data", path: "/data" }] },
+    host: "a",
+  });
+  const id = await machineOfC();
+  await client.createVolume("shop", { name: "other", size_gb: 1, host: "c" });
+  const held = holdVolumes();
+  const refused = await hibernaut("scale", "count", "1", "--yes");
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toMatch(
+    /^Error: Nothing was changed\. Host c did not answer, and which machines are destroyed/,
+  );
+  held.answer();
+  vi.restoreAllMocks();
+
+  await cluster.setUp("c", false);
+  expect((await hibernaut("scale", "count", "0", "--yes")).stderr).toContain("Host c did not answer");
+  await cluster.setUp("c", true);
+  const ids = (await client.listMachines("shop")).map((machine) => machine.id);
+  expect(ids.toSorted()).toEqual([full.id, id].toSorted());
+});
+
+test("scale count copies a machine that it can ask, or none", async () => {
+  await machineOfC();
+  await cluster.setUp("c", false);
+  expect(await hibernaut("scale", "count", "2")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("Host c did not answer, and has the only machines that could be copied."),
+  });
+
+  await cluster.setUp("c", true);
+  const config = { image: "app:2", services: [{ internal_port: 8080 }] };
+  const older = await client.createMachine("shop", { config, host: "a" });
+  const newer = await machineOfC("farther");
+  await cluster.setUp("c", false);
+  // Of the two hosts that are up, the one that is asked gets the new machine.
+  await cluster.setUp("b", { memoryMb: { total: 8192, free: 4096 }, draining: true });
+  expect(await hibernaut("scale", "count", "4")).toMatchObject({
+    stdout: expect.stringMatching(/^Created machine \w+\.\n$/),
+    code: 0,
+  });
+  const made = (await client.listMachines("shop")).at(-1);
+  expect(made).toMatchObject({ config: { image: "app:2" } });
+  expect([older.id, newer]).not.toContain(made?.id);
+});
+
+test("top shows the machines of a host that is away, and does not fail", async () => {
+  const id = await machineOfC();
+  await cluster.setUp("c", false);
+  expect(await hibernaut("top")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^shop +far +unreachable \(was running\) /m),
+  });
+  const { stdout } = await hibernaut("top", "--json");
+  expect(JSON.parse(stdout)).toMatchObject([{ machine_id: id, host_state: "unreachable", process: null }]);
+});

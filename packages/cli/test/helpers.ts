@@ -60,7 +60,7 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
   };
 }
 
-/** Runs the built CLI for the app `shop`, in a folder and against a platform. */
+/** Runs the built CLI for the app `shop`, from a directory and against a platform. */
 export function runCli(
   args: string[],
   { folder, url, token }: { folder: string; url: string; token: string },

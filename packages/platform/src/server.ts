@@ -378,7 +378,7 @@ async function runLocked(
 
   // Everything starts: machines are recovered before the API listens, and checked before proxies hear of them.
   await backups.recover();
-  await volumes.recover();
+  await volumes.recover(await owning?.arrivingVolumes(settings.dataDir));
   await resources.recover();
   resources.dropSnapshots(unfit);
   clustered?.start();

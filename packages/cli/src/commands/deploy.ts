@@ -115,6 +115,10 @@ const deploy = command({
         );
       for (const { id } of others)
         context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
+      if (options.host !== undefined && !steps.some(({ kind }) => kind === "create"))
+        context.say(
+          "No machine is created, so --host has no effect: machines stay where they are. `hibernaut machine move` moves one.",
+        );
       const cleared = await clearing(context, leftovers, release);
       const stages = planStages(steps, { strategy, maxUnavailable: asked.maxUnavailable });
       return rollOut(context, [...cleared, ...stages], {

@@ -2,9 +2,11 @@
 import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
 import { command, type Option } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
+import { requireAllHosts } from "../absent-hosts.ts";
 import type { Context } from "../context.ts";
 import { copyMachine } from "../copying.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
+import { hostsAway, isUnreachable } from "../crashed.ts";
 import { CliError } from "../failure.ts";
 import { quantityArgument } from "../quantity.ts";
 import { chooseGoing, type Member, memberOf } from "../scaling.ts";
@@ -47,7 +49,9 @@ export const count = command({
     const client = await context.client();
     const { groupOf } = await import("../deploy/plan.ts");
     const machines = await machinesOf(client, context.app, group);
-    const volumes = await client.listVolumes(context.app);
+    let silent: string[] = [];
+    const volumes = await client.listVolumes(context.app, { onMissing: (hosts) => (silent = hosts) });
+    const missing = [...new Set([...hostsAway(machines), ...silent])].toSorted();
     const groups = [...Map.groupBy(machines, (machine) => groupOf(machine) ?? "").values()];
     const going = groups.flatMap((members) =>
       chooseGoing(
@@ -55,13 +59,22 @@ export const count = command({
         members.length - wanted,
       ),
     );
+    const models = groups.map((members) => ({
+      members,
+      model: members.findLast((machine) => !isUnreachable(machine)),
+    }));
+    const noModel = models.some(({ members, model }) => members.length < wanted && model === undefined);
     // Everything is decided and confirmed before the first machine is destroyed.
+    if (going.length > 0)
+      requireAllHosts(missing, "which machines are destroyed depends on the machines and volumes that are there");
+    if (noModel) requireAllHosts(missing, "has the only machines that could be copied");
     if (going.length > 0) await agree(warning(going), { yes, what: "destroyed" });
     const done: Done[] = [];
     for (const member of going) done.push(await destroy(context, member, waitTimeout));
-    for (const members of groups) {
-      for (let missing = wanted - members.length; missing > 0; missing -= 1)
-        done.push(await create(context, members.at(-1) as Machine, waitTimeout));
+    for (const { members, model } of models) {
+      if (model === undefined) continue;
+      for (let more = wanted - members.length; more > 0; more -= 1)
+        done.push(await create(context, model, waitTimeout));
     }
     const lines = done.map((one) => one.text).join("\n");
     return {

@@ -2,7 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { HibernautClient, Machine, MachineState } from "@hibernaut/client";
 import { command } from "../command.ts";
-import { isWarm } from "../crashed.ts";
+import { isUnreachable, isWarm } from "../crashed.ts";
+import { toFailure } from "../failure.ts";
 import { INTERVAL_S, repeat, screen } from "../live.ts";
 import { OUTPUT, outputTable } from "../output-format.ts";
 import { FOOT, HEAD, type Sample, SPARE, topRows } from "../top.ts";
@@ -67,20 +68,20 @@ const AT_REST: ReadonlySet<MachineState> = new Set(["created", "suspended", "sto
 
 async function sampleOf(client: HibernautClient, machine: Machine): Promise<Sample> {
   const { state } = machine;
-  if (AT_REST.has(state) && !isWarm(machine))
-    return { machine, activity: { state, awake: null, process: null }, at: performance.now() };
-  const activity = await client.getMachineActivity(machine.app_name, machine.id).catch((error: unknown) => {
-    // It was destroyed since it was listed.
-    if (error instanceof Error && "code" in error && error.code === "not_found") return undefined;
-    throw error;
-  });
-  return {
-    machine,
-    activity: activity ?? { state: "destroyed", awake: null, process: null },
-    at: performance.now(),
-  };
+  const at = () => performance.now();
+  const still = { state, awake: null, process: null };
+  if (isUnreachable(machine) || (AT_REST.has(state) && !isWarm(machine))) return { machine, activity: still, at: at() };
+  try {
+    return { machine, activity: await client.getMachineActivity(machine.app_name, machine.id), at: at() };
+  } catch (error) {
+    const { error: code } = toFailure(error);
+    // Since it was listed, it was destroyed, or its host went away.
+    if (code === "not_found") return { machine, activity: { ...still, state: "destroyed" }, at: at() };
+    if (code !== "host_unreachable") throw error;
+    return { machine: { ...machine, host_state: "unreachable" }, activity: still, at: at() };
+  }
 }
 
-function named({ id, name, app_name: app }: Machine) {
-  return { machine_id: id, name, app_name: app };
+function named({ id, name, app_name: app, host_state: host }: Machine) {
+  return { machine_id: id, name, app_name: app, ...(host !== undefined && { host_state: host }) };
 }

@@ -67,7 +67,7 @@ export async function undoBoots(context: Context, booted: Booted, options: Optio
 
 async function boot(
   context: Context,
-  { key, group, config }: Extract<Action, { do: "boot" }>,
+  { key, group, config, model }: Extract<Action, { do: "boot" }>,
   booted: Booted,
   { place, waitTimeout, onStep }: Options,
 ): Promise<undefined> {
@@ -75,7 +75,11 @@ async function boot(
   const isCanary = CANARY_METADATA in (config.metadata ?? {});
   const what = isCanary ? `a canary of process group ${group}` : `a machine to replace ${key}`;
   onStep(`Creating ${what}`);
-  const machine = await client.createMachine(context.app, { ...place, config, skip_service_registration: true });
+  const machine = await client.createMachine(context.app, {
+    ...placeBeside(model, place),
+    config,
+    skip_service_registration: true,
+  });
   booted.set(key, machine);
   const verdict = await untilHealthy(context, machine.id, waitTimeout);
   if (verdict.ok) {
@@ -87,6 +91,14 @@ async function boot(
     "failed_precondition",
     `${capital(what)} has the new version, and ${verdict.text.replace(/\.$/, "")}.${words}\nNo machine was changed, and the new ones are destroyed. Fix it and deploy again.`,
   );
+}
+
+/**
+ * Where a machine goes that takes the place of another, or shows whether that one's new version works. A host that the user
+ * named is for machines that come in addition, so this one stays where the other is.
+ */
+export function placeBeside({ host }: Pick<Machine, "host">, place: Place = {}): Place {
+  return place.host === undefined || host === undefined ? place : { ...place, host };
 }
 
 async function retire(

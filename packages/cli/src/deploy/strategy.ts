@@ -9,8 +9,8 @@ import type { Strategy } from "./strategies.ts";
 export type Action =
   /** Carries out the step. With `wait`, the machine has to pass. */
   | { do: "step"; step: Step; wait: boolean }
-  /** Creates a cordoned machine, which gets no requests, and which has to pass. `key` names it in later actions. */
-  | { do: "boot"; key: string; group: string; config: MachineConfig }
+  /** Creates a cordoned machine, which gets no requests, and which has to pass. `key` names it in later actions; `model` has its place. */
+  | { do: "boot"; key: string; group: string; config: MachineConfig; model: Machine }
   /** Gives requests to a machine that was booted. */
   | { do: "promote"; key: string }
   /** Destroys a machine that was booted. */
@@ -89,20 +89,20 @@ function isReplacement(step: Step): step is Extract<Step, { kind: "update" }> {
 
 /** One new machine of each group that changes. It shows whether the new version works, and then goes. */
 function canaries(steps: readonly Step[]): Stage[] {
-  const configs = new Map<string, MachineConfig>();
-  for (const step of steps)
-    if (step.kind === "update" && !configs.has(step.group)) configs.set(step.group, step.config);
-  if (configs.size === 0) return [];
-  const boots = [...configs].map(([group, config]): Action => {
+  const first = new Map<string, Extract<Step, { kind: "update" }>>();
+  for (const step of steps) if (step.kind === "update" && !first.has(step.group)) first.set(step.group, step);
+  if (first.size === 0) return [];
+  const boots = [...first].map(([group, { config, machine }]): Action => {
     const { [GROUP_METADATA]: _group, ...metadata } = config.metadata ?? {};
     return {
       do: "boot",
       key: group,
       group,
+      model: machine,
       config: { ...config, metadata: { ...metadata, [CANARY_METADATA]: group } },
     };
   });
-  const discards = [...configs.keys()].map((key): Action => ({ do: "discard", key }));
+  const discards = [...first.keys()].map((key): Action => ({ do: "discard", key }));
   return [
     { actions: boots, undo: true },
     { actions: discards, undo: true },
@@ -117,7 +117,7 @@ function bluegreen(steps: readonly Step[]): Stage[] {
   const blue = steps.filter(isReplacement);
   const boots = blue.map(({ machine, group, config }): Action => {
     const metadata = { ...config.metadata, [REPLACES_METADATA]: machine.id };
-    return { do: "boot", key: machine.id, group, config: { ...config, metadata } };
+    return { do: "boot", key: machine.id, group, model: machine, config: { ...config, metadata } };
   });
   const rest = steps.filter((step) => !isReplacement(step));
   const stages: Stage[] = [

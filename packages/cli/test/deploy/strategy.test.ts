@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
 import { CANARY_METADATA, leftovers, REPLACES_METADATA } from "../../src/deploy/leftovers.ts";
 import { groupOf, isUp, planDeploy } from "../../src/deploy/plan.ts";
+import { placeBeside } from "../../src/deploy/replacing.ts";
 import { STRATEGIES, type Strategy } from "../../src/deploy/strategies.ts";
 import { type Action, planStages, type Stage, strategyRefusal } from "../../src/deploy/strategy.ts";
 
@@ -86,6 +87,17 @@ describe("the stages", () => {
     expect(green).toMatchObject({ config: { metadata } });
     const promoted = machine("b", "web", { config: config("web", { metadata }), image: { ref: "", digest: NEW } });
     expect(planDeploy(wanted(["web"]), [promoted], RELEASE).steps, "current").toMatchObject([{ kind: "keep" }]);
+  });
+
+  test("a host that is named is for more machines: a canary and a green machine stay where the other one is", () => {
+    const { steps } = planDeploy(wanted(["web"]), [machine("a", "web", { host: "a" })], RELEASE);
+    for (const strategy of ["canary", "bluegreen"] as const) {
+      const [boot] = planStages(steps, { strategy })[0]?.actions ?? [];
+      if (boot?.do !== "boot") throw new Error("nothing is booted");
+      expect(placeBeside(boot.model, { host: "b", region: "eu" })).toEqual({ host: "a", region: "eu" });
+      // Without a name, the cluster chooses.
+      expect(placeBeside(boot.model)).toEqual({});
+    }
   });
 
   test("volumes rule out canary and bluegreen, and the reason says what to do", () => {

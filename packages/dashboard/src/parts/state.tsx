@@ -1,38 +1,6 @@
 /** How states of machines look: by color, shape and word. */
 import type { Machine } from "@hibernaut/client/browser";
-import { type SpanState, warmUntil } from "../data/track.ts";
-
-/** The looks. `busy` is on the way from one state to another. */
-export type Tone = SpanState | "busy";
-
-/** Returns how a machine looks. */
-export function toneOf(machine: Pick<Machine, "state" | "snapshot">): Tone {
-  switch (machine.state) {
-    case "running":
-      return "running";
-    case "suspended":
-      return warmUntil(machine) === undefined ? "suspended" : "warm";
-    case "failed":
-      return "failed";
-    case "created":
-    case "stopped":
-    case "destroyed":
-      return "stopped";
-    case "starting":
-    case "restarting":
-    case "suspending":
-    case "stopping":
-    case "updating":
-    case "destroying":
-      return "busy";
-  }
-}
-
-/** What a machine's state is called on screen. */
-export function stateLabel(machine: Pick<Machine, "state" | "snapshot" | "host_state">): string {
-  if (machine.host_state === "unreachable") return `unreachable, was ${machine.state}`;
-  return warmUntil(machine) === undefined ? machine.state : "suspended, warm";
-}
+import { stateLabel, type Tone, toneOf } from "../data/tone.ts";
 
 /** The shape of a state, for people who do not see its color. */
 export function StateShape({ tone }: { tone: Tone }) {

@@ -2,6 +2,7 @@
 import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
+import { arrivingVolumes } from "./moves/arriving.ts";
 import { leaveGuests } from "./evacuation/left-guests.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
@@ -32,6 +33,8 @@ export interface Owning {
   requireLasting(app: string): void;
   /** Looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
   leave(options: Omit<Parameters<typeof leaveGuests>[0], "cluster" | "log">): Promise<void>;
+  /** The ids of volumes that have arrived with machines that are not taken in yet. */
+  arrivingVolumes(dataDir: string): Promise<Set<string>>;
   /** Once there are machines. */
   open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
 }
@@ -47,6 +50,7 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
   return {
     ownership,
     requireLasting: (app) => requireLasting(cluster.view, app),
+    arrivingVolumes,
     leave: (options) => leaveGuests({ ...options, cluster, log }),
     open(options) {
       const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });

@@ -108,7 +108,8 @@ export function refusals({ refusal }: Homeless, hosts: readonly ClusterHost[]): 
 
 function requireRegion(candidates: readonly Candidate[], region: string): void {
   const regions = new Set(candidates.flatMap(({ up }) => up?.region ?? []));
-  if (regions.has(region)) return;
+  // While no host is up, nothing says which regions there are. What comes next refuses with that reason.
+  if (regions.size === 0 || regions.has(region)) return;
   const message = `There is no region ${region.slice(0, 80)} here; the only one is ${[...regions].join(", ")}.`;
   throw new HibernautError("invalid_argument", message, { field: "region" });
 }

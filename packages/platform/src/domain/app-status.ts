@@ -23,11 +23,17 @@ export interface JudgedMachine {
     crash?: { at?: string } | null;
   };
   health: { status: "healthy" | "unhealthy" | "unknown" };
+  /** Its host is away, so that no request reaches it. Default: false. */
+  isAway?: boolean;
 }
 
-/** Judges an app by its machines. Those of release commands, and those kept from requests, do not count. */
+/**
+ * Judges an app by its machines. Those of release commands, and those kept from requests, do not count; those of hosts that
+ * are away only if no other one runs or could be woken.
+ */
 export function appStatusOf(machines: readonly JudgedMachine[]): AppStatus {
-  const serving = machines.filter(({ record }) => record.releaseCommand === undefined && record.cordoned !== true);
+  const counted = machines.filter(({ record }) => record.releaseCommand === undefined && record.cordoned !== true);
+  const [serving, away] = [counted.filter(({ isAway }) => !isAway), counted.filter(({ isAway }) => isAway)];
   const working = serving.filter(({ record, health }) => record.state === "running" && health.status !== "unhealthy");
   if (working.length > 0) return { word: "up", since: earliest(working.map(({ record }) => record.lastBoot?.at)) };
   const failing = serving.filter(isFailing);
@@ -36,6 +42,7 @@ export function appStatusOf(machines: readonly JudgedMachine[]): AppStatus {
     (config.services ?? []).some(({ autostart = true }) => autostart),
   );
   if (asleep.length > 0) return { word: "asleep", since: latest(asleep.map(({ record }) => asleepSince(record))) };
+  if (away.length > 0) return { word: "failing", since: null };
   return { word: "stopped", since: latest(serving.map(({ record }) => inStateSince(record))) };
 }
 

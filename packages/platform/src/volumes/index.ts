@@ -81,14 +81,17 @@ export class Volumes implements VolumeService, VolumeCopies {
     });
   }
 
-  /** Removes what a platform that died left half made or half deleted. Call once, before anything else. */
-  async recover(): Promise<void> {
+  /**
+   * Removes what a platform that died left half made or half deleted. Call once, before anything else. Volumes that arrive
+   * from another host of the cluster may be in place before they are stored.
+   */
+  async recover(arriving: ReadonlySet<string> = new Set()): Promise<void> {
     const { store, files, onTrouble } = this.#options;
     for (const volume of store.volumes.list()) {
       if (volume.state !== "created") await this.#remove(volume);
       else await this.#snapshots.recover(volume);
     }
-    const known = new Set(store.volumes.list().map(({ id }) => id));
+    const known = new Set([...store.volumes.list().map(({ id }) => id), ...arriving]);
     const strays = (await files.folders()).filter((name) => name.startsWith("vol_") && !known.has(name));
     if (strays.length > 0)
       onTrouble(

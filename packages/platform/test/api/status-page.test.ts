@@ -111,6 +111,14 @@ describe("an app is", () => {
     expect(appStatusOf([machine({ state: "restarting", updatedAt: at(5) })])).toMatchObject({ word: "failing" });
   });
 
+  test("failing for machines of hosts that are away only if no other one answers", () => {
+    const away = { ...machine({ state: "failed" }), isAway: true };
+    const worker = machine({ ...asleep(1), config: { image: "x" } });
+    expect(appStatusOf([away])).toEqual({ word: "failing", since: null });
+    expect(appStatusOf([away, worker])).toEqual({ word: "failing", since: null });
+    expect(appStatusOf([away, machine(asleep(1))])).toEqual({ word: "asleep", since: at(1) });
+  });
+
   test("asleep since the last machine fell asleep that a request wakes", () => {
     const stopped = machine({ state: "stopped", updatedAt: at(7), config: { image: "x", services } });
     expect(appStatusOf([machine(asleep(1)), stopped])).toEqual({ word: "asleep", since: at(7) });

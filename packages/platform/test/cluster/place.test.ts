@@ -31,6 +31,12 @@ describe("a new machine", () => {
     );
   });
 
+  test("is refused because no host is up, and not for its region, which nobody knows then", () => {
+    expect(() => place([away("d")], { ...WANTED, region: "eu" })).toThrow(
+      expect.objectContaining({ code: "draining", message: expect.stringContaining("all are away or being drained") }),
+    );
+  });
+
   test("goes to a host of its region", () => {
     expect(place([up("a", { region: "us" }), up("b")], { ...WANTED, region: "eu" })).toEqual(["b"]);
   });

@@ -15,6 +15,7 @@ import { DirectoryView } from "../../src/cluster/view.ts";
 import type { VolumeTravel } from "../../src/volumes/contract.ts";
 import { HibernautError } from "../../src/domain/errors.ts";
 import { type ClusterMachines, openClusterMachines } from "../../src/cluster/machines.ts";
+import { arrivingVolumes } from "../../src/cluster/moves/arriving.ts";
 import type { Moves } from "../../src/cluster/moves/open.ts";
 import { serveMoves } from "../../src/cluster/moves/routes.ts";
 import { peerCall } from "../../src/cluster/peer-call.ts";
@@ -239,7 +240,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       volumes = owned.volumes.travel;
       return own.wrap?.(owned) ?? owned;
     };
-    const platform = await startPlatform(world, { ...own, wrap });
+    const platform = await startPlatform(world, { ...own, wrap, arrivingVolumes });
     const client = new PeerClient({
       ...{ peers, view, service: "peer" },
       connect(other) {

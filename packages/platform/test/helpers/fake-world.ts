@@ -127,6 +127,8 @@ export interface PlatformParts {
   settings?: Partial<MachineDependencies["settings"]>;
   /** What apps may have. By default, everything. */
   quota?: Partial<Quota>;
+  /** The ids of volumes that arrive from other hosts. Default: none. */
+  arrivingVolumes?(folder: string): Promise<Set<string>>;
   /** Throws when the app may get no volume. By default, it may. */
   refuseVolume?(app: string): void;
   wrap?(deps: MachineDependencies): MachineDependencies;
@@ -231,7 +233,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     log: { info: note, warn: note },
   });
   await backups.recover();
-  await volumes.recover();
+  await volumes.recover(await parts.arrivingVolumes?.(world.folder));
   await resources.recover();
   const close = async () => {
     await backups.close();

@@ -1,27 +1,11 @@
 /** What sleeping saves, in memory and money. */
-import type { Machine, UsageReport } from "@hibernaut/client/browser";
+import type { UsageReport } from "@hibernaut/client/browser";
 import { useLoaded, useServices, useStore } from "../../data/context.ts";
 import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
+import { sleepingMemory } from "../../data/tone.ts";
 import { bytes, duration, money, share } from "../../format.ts";
 import { ErrorNote, Figure, Loading, Section } from "../../parts/basics.tsx";
-import { toneOf } from "../../parts/state.tsx";
-
-const MB = 1024 * 1024;
-const DEFAULT_MB = 256;
-
-/** Memory of machines in bytes: all of it, and that of machines that sleep without a process. Pure. */
-export function sleepingMemory(machines: Iterable<Machine>): { all: number; asleep: number } {
-  let all = 0;
-  let asleep = 0;
-  for (const machine of machines) {
-    const size = (machine.config.guest?.memory_mb ?? DEFAULT_MB) * MB;
-    const tone = toneOf(machine);
-    all += size;
-    if (tone === "suspended" || tone === "stopped" || tone === "failed") asleep += size;
-  }
-  return { all, asleep };
-}
 
 /** Shows memory that is free because machines sleep, and the usage of the last 30 days. */
 export function Saved() {

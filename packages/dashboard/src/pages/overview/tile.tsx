@@ -2,9 +2,10 @@
 import type { Machine } from "@hibernaut/client/browser";
 import { useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
+import { toneOf } from "../../data/tone.ts";
 import { inStateSince } from "../../data/track.ts";
 import { duration } from "../../format.ts";
-import { StateBadge, toneOf } from "../../parts/state.tsx";
+import { StateBadge } from "../../parts/state.tsx";
 import { Since } from "../../parts/time.tsx";
 import { Link } from "../../router.tsx";
 

@@ -84,7 +84,7 @@ async function volumeHost(
   const [found] = answers;
   if (found !== undefined) return found.host;
   if (missing.length === 0) return undefined;
-  const message = `This host has no volume ${word.slice(0, 80)} of app ${app}, and ${missing.join(", ")} did not answer. See \`hibernaut cluster status\`, and try again.`;
+  const message = `This host has no volume ${word.slice(0, 80)} of app ${app}, and could not ask ${missing.join(", ")}. See \`hibernaut cluster status\`, and try again.`;
   throw new HibernautError("host_unreachable", message, { hosts: missing });
 }
 

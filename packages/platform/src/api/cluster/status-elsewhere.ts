@@ -10,7 +10,7 @@ interface Published extends Pick<JudgedMachine["record"], "lastBoot" | "cordoned
   healthy: boolean;
 }
 
-/** Returns the app's machines on other hosts. One whose host is away fails, because no request reaches it. */
+/** Returns the app's machines on other hosts. */
 export function machinesElsewhere({ shared, view }: Pick<ApiCluster, "shared" | "view">, app: string): JudgedMachine[] {
   return view
     .machines(app)
@@ -27,6 +27,7 @@ export function machinesElsewhere({ shared, view }: Pick<ApiCluster, "shared" | 
         {
           record: { state, config: agreed?.config ?? {}, lastBoot, snapshot: null, cordoned, crash: crash && {} },
           health: { status: healthy ? "unknown" : "unhealthy" },
+          isAway,
         },
       ];
     });

@@ -1,5 +1,4 @@
 /** Moves of machines from and to this host. */
-import { join } from "node:path";
 import { HibernautError } from "../../domain/errors.ts";
 import type { Resources } from "../../machines/open.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
@@ -7,6 +6,7 @@ import type { Cluster } from "../cluster.ts";
 import type { OpenOwnership } from "../ownership/open.ts";
 import { untilDone } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
+import { arrivalsFolder } from "./arriving.ts";
 import type { MoveLog } from "./log.ts";
 import { Rate } from "./rate.ts";
 import { MoveSource } from "./source.ts";
@@ -54,7 +54,7 @@ export function openMoves({
   const { signal } = closing;
   const { departures, arrivals, custody } = resources;
   const { gate, departing } = ownership;
-  const target = new MoveTarget({ cluster, arrivals, volumes, custody, gate, log, folder: join(dataDir, "incoming") });
+  const target = new MoveTarget({ cluster, arrivals, volumes, custody, gate, log, folder: arrivalsFolder(dataDir) });
   const rate = new Rate(rateMb);
   const shared = { cluster, gate, log, closing: signal };
   const look = (id: string) => ownership.look(id);

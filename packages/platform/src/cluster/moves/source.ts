@@ -219,14 +219,15 @@ export class MoveSource {
       return { host: to, epoch: epoch + 1, volumes: sent, sent: epoch, confirmed: true, isUnknown: true };
     // Nobody can say whose it is: what is here is kept, and claimed again.
     if (isLost) throw forgotten(id, to);
+    if (isMine && failure !== undefined) {
+      gate.add(id, epoch);
+      throw failure;
+    }
     // It may have come back in the meantime, with another epoch: what is here is old then.
-    if (!isMine)
-      return {
-        ...{ host: owner?.host, epoch: owner?.epoch ?? 0, volumes: gone },
-        ...{ sent: epoch, confirmed: failure === undefined },
-      };
-    gate.add(id, epoch);
-    throw failure;
+    return {
+      ...{ host: owner?.host, epoch: owner?.epoch ?? 0, volumes: gone },
+      ...{ sent: epoch, confirmed: failure === undefined },
+    };
   }
 
   async *#stream(

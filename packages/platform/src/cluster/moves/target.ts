@@ -3,7 +3,7 @@
  * and its new epoch. Once it is whole and on the disk, one transaction makes it this host's, and only then it is moved to its
  * place. A platform that ends in between finds the directory at its next start, and the cluster says what it is.
  */
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { mayTravel, type MachineRecord } from "../../domain/machine.ts";
 import { nextEpoch } from "../../domain/volume.ts";
@@ -16,6 +16,7 @@ import type { Papers } from "../../machines/resources/departures.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
+import { PAPERS_FILE, readPapers } from "./arriving.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
@@ -23,7 +24,6 @@ import { filesOf, flushAll, unpack } from "./pack.ts";
 import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
-const PAPERS_FILE = "papers.json";
 const FILES_FOLDER = "files";
 
 /** The part of the machines' code that takes machines in. */
@@ -121,7 +121,7 @@ export class MoveTarget {
       const { custody, cluster } = this.#options;
       const { owner } = await standingOf(id, cluster.directory);
       if (owner?.host !== cluster.host || this.#has(id, owner.epoch)) return true;
-      const papers = await this.#papers(this.#folderOf(id, owner.epoch));
+      const papers = await readPapers(this.#folderOf(id, owner.epoch));
       if (papers === undefined) return custody.stores(id);
       await this.#takeIn(id, papers);
       return true;
@@ -141,7 +141,7 @@ export class MoveTarget {
   async #giveUp(id: string, { epoch, attempt: given }: { epoch: number; attempt?: string }): Promise<void> {
     const { cluster, arrivals } = this.#options;
     const folder = this.#folderOf(id, epoch + 1);
-    const papers = await this.#papers(folder);
+    const papers = await readPapers(folder);
     const attempt = given ?? papers?.attempt;
     const owner = await callOff(id, { host: cluster.host, epoch, attempt }, cluster.directory);
     if (owner?.host === cluster.host && owner.epoch === epoch + 1 && papers !== undefined)
@@ -182,11 +182,6 @@ export class MoveTarget {
       arrivals.seal(record);
     }
     await rm(folder, { recursive: true, force: true });
-  }
-
-  async #papers(folder: string): Promise<TravelPapers | undefined> {
-    const text = await readFile(join(folder, PAPERS_FILE), "utf8").catch(() => undefined);
-    return text === undefined ? undefined : (JSON.parse(text) as TravelPapers);
   }
 
   #folderOf(id: string, epoch: number): string {

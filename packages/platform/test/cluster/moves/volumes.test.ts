@@ -236,6 +236,9 @@ describe("killed", () => {
     expect(await noteOn(owner, volume)).toBe(NOTE);
     expect(await owner.platform.volumes.listSnapshots("shop", volume)).toMatchObject([{ id: snapshot }]);
     const other = owner === a ? b : a;
+    // Nobody is told to delete what is about to be taken in.
+    const told = [a, b].flatMap(({ world: { logged } }) => logged.map(({ message }) => message));
+    expect(told.filter((message) => message.includes("the database does not know"))).toEqual([]);
     expect(existsSync(disk(other, volume))).toBe(false);
     for (const found of await quarantined(other).then((names) => names.filter((each) => each.startsWith("vol_"))))
       expect((await stat(join(other.world.folder, "quarantine", found, "data.ext4"))).size).toBe(GB);
