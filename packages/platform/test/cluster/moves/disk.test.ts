@@ -63,7 +63,7 @@ test("a write error that the kernel tells only once, during the copy, keeps the 
   expect(world.host("b").platform.machines.list("shop")).toEqual([]);
 });
 
-test("a file that is gone again when it is flushed during the copy is no such error", async () => {
+test("a file that is gone again when it is flushed during the copy does not end the move", async () => {
   const { id, received } = await receiveWith("ENOENT");
   await received;
   expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 });
