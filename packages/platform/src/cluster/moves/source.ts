@@ -1,14 +1,13 @@
 /** Moves machines of this host to other hosts. */
-
-import { HibernautError } from "../../domain/errors.ts";
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { volumesOf } from "../../domain/mounts.ts";
 import { nextEpoch } from "../../domain/volume.ts";
-import { messageOf } from "../../lib/text.ts";
-import { newUlid } from "../../machines/identity.ts";
-import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import { newUlid } from "../../machines/identity.ts";
+import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
@@ -17,10 +16,10 @@ import type { StartGate } from "../ownership/gate.ts";
 import { untilDone } from "../ownership/retry.ts";
 import { readVolumesElsewhere } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
-import { FRAMES, frame } from "./frames.ts";
 import { announce, callOff } from "./intent.ts";
-import type { MoveLog } from "./log.ts";
+import { frame, FRAMES } from "./frames.ts";
 import { filesOf, pack } from "./pack.ts";
+import type { MoveLog } from "./log.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
 import {
@@ -131,7 +130,8 @@ export class MoveSource {
       if (gone.moved) await this.#giveUp(id, { to, owner });
     } finally {
       departing.delete(id);
-      if (this.#options.custody.stores(id)) this.#options.look(id);
+      // What the directory still gives to this host is given back.
+      if (this.#options.custody.stores(id) || owner?.isUnknown === true) this.#options.look(id);
     }
     if (!gone.moved) throw calledOff(id, to);
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
@@ -212,20 +212,22 @@ export class MoveSource {
     await untilDone(resolve, { what: `the outcome of the move of machine ${id}`, log, signal: closing });
     // Whose it is will be known at the next start. Until then it must not run here.
     if (!known) throw unsettled(id, to, closing.reason);
-    // The other host has said that it is its own, or nobody can say so: then what is here is kept, and claimed again.
+    const isMine = owner?.host === host && owner.epoch === epoch;
+    // The other host says so only after the commit. A directory that does not know it was restored from a backup since.
     const sent = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
-    if (isLost && failure === undefined)
-      return { host: to, epoch: epoch + 1, volumes: sent, sent: epoch, confirmed: true };
+    if ((isLost || isMine) && failure === undefined)
+      return { host: to, epoch: epoch + 1, volumes: sent, sent: epoch, confirmed: true, isUnknown: true };
+    // Nobody can say whose it is: what is here is kept, and claimed again.
     if (isLost) throw forgotten(id, to);
+    if (isMine && failure !== undefined) {
+      gate.add(id, epoch);
+      throw failure;
+    }
     // It may have come back in the meantime, with another epoch: what is here is old then.
-    if (owner?.host !== host || owner.epoch !== epoch)
-      return {
-        ...{ host: owner?.host, epoch: owner?.epoch ?? 0, volumes: gone },
-        ...{ sent: epoch, confirmed: failure === undefined },
-      };
-    gate.add(id, epoch);
-    if (failure !== undefined) throw failure;
-    return undefined;
+    return {
+      ...{ host: owner?.host, epoch: owner?.epoch ?? 0, volumes: gone },
+      ...{ sent: epoch, confirmed: failure === undefined },
+    };
   }
 
   async *#stream(
@@ -284,6 +286,8 @@ interface NewOwner {
   sent: number;
   /** The other host said that it has all of it. */
   confirmed: boolean;
+  /** The directory does not know. */
+  isUnknown?: boolean;
 }
 
 /** Whether the move was what changed the owner: everything has arrived then. */

@@ -5,9 +5,9 @@
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../../domain/errors.ts";
-import { type MachineRecord, mayTravel } from "../../domain/machine.ts";
+import { mayTravel, type MachineRecord } from "../../domain/machine.ts";
 import { nextEpoch } from "../../domain/volume.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
@@ -17,12 +17,12 @@ import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { PAPERS_FILE, readPapers } from "./arriving.ts";
-import { FRAMES, type Frame, framesOf } from "./frames.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
+import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, unpack } from "./pack.ts";
-import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import { StepTimes } from "./step-times.ts";
+import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const FILES_FOLDER = "files";
 

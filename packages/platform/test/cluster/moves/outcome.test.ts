@@ -4,7 +4,7 @@ import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { KEYS, type MoveRecord } from "../../../src/cluster/keys.ts";
-import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";
+import { frame, FRAMES } from "../../../src/cluster/moves/frames.ts";
 import { announce, callOff, commit } from "../../../src/cluster/moves/intent.ts";
 import { filesOf, pack } from "../../../src/cluster/moves/pack.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
@@ -193,6 +193,27 @@ test("a machine that the directory loses while it is taken in is the other host'
   expect(a.platform.machines.list("shop")).toEqual([]);
   await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 }), 20_000);
   expect(await wakeOn(b, id)).toBe(nonce);
+});
+
+test("a machine whose move a restored directory has forgotten once it arrived runs on the other host only", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const { id, nonce } = await runOn(a);
+  const before = await world.directory.get(`${KEYS.machines}${id}`);
+  const { target } = b.moves;
+  const receive = target.receive.bind(target);
+  // Once it is taken in, and before b says so.
+  const receiving = vi.spyOn(target, "receive").mockImplementationOnce(async (...all) => {
+    await receive(...all);
+    await world.directory.transact([], [{ key: before?.key ?? "", value: before?.value ?? null }]);
+  });
+  await a.moves.source.move(id, { to: "b", cold: false }, never());
+  expect(receiving).toHaveBeenCalledOnce();
+  expect(a.platform.machines.list("shop")).toEqual([]);
+  await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 }), 20_000);
+  await b.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 }).catch(() => wakeOn(b, id));
+  expect(b.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  expect(world.mostPerMachine).toBe(1);
 });
 
 test("a machine of which a file is lost on the way stays where it was", async () => {

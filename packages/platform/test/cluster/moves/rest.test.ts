@@ -1,6 +1,6 @@
 /** Machines are at rest before they are copied, whatever happens to them on the way there. */
 import { afterEach, expect, test, vi } from "vitest";
-import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";
+import { frame, FRAMES } from "../../../src/cluster/moves/frames.ts";
 import { announce } from "../../../src/cluster/moves/intent.ts";
 import { pack } from "../../../src/cluster/moves/pack.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
