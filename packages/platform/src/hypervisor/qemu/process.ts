@@ -109,7 +109,8 @@ function endSession({ pid }: ChildProcess): void {
 async function untilGone(pid: number): Promise<void> {
   const ticks = await startTicks(pid);
   const deadline = performance.now() + KILL_DEADLINE_MS;
-  while (ticks !== undefined && (await startTicks(pid)) === ticks && performance.now() < deadline) await delay(POLL_MS);
+  if (ticks === undefined) return;
+  while ((await startTicks(pid)) === ticks && performance.now() < deadline) await delay(POLL_MS);
 }
 
 /** The kernel reports CPU time in these, on every platform that Node runs on. */
