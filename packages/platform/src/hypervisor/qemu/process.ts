@@ -85,7 +85,10 @@ async function jailed(launcher: ChildProcess, program: string, signal: AbortSign
     endSession(launcher);
     // It is not waited for longer: it may wait itself for a file system that does not answer.
     addAbortSignal(AbortSignal.timeout(KILL_DEADLINE_MS), status);
-    await saying.catch(() => {});
+    const last = await saying.catch(() => "");
+    // Killed as well, but perhaps not gone: until then it holds its disks and its network device.
+    const begun = Number(/^pid (\d+)$/m.exec(last)?.[1] ?? 0);
+    if (begun > 0) await untilGone(begun);
     throw error;
   });
   const error = /^error (.*)$/m.exec(said)?.[1];
@@ -100,6 +103,14 @@ async function jailed(launcher: ChildProcess, program: string, signal: AbortSign
 /** Kills a launcher with what it has started: at any moment, that may be a program of which it has not spoken yet. */
 function endSession({ pid }: ChildProcess): void {
   if (pid !== undefined) sendKill(-pid);
+}
+
+/** Resolves when a process that was killed has ended, or has not after 10 s. */
+async function untilGone(pid: number): Promise<void> {
+  const ticks = await startTicks(pid);
+  const deadline = performance.now() + KILL_DEADLINE_MS;
+  if (ticks === undefined) return;
+  while ((await startTicks(pid)) === ticks && performance.now() < deadline) await delay(POLL_MS);
 }
 
 /** The kernel reports CPU time in these, on every platform that Node runs on. */
