@@ -105,10 +105,7 @@ export class MachineController {
     });
   }
 
-  /**
-   * What is stored about the machine now, and why that is not how it is while an outcome cannot be stored. Never changed
-   * in place.
-   */
+  /** What is stored of the machine; while an outcome cannot be stored, with why it is not so. Never changed in place. */
   get record(): MachineRecord {
     return this.#unstored === undefined ? this.#record : { ...this.#record, ...this.#unstored };
   }
@@ -309,21 +306,13 @@ export class MachineController {
     this.#happened(await takeOver({ record, effect, vmm }, ports, limit));
   }
 
-  /** The machine is this host's in the cluster, with this epoch and this address. */
-  owned({ epoch, address }: Pick<MachineRecord, "epoch" | "address">): void {
-    const { disputed: _over, ...before } = this.#record;
-    const record = { ...before, address, ...(epoch !== undefined && { epoch }) };
+  /** Stores what the cluster says of the machine. Its guest stays as it is. */
+  restate(change: (record: MachineRecord) => MachineRecord): void {
+    const record = change(this.#record);
+    if (record === this.#record) return;
     this.#deps.store.machines.update(record);
     this.#record = record;
     this.#announce();
-  }
-
-  /** The cluster's directory was restored, and gives the machine to a host with an older copy. */
-  disputed(): void {
-    if (this.#record.disputed === true) return;
-    const record = { ...this.#record, disputed: true };
-    this.#deps.store.machines.update(record);
-    this.#record = record;
   }
 
   /** Lets go of the guest, which keeps running, once what is in progress is done. */

@@ -51,13 +51,15 @@ export class Custody {
   }
 
   /** The machine's claim was found, or made again, after the platform had to start without it. */
-  owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void {
-    this.#controllers.get(id)?.owned(claimed);
+  owned(id: string, { address, epoch }: Pick<MachineRecord, "address" | "epoch">): void {
+    this.#controllers
+      .get(id)
+      ?.restate(({ disputed: _over, ...record }) => ({ ...record, address, ...(epoch !== undefined && { epoch }) }));
   }
 
   /** Another host's older copy counts as the machine for now. Stored. */
   disputed(id: string): void {
-    this.#controllers.get(id)?.disputed();
+    this.#controllers.get(id)?.restate((record) => (record.disputed === true ? record : { ...record, disputed: true }));
   }
 
   /** Returns a free address other than these. */
