@@ -65,10 +65,3 @@ export function takenMeanwhile(id: string, host: string | undefined): HibernautE
   const message = `Machine ${id} ${whose} during its move. See \`hibernaut machine list\`.`;
   return new HibernautError("aborted", message, { machine_id: id });
 }
-
-/** The machine is here as it was. */
-export function calledOff(id: string, to: string): HibernautError {
-  return new HibernautError("aborted", `Machine ${id} was not moved to host ${to}, and is here as it was. Try again.`, {
-    machine_id: id,
-  });
-}

@@ -22,15 +22,7 @@ import { filesOf, pack } from "./pack.ts";
 import type { MoveLog } from "./log.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
-import {
-  calledOff,
-  forgotten,
-  requireNoVolumes,
-  requireTarget,
-  takenMeanwhile,
-  unsettled,
-  volumesUnfit,
-} from "./refusals.ts";
+import { forgotten, requireNoVolumes, requireTarget, takenMeanwhile, unsettled, volumesUnfit } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 
 /** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
@@ -54,7 +46,7 @@ interface Emigration {
   depart(
     id: string,
     options: DepartOptions,
-    work: (record: MachineRecord) => Promise<boolean>,
+    work: (record: MachineRecord) => Promise<void>,
     signal: AbortSignal,
   ): Promise<Departed>;
 }
@@ -124,16 +116,14 @@ export class MoveSource {
         // It may have got one since it was asked about.
         if (!withVolumes) requireNoVolumes(id, travelling);
         owner = await this.#carry(record, { to, tell, volumes: travelling }, signal);
-        return owner !== undefined;
       };
       gone = await departures.depart(id, { to, cold }, carry, signal);
-      if (gone.moved) await this.#giveUp(id, { to, owner });
+      await this.#giveUp(id, { to, owner });
     } finally {
       departing.delete(id);
       // What the directory still gives to this host is given back.
       if (this.#options.custody.stores(id) || owner?.isUnknown === true) this.#options.look(id);
     }
-    if (!gone.moved) throw calledOff(id, to);
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
     if (!arrived(owner, to)) throw takenMeanwhile(id, owner?.host);
     // Any proxy wakes it there; this is for what asked for it here.
@@ -157,7 +147,10 @@ export class MoveSource {
     }
   }
 
-  /** The new owner has all the files, unless the machine was given to another one in the middle of the move. Unless it said so, they are kept. */
+  /**
+   * The new owner has all the files, unless the machine was given to another one in the middle of the move. They are kept
+   * here unless it said that it has them.
+   */
   async #giveUp(id: string, { to, owner }: { to: string; owner: NewOwner | undefined }): Promise<void> {
     const { custody, cluster } = this.#options;
     const all = arrived(owner, to);
@@ -176,12 +169,12 @@ export class MoveSource {
     await custody.takeAway(sent);
   }
 
-  /** Resolves with the machine's new owner. Undefined when it is still this host's, as it was. */
+  /** Resolves with the machine's new owner. Rejects when it is still this host's, as it was. */
   async #carry(
     record: MachineRecord,
     { to, tell, volumes }: { to: string; tell: Tell; volumes: VolumePapers[] },
     signal: AbortSignal,
-  ): Promise<NewOwner | undefined> {
+  ): Promise<NewOwner> {
     const { cluster, call, gate, closing, log } = this.#options;
     const { host, directory } = cluster;
     const { id } = record;

@@ -37,10 +37,8 @@ export interface DepartOptions {
   cold: boolean;
 }
 
-/** How a move ended. */
+/** What the other host has to know of a machine that has moved there. */
 export interface Departed {
-  /** Whether the machine is the other host's. */
-  moved: boolean;
   /** Whether it has to be started there: it ran before, or something asked for it meanwhile. */
   start: boolean;
 }
@@ -76,14 +74,14 @@ export class Departures {
   }
 
   /**
-   * Brings the machine to rest, and does `work` while nothing starts or changes it. `work` resolves with whether the
-   * machine is the other host's now. If it is not, and also when this rejects, the machine is as it was before. Only after
+   * Brings the machine to rest, and does `work` while nothing starts or changes it. `work` resolves when
+   * the machine is not this host's any more. When it rejects, the machine is as it was before; only after
    * {@link MoveUnsettled} it stays as it is, and takes no commands, until the next platform.
    */
   async depart(
     id: string,
     { to, cold }: DepartOptions,
-    work: (record: MachineRecord) => Promise<boolean>,
+    work: (record: MachineRecord) => Promise<void>,
     signal: AbortSignal,
   ): Promise<Departed> {
     const controller = this.#controllers.require(id);
@@ -98,8 +96,9 @@ export class Departures {
       await this.#toRest(controller, { cold, command, stay }, signal);
       // A seal is of use on this host only, and a reader less makes the copy faster.
       this.#deps.snapshots.interrupt(id);
-      moved = await work(controller.record);
-      return { moved, start: stay.ran || departure.wanted };
+      await work(controller.record);
+      moved = true;
+      return { start: stay.ran || departure.wanted };
     } catch (error) {
       unsettled = error instanceof MoveUnsettled;
       throw error;
