@@ -1,5 +1,6 @@
 /** What tests do with the machines of several hosts. */
 import type { Entry } from "../../src/cluster/contract.ts";
+import { LostHosts } from "../../src/cluster/evacuation/lost-hosts.ts";
 import { KEYS, type OwnerRecord } from "../../src/cluster/keys.ts";
 import type { ClusterWorld, TestHost } from "./cluster-world.ts";
 import { SMALL } from "./fake-world.ts";
@@ -10,6 +11,11 @@ const TIMEOUT = { timeoutMs: 5000 };
 export async function ownerIn({ directory }: Pick<ClusterWorld, "directory">, id: string) {
   const entry = await directory.get(`${KEYS.machines}${id}`);
   return entry && (JSON.parse(entry.value) as OwnerRecord);
+}
+
+/** What the host does about lost ones, after a grace of a minute by this clock, in milliseconds. */
+export function lostHostsOf({ cluster, platform: { custody } }: TestHost, now: () => number): LostHosts {
+  return new LostHosts({ cluster, custody, graceMs: 60_000, now, log: { warn: () => {}, info: () => {} } });
 }
 
 /** Gives the machine to another host, as an evacuation does. */

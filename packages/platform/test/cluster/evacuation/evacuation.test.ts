@@ -2,8 +2,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { LostHosts } from "../../../src/cluster/evacuation/lost-hosts.ts";
 import { KEYS, type OwnerRecord } from "../../../src/cluster/keys.ts";
+import { lostHostsOf } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, hostChange, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 
@@ -82,10 +82,7 @@ test("a machine that its owner lets be recreated is taken after the grace, and e
   const patient = await create(b, "patient");
   const hasty = await create(b, "hasty", { ...SMALL, on_host_loss: "recreate" });
   let now = 0;
-  const watch = new LostHosts({
-    ...{ cluster: a.cluster, custody: a.platform.custody, graceMs: 60_000, now: () => now },
-    log: { warn: () => {}, info: () => {} },
-  });
+  const watch = lostHostsOf(a, () => now);
   await lose("b");
   await watch.look();
   now = 74_000;
@@ -113,10 +110,7 @@ test("a lost host gets its own grace, which may be longer than that of the host 
   const id = await create(b, "hasty", { ...SMALL, on_host_loss: "recreate" });
   await world.directory.transact([], [{ key: `${KEYS.members}b`, value: JSON.stringify({ graceMs: 600_000 }) }]);
   let now = 0;
-  const watch = new LostHosts({
-    ...{ cluster: a.cluster, custody: a.platform.custody, graceMs: 60_000, now: () => now },
-    log: { warn: () => {}, info: () => {} },
-  });
+  const watch = lostHostsOf(a, () => now);
   await lose("b");
   await watch.look();
   now = 614_000;

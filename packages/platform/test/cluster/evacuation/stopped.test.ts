@@ -1,10 +1,9 @@
 /** A platform is stopped for longer than its grace, and its guests run on: no other host runs their machines as well. */
 import { afterEach, expect, onTestFinished, test } from "vitest";
-import { LostHosts } from "../../../src/cluster/evacuation/lost-hosts.ts";
 import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
 import { initCluster } from "../../../src/membership.ts";
 import { KEYS, type MemberRecord } from "../../../src/cluster/keys.ts";
-import { ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
+import { lostHostsOf, ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, hostChange, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 import { bareHost, openHost, sharedPlace } from "../place.ts";
@@ -25,10 +24,7 @@ async function hosts(): Promise<{ a: TestHost; b: TestHost; world: ClusterWorld 
 /** What a does about host b, which goes away, after a number of milliseconds. */
 async function goAway({ a }: { a: TestHost }, { directory }: ClusterWorld) {
   let now = 0;
-  const watch = new LostHosts({
-    ...{ cluster: a.cluster, custody: a.platform.custody, graceMs: 60_000, now: () => now },
-    log: { warn: () => {}, info: () => {} },
-  });
+  const watch = lostHostsOf(a, () => now);
   watch.start();
   onTestFinished(() => watch.close());
   const tell = async (up: boolean) =>

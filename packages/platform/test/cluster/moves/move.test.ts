@@ -6,10 +6,10 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
 import { never } from "../../../src/lib/async.ts";
-import { ownerIn } from "../../helpers/cluster-machines.ts";
+import { ownerIn, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
-import { SMALL } from "../../helpers/fake-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
+import { stepsOfMove } from "../../helpers/move-steps.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 let world: ClusterWorld;
@@ -25,15 +25,8 @@ interface Memory {
   nonce: string;
 }
 
-/** A machine that runs and has something in its memory. */
-async function running({ platform, world: { host } }: TestHost, config = SMALL): Promise<Memory> {
-  const { record } = await platform.machines.create("shop", { name: "one", config });
-  await platform.machines.wait("shop", record.id, ["running"], TIMEOUT);
-  return { id: record.id, nonce: host.guest(record.id)?.request()?.nonce ?? "" };
-}
-
 async function asleep(host: TestHost): Promise<Memory> {
-  const memory = await running(host);
+  const memory = await runOn(host);
   host.platform.machines.suspend("shop", memory.id);
   await host.platform.machines.wait("shop", memory.id, ["suspended"], TIMEOUT);
   return memory;
@@ -135,7 +128,7 @@ describe("a running machine", () => {
   test("is suspended first, and runs on with its memory on the other host", async () => {
     world = await newClusterWorld(["a", "b"]);
     const [a, b] = [world.host("a"), world.host("b")];
-    const { id, nonce } = await running(a);
+    const { id, nonce } = await runOn(a);
     await a.moves.source.move(id, { to: "b", cold: false }, never());
     await b.platform.machines.wait("shop", id, ["running"], TIMEOUT);
     expect(b.world.host.guest(id)?.request()).toMatchObject({ nonce });
@@ -157,7 +150,7 @@ describe("a running machine", () => {
       return requests.promise;
     };
     await a.restart({ wrap: (deps) => ({ ...deps, holdBack, finishRequests }) });
-    const { id, nonce } = await running(a);
+    const { id, nonce } = await runOn(a);
     const abort = new AbortController();
     const refused = a.moves.source.move(id, { to: "b", cold: false }, abort.signal);
     await vi.waitFor(() => expect(told).toEqual(["held back", "finishing"]));
@@ -179,7 +172,7 @@ describe("a running machine", () => {
     const [a, b] = [world.host("a"), world.host("b")];
     b.world.identity.cpu_model = "older";
     await b.restart();
-    const { id, nonce } = await running(a);
+    const { id, nonce } = await runOn(a);
     await expect(a.moves.source.move(id, { to: "b", cold: false }, never())).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(/cpu_model_changed: CPU model was none, is older.*--cold/),
@@ -194,7 +187,7 @@ describe("a running machine", () => {
   test("runs on here when the other host goes away in the middle", async () => {
     world = await newClusterWorld(["a", "b"]);
     const [a, b] = [world.host("a"), world.host("b")];
-    const { id, nonce } = await running(a);
+    const { id, nonce } = await runOn(a);
     const onProgress = ({ step }: MoveProgress) => {
       if (step === "suspend") void b.stop();
     };
@@ -216,25 +209,7 @@ test.each([
   await expect(world.host("a").moves.source.move(id, { to, cold: false }, never())).rejects.toMatchObject({ code });
 });
 
-/** The steps of either host in a move, so that each can be its last. */
-async function rehearse(who: "a" | "b"): Promise<string[]> {
-  const mortality = new Mortality();
-  world = await newClusterWorld(["a", "b"]);
-  const { id } = await asleep(world.host("a"));
-  await world.host(who).restart({ mortality });
-  const before = mortality.steps.length;
-  await world.host("a").moves.source.move(id, { to: "b", cold: false }, never());
-  const steps = mortality.steps.slice(before);
-  await world.dispose();
-  return steps;
-}
-
-const numbered = (who: "a" | "b", names: string[]) =>
-  names.map((name, index) => ({ who, name, passing: names.slice(0, index).filter((other) => other === name).length }));
-const steps = [...numbered("a", await rehearse("a")), ...numbered("b", await rehearse("b"))].flatMap((step) => [
-  { ...step, when: "before" as const },
-  { ...step, when: "after" as const },
-]);
+const steps = await stepsOfMove(asleep, { cold: false });
 
 test("the rehearsal has the announcement, the commit, and both ends of the machine", () => {
   expect(steps.map(({ who, name }) => `${who} ${name}`)).toEqual(

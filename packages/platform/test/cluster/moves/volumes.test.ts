@@ -11,6 +11,7 @@ import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluste
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
+import { stepsOfMove } from "../../helpers/move-steps.ts";
 
 const GB = 1024 ** 3;
 /** Where the data is on the disk, which is empty elsewhere. */
@@ -177,25 +178,7 @@ describe("a machine with a volume", () => {
   });
 });
 
-/** The steps of either host in a move with a volume, so that each can be its last. */
-async function rehearse(who: "a" | "b"): Promise<string[]> {
-  const mortality = new Mortality();
-  world = await newClusterWorld(["a", "b"]);
-  const { id } = await asleep(world.host("a"));
-  await world.host(who).restart({ mortality });
-  const before = mortality.steps.length;
-  await world.host("a").moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never());
-  const all = mortality.steps.slice(before);
-  await world.dispose();
-  return all;
-}
-
-const numbered = (who: "a" | "b", names: string[]) =>
-  names.map((name, index) => ({ who, name, passing: names.slice(0, index).filter((other) => other === name).length }));
-const steps = [...numbered("a", await rehearse("a")), ...numbered("b", await rehearse("b"))].flatMap((step) => [
-  { ...step, when: "before" as const },
-  { ...step, when: "after" as const },
-]);
+const steps = await stepsOfMove(asleep, WITH_VOLUMES);
 
 test("the rehearsal has the commit, and each step of the volume at both ends", () => {
   expect(steps.map(({ who, name }) => `${who} ${name}`)).toEqual(
