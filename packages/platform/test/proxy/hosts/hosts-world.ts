@@ -30,6 +30,7 @@ import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/ser
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
+import type { Tracing } from "../../../src/tracing/contract.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { until } from "../http/helpers.ts";
@@ -67,6 +68,7 @@ export class TestHost {
   /** How many connections other hosts have made to this one. */
   peerConnections = 0;
   #silence: Promise<void> | undefined;
+  #tracing: Tracing | undefined;
   readonly #peerSockets = new Set<TLSSocket>();
   #closePeer: () => Promise<void> = async () => {};
 
@@ -126,6 +128,7 @@ export class TestHost {
     this.hosts = new HostProxies({
       cluster: { host: name, view, directory, peers },
       settings: SETTINGS,
+      tracing: this.#tracing,
       log: { warn },
     });
     this.coordinator = new ProxyCoordinator({
@@ -149,6 +152,7 @@ export class TestHost {
     });
     this.server = createProxyServer({
       leases: this.proxy.broker,
+      tracing: this.#tracing,
       limits: { sweepMs: 20 },
       onAccess: (entry) => void this.log.push(entry),
       onFault: (fault) => void this.faults.push(fault),
@@ -289,6 +293,12 @@ export class TestHost {
     await this.view.close();
     this.view = new DirectoryView({ directory: heldBack(this.directory, () => this.#silence) });
     await this.#open();
+  }
+
+  /** The same, and requests are traced from then on. Wakes are not. */
+  async restartTraced(tracing: Tracing): Promise<void> {
+    this.#tracing = tracing;
+    await this.restart();
   }
 
   /** From now on writes fail like this. Returns what ends that. */
