@@ -180,7 +180,7 @@ export class TestHost {
   /** Creates a machine whose app answers with `listener`, and claims it. Its state is then published. */
   async machine(
     listener: RequestListener,
-    { service = {}, config = {}, onUpgrade, onConnection }: MachineOptions = {},
+    { service = {}, config = {}, listens, onUpgrade, onConnection }: MachineOptions = {},
   ): Promise<{ id: string; address: string; port: number }> {
     const app = createAppServer({ keepAliveTimeout: 0 }, listener);
     if (onUpgrade !== undefined) app.on("upgrade", onUpgrade);
@@ -192,7 +192,9 @@ export class TestHost {
     const { machines } = this.platform;
     const port = 8080;
     const services: ServiceConfig[] = [{ protocol: "http", internal_port: port, autostop: "suspend", ...service }];
-    const { record } = await machines.create(APP, { config: { ...SMALL, services, ...config } });
+    const { record } = await machines.create(APP, { config: { ...SMALL, services, ...config }, skipLaunch: true });
+    if (listens !== undefined) this.world.host.listening.set(record.id, [{ address: listens, port }]);
+    machines.start(APP, record.id);
     app.listen(port, record.address);
     await once(app, "listening");
     onTestFinished(() => app.close().closeAllConnections());
@@ -374,6 +376,8 @@ interface Moved {
 interface MachineOptions {
   service?: Partial<ServiceConfig>;
   config?: Partial<MachineConfig>;
+  /** The only address in the guest that the app listens on. By default, it listens on all. */
+  listens?: string;
   /** In place of HTTP. */
   onConnection?(socket: Socket): void;
   onUpgrade?(request: IncomingMessage, socket: Duplex): void;
