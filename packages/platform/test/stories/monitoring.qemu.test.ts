@@ -48,7 +48,7 @@ function traceOf(traceId: string) {
   const read = () => {
     const request = only("request", { spanId: SPAN });
     let served = request;
-    for (const _more of place.served.apiUrls.slice(1)) served = only("request", only("forward", served));
+    for (let host = 1; host < place.served.apiUrls.length; host += 1) served = only("request", only("forward", served));
     const hold = only("hold", served);
     const wake = only("wake", hold);
     for (const step of ["room", "check", "qemu", "load", "attach", "consume", "awake"]) only(step, wake);
