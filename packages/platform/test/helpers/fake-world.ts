@@ -23,6 +23,7 @@ import { openSecrets } from "../../src/secrets/index.ts";
 import { SnapshotStore, type SnapshotStoreOptions } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
+import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FakeImages } from "./fake-images.ts";
@@ -129,6 +130,8 @@ export interface PlatformParts {
   quota?: Partial<Quota>;
   /** The ids of volumes that arrive from other hosts. Default: none. */
   arrivingVolumes?(folder: string): Promise<Set<string>>;
+  /** The host that has a newer copy of a volume. Default: none. */
+  newerOn?(volume: VolumeRecord): string | undefined;
   /** Throws when the app may get no volume. By default, it may. */
   refuseVolume?(app: string): void;
   wrap?(deps: MachineDependencies): MachineDependencies;
@@ -162,6 +165,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       quotas.requireVolume(app, gb);
     },
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
+    ...(parts.newerOn && { newerOn: parts.newerOn }),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });
