@@ -1,4 +1,4 @@
-/** A process that was killed and has not ended. No test makes the kernel hold one: a SIGKILL that is not sent stands in. */
+/** A process that was killed and has not ended. No test makes the kernel hold one: the SIGKILL is not sent. */
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { VmmHeld } from "../../src/hypervisor/contract.ts";
