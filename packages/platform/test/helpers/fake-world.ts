@@ -78,11 +78,10 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
   await fill(folder);
   await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
   const store = openStore(join(folder, "hibernaut.db"), now);
-  const host = new FakeHost();
   const held = new Set<() => void>();
-  return {
+  const world: World = {
     folder,
-    host,
+    host: new FakeHost(),
     images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
@@ -91,6 +90,8 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
     store,
     logged: [],
     holdBoots() {
+      // A cluster's hosts have another one in its place.
+      const { host } = world;
       const { promise, resolve } = Promise.withResolvers<void>();
       host.hold.boot = promise;
       const release = () => {
@@ -109,6 +110,7 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
       await rm(folder, { recursive: true, force: true });
     },
   };
+  return world;
 }
 
 /** A platform in a world. */
