@@ -133,3 +133,20 @@ test("volumes list and show tell which volume is an old copy, and destroy says o
   const asked = await hibernaut("volumes", "destroy", id, "--app", "shop");
   expect(asked.stderr).toContain(`Volume ${id} (data, 1 GB) on host c and its 0 snapshot(s)`);
 });
+
+test("scale memory changes the machines that it can, and names the others and what to do", async () => {
+  const here = await client.createMachine("shop", { name: "near", config: { image: "app:1" }, host: "a" });
+  await client.waitForMachine("shop", here.id);
+  await cluster.claim(cluster.hosts[0] as ApiHost, "shop", here.id, "near");
+  const far = await machineOfC();
+  await cluster.setUp("c", false);
+  const run = await hibernaut("scale", "memory", "512mb", "--app", "shop");
+  expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining("1 machine(s) of shop now have 512 MB.") });
+  expect(run.stderr).toContain(`Machine ${far} stays as it is: its host c is away.`);
+  expect(run.stderr).toContain(`Not changed: ${far} (host c), because host c is away.`);
+  expect(run.stderr).toContain("Once host c is back, run `hibernaut scale memory 512mb --app shop`.");
+  expect(await client.getMachine("shop", here.id)).toMatchObject({ config: { guest: { memory_mb: 512 } } });
+  await cluster.setUp("c", true);
+  expect(await hibernaut("scale", "memory", "512mb", "--app", "shop")).toMatchObject({ code: 0 });
+  expect(await client.getMachine("shop", far)).toMatchObject({ config: { guest: { memory_mb: 512 } } });
+});
