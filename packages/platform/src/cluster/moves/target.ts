@@ -43,6 +43,7 @@ interface TargetOptions {
     takeIn(taken: TakenIn): void;
     takeAway(taken: TakenAway): Promise<void>;
     stores(id: string): boolean;
+    record(id: string): Pick<MachineRecord, "disputed"> | undefined;
     epochOf(id: string): number | undefined;
     start(id: string): void;
   };
@@ -63,6 +64,7 @@ export class MoveTarget {
 
   /** Why the machine cannot come, or why its volumes cannot. */
   async fit({ volumes, ...papers }: FitPapers): Promise<Fit> {
+    this.#requireUndisputed(papers.record.id);
     const unfitVolumes = await this.#options.volumes.unfit(volumes);
     if (unfitVolumes !== undefined) return { unfitVolumes };
     const unfit = await this.#options.arrivals.unfit(papers);
@@ -99,6 +101,7 @@ export class MoveTarget {
         await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
         signal.throwIfAborted();
         const coming = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
+        this.#requireUndisputed(id);
         if (this.#options.custody.stores(id) || coming.some((volume) => travel.has(volume.id)))
           throw stillHere(id, cluster.host);
         times.begin("commit");
@@ -184,6 +187,12 @@ export class MoveTarget {
     await rm(folder, { recursive: true, force: true });
   }
 
+  /** Throws `failed_precondition` while another copy of the machine is kept here, which nobody gives up by itself. */
+  #requireUndisputed(id: string): void {
+    const { custody, cluster } = this.#options;
+    if (custody.record(id)?.disputed === true) throw disputedHere(id, cluster.host);
+  }
+
   #folderOf(id: string, epoch: number): string {
     return join(this.#options.folder, `${id}-${epoch}`);
   }
@@ -199,6 +208,11 @@ export class MoveTarget {
       if (this.#busy.get(id) === settled) this.#busy.delete(id);
     }
   }
+}
+
+function disputedHere(id: string, host: string): HibernautError {
+  const message = `Host ${host} keeps another copy of machine ${id}, which is disputed: the cluster directory was restored from an older backup. Choose another host, or decide between the copies: \`hibernaut cluster status\` on host ${host} says how.`;
+  return new HibernautError("failed_precondition", message, { machine_id: id, host });
 }
 
 function stillHere(id: string, host: string): HibernautError {
