@@ -5533,7 +5533,7 @@ export interface components {
       /** @description The name of a host of the cluster. */
       host: string;
       /** @enum {string} */
-      step: "check" | "suspend" | "copy" | "commit" | "done";
+      step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
       /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
@@ -5825,7 +5825,7 @@ export interface components {
     /** @description How far a move is. `done` comes last. */
     MoveProgress: {
       /** @enum {string} */
-      step: "check" | "suspend" | "copy" | "commit" | "done";
+      step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
       /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
