@@ -82,8 +82,10 @@ export function hostUnreachable(app: string, host: string, cause?: unknown): Pro
 
 /** None of the app's machines, except those already tried, can take a request, and none is on its way. */
 export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]): ProxyRefusal {
+  // Requests do not reach a machine if its host is away, on whichever host, or if its app listens in the wrong place.
+  const away = machines.find(({ row }) => row.remote?.peer === null);
+  if (away?.row.remote !== undefined) return hostUnreachable(app, away.row.remote.host);
   const unreachable = machines.find((machine) => !machine.reachable);
-  if (unreachable?.row.remote !== undefined) return hostUnreachable(app, unreachable.row.remote.host);
   if (unreachable !== undefined) return unreachableRefusal(app, unreachable);
   const crashing = machines.find((machine) => machine.crashing);
   if (crashing !== undefined) return crashRefusal(app, crashing);
