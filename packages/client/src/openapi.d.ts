@@ -6280,6 +6280,8 @@ export interface components {
       region: string;
       /** @description In a cluster, the host that has the volume. */
       host?: string;
+      /** @description In a cluster, the host that has a newer copy of this volume, after a restore of etcd. No machine gets the copy here: destroy it at its host. */
+      newer_on?: string;
       /**
        * @description Volumes are not encrypted. Encrypt the host's disk instead.
        * @enum {boolean}
