@@ -9,13 +9,14 @@ export interface Moving {
   /** What the line is about, such as `shop/web`. */
   what: string;
   host: string;
-  step: "check" | "suspend" | "copy" | "commit" | "done";
+  step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
   bytes: number;
   total_bytes: number;
 }
 
 const STEPS: Record<Moving["step"], string> = {
   check: "Checking",
+  precopy: "Copying memory of",
   suspend: "Suspending",
   copy: "Copying",
   commit: "Handing over",
@@ -39,7 +40,7 @@ export function moveDisplay(context: Pick<Context, "json">, stream: NodeJS.Write
 
 /** Returns the line of one move. Pure. */
 export function moveLine({ what, host, step, bytes, total_bytes: total }: Moving): string {
-  if (step !== "copy") return `${STEPS[step]} ${what} (to host ${host})`;
+  if (step !== "precopy" && step !== "copy") return `${STEPS[step]} ${what} (to host ${host})`;
   const share = total === 0 ? 1 : Math.min(1, bytes / total);
   const full = Math.round(share * BAR_WIDTH);
   const gauge = `[${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}]`;

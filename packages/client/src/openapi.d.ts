@@ -5533,7 +5533,7 @@ export interface components {
       /** @description The name of a host of the cluster. */
       host: string;
       /** @enum {string} */
-      step: "check" | "suspend" | "copy" | "commit" | "done";
+      step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
       /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
@@ -5825,7 +5825,7 @@ export interface components {
     /** @description How far a move is. `done` comes last. */
     MoveProgress: {
       /** @enum {string} */
-      step: "check" | "suspend" | "copy" | "commit" | "done";
+      step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
       /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
@@ -6280,6 +6280,8 @@ export interface components {
       region: string;
       /** @description In a cluster, the host that has the volume. */
       host?: string;
+      /** @description In a cluster, the host that has a newer copy of this volume, after a restore of etcd. No machine gets the copy here: destroy it at its host. */
+      newer_on?: string;
       /**
        * @description Volumes are not encrypted. Encrypt the host's disk instead.
        * @enum {boolean}

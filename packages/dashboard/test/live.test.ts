@@ -41,9 +41,10 @@ class Platform {
     return new BrowserClient({ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
   }
 
-  /** Tells all pages that something happened to a machine. */
-  tell(id: string, sequence: number, position?: string): void {
-    const event = { sequence, position, at: TIME, type: "machine.noted", app_name: "shop", machine_id: id, data: {} };
+  /** Tells all pages that something happened to a machine. `more` is what the event says besides. */
+  tell(id: string, sequence: number, position?: string, more: object = {}): void {
+    const about = { type: "machine.noted", app_name: "shop", machine_id: id, data: {} };
+    const event = { sequence, position, at: TIME, ...about, ...more };
     for (const stream of this.streams) stream.write(`id: ${position ?? sequence}\ndata: ${JSON.stringify(event)}\n\n`);
   }
 
@@ -119,6 +120,21 @@ test("a page whose reading of one machine was lost on the way keeps up with it a
   platform.machines[0] = machine({ cordoned: true });
   platform.tell("a1", 3);
   await vi.waitUntil(() => store.machines.get("a1")?.cordoned === true, LIMIT);
+});
+
+test("a page forgets a machine that another host of the cluster destroyed, and keeps one that only left that host", async () => {
+  const platform = new Platform();
+  platform.machines.push(machine({ machine_id: "b2", host: "b", state: "stopped" }));
+  platform.machines.push(machine({ machine_id: "b3", host: "b", state: "stopped" }));
+  const { store } = await pageOf(platform);
+  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  // It is not listed any more, but its host still answers for it.
+  platform.machines[1] = machine({ machine_id: "b2", host: "b", state: "destroyed" });
+  platform.machines[2] = machine({ machine_id: "b3", host: "c", state: "stopped" });
+  for (const [index, id] of ["b3", "b2"].entries())
+    platform.tell(id, 2 + index, undefined, { host: "b", data: { to: "destroyed" } });
+  await vi.waitUntil(() => !store.machines.has("b2"), LIMIT);
+  await vi.waitUntil(() => store.machines.get("b3")?.host === "c", LIMIT);
 });
 
 test("a page that is hidden for a while leaves its connection to others, and continues when it is shown", async () => {

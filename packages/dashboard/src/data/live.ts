@@ -69,7 +69,11 @@ export class Live {
     this.#document = document;
     this.#onSignedOut = onSignedOut;
     this.#refresher = new Refresher({
-      one: (app, id, signal) => api.getMachine(app, id, { signal }).catch((error) => this.#present(id, error)),
+      one: async (app, id, signal) => {
+        const machine = await api.getMachine(app, id, { signal }).catch((error: unknown) => this.#present(id, error));
+        // The platform still tells what it knew of a machine that is gone.
+        return machine?.state === "destroyed" ? undefined : machine;
+      },
       all: (signal) => api.listAllMachines({ signal }),
       begin: () => store.beginReading(),
       // The next reading tries again, and the stream notices a lost connection.

@@ -82,8 +82,10 @@ export function hostUnreachable(app: string, host: string, cause?: unknown): Pro
 
 /** None of the app's machines, except those already tried, can take a request, and none is on its way. */
 export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]): ProxyRefusal {
+  // Requests do not reach a machine if its host is away, on whichever host, or if its app listens in the wrong place.
+  const away = machines.find(({ row }) => row.remote?.peer === null);
+  if (away?.row.remote !== undefined) return hostUnreachable(app, away.row.remote.host);
   const unreachable = machines.find((machine) => !machine.reachable);
-  if (unreachable?.row.remote !== undefined) return hostUnreachable(app, unreachable.row.remote.host);
   if (unreachable !== undefined) return unreachableRefusal(app, unreachable);
   const crashing = machines.find((machine) => machine.crashing);
   if (crashing !== undefined) return crashRefusal(app, crashing);
@@ -116,7 +118,12 @@ function couldNotStart(app: string, id: string, reason: string): ProxyRefusal {
 function crashRefusal(app: string, machine: RoutedMachine): ProxyRefusal {
   const { id, crash, state } = machine.row;
   const retryAfterS = machine.retryAfterS();
-  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${nextStart(state, crash?.retryAt ?? null, retryAfterS)} See its logs: hibernaut logs --app ${app}`;
+  const next = nextStart(state, crash?.retryAt ?? null, retryAfterS);
+  if (crash?.lost === true) {
+    const lost = `The virtual machine of machine ${id} of app ${app} ended several times in a row: ${withoutPeriod(crash.reason)}. ${next} See: hibernaut machine events ${id} --app ${app}`;
+    return new ProxyRefusal(503, "machine_failed", lost, { retryAfterS });
+  }
+  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${next} See its logs: hibernaut logs --app ${app}`;
   return new ProxyRefusal(503, "app_crashed", message, { retryAfterS });
 }
 

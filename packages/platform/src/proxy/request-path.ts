@@ -136,7 +136,8 @@ export class RequestPath implements Engine {
   /** 3, for a request that the proxy of another host has admitted, and which is for one machine here. */
   #serveHost(client: ClientSide, sent: RequestMessage, peer: Peer): RequestHandler {
     const request = readPeerRequest(sent);
-    const exchange = new Exchange(this, client, { ...request, peer, trace: undefined });
+    const trace = this.#tracing?.begin(request.message, request.origin);
+    const exchange = new Exchange(this, client, { ...request, peer, trace });
     client.attach(exchange, sent);
     this.requests += 1;
     this.findMachine(exchange, false);

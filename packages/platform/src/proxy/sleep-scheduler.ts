@@ -151,7 +151,9 @@ export class SleepScheduler {
     const { idleTimeoutMs, autostop, autostopFallback: otherwise } = machine.policy;
     machine.draining = true;
     const agreed = await proxies.askToDrain(id, machine.resting ? 0 : idleTimeoutMs);
-    const needed = !machine.draining || machine.record.state !== "running" || this.#idleMachine(machine).keptAwake;
+    // What has happened to it while the proxies were asked.
+    const { state, cordoned } = machine.record;
+    const needed = !machine.draining || state !== "running" || cordoned || this.#idleMachine(machine).keptAwake;
     machine.draining = false;
     if (this.#closed || needed || autostop === "off" || !agreed) {
       machine.idleSince = Math.max(machine.idleSince, now() - idleTimeoutMs + SHORTEST_PAUSE_MS);

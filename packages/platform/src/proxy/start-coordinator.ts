@@ -57,7 +57,7 @@ async function openHostProxies(options: HostProxiesOptions): Promise<HostProxies
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
   const { connectionsSurvive, gateway, onTraffic, cluster } = options;
-  const hosts = cluster && (await openHostProxies({ cluster, settings, log }));
+  const hosts = cluster && (await openHostProxies({ cluster, settings, tracing, log }));
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,

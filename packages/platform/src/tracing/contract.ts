@@ -31,7 +31,15 @@ export interface TracedOrigin {
 export interface TracedLease {
   readonly machineId: string;
   readonly appName: string;
-  readonly wake: { readonly kind: "running" | BootKind; readonly durationMs: number };
+  readonly wake: TracedWake;
+  /** Present for a machine of another host, whose proxy gets the request. */
+  readonly peer?: { readonly host: string } | undefined;
+}
+
+/** How a machine came to answer. */
+interface TracedWake {
+  readonly kind: "running" | BootKind;
+  readonly durationMs: number;
 }
 
 /** The spans of one request that is traced. */
@@ -46,14 +54,22 @@ export interface RequestTrace {
   connects(): void;
   /** The connection is open, or could not be opened. */
   connected(error?: unknown): void;
-  /** The request is sent to the app, which gets a `traceparent` of this span. */
+  /** The request is sent to the app, or to the proxy of the host that has the machine, which gets a `traceparent` of this span. */
   forwards(request: TracedRequest, lease: TracedLease): void;
   /** The machine did not answer; another attempt may follow. */
   gaveUp(why: string): void;
   /** The app sends the request on. */
   sentOn(): void;
-  /** The request is over. `error` is a stable code. */
-  ends(outcome: { status: number | undefined; error: string | undefined; appName: string | undefined }): void;
+  /**
+   * The request is over. `error` is a stable code; `wake` is how its last machine came to answer, which the proxy of
+   * another host says only then.
+   */
+  ends(outcome: {
+    status: number | undefined;
+    error: string | undefined;
+    appName: string | undefined;
+    wake?: TracedWake | undefined;
+  }): void;
 }
 
 /** The spans of wakes, on the platform's side. */

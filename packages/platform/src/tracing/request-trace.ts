@@ -80,7 +80,7 @@ export class RequestSpans implements RequestTrace {
     this.#forward = undefined;
   }
 
-  ends({ status, error, appName }: Parameters<RequestTrace["ends"]>[0]): void {
+  ends({ status, error, appName, wake }: Parameters<RequestTrace["ends"]>[0]): void {
     const failed = error ?? (status !== undefined && status >= SERVER_ERROR ? String(status) : undefined);
     for (const span of [this.#hold, this.#connect, this.#forward, this.#request]) {
       if (span !== undefined && failed !== undefined) fail(span, failed);
@@ -90,6 +90,7 @@ export class RequestSpans implements RequestTrace {
       this.#request.setAttribute("http.response.status_code", status);
     }
     if (appName !== undefined) this.#request.setAttribute("hibernaut.app", appName);
+    if (wake !== undefined) this.#request.setAttribute("hibernaut.wake", wake.kind);
     const now = this.#clock();
     for (const span of [this.#hold, this.#connect, this.#forward, this.#request]) span?.end(now);
     this.#hold = this.#connect = this.#forward = undefined;
@@ -105,8 +106,9 @@ export class RequestSpans implements RequestTrace {
   }
 }
 
-function machineOf({ machineId, appName }: TracedLease): Attributes {
-  return { "hibernaut.machine": machineId, "hibernaut.app": appName };
+function machineOf({ machineId, appName, peer }: TracedLease): Attributes {
+  const where = peer && { "hibernaut.host": peer.host };
+  return { "hibernaut.machine": machineId, "hibernaut.app": appName, ...where };
 }
 
 function fail(span: Span | undefined, why: string): void {

@@ -112,6 +112,10 @@ export class ThroughPeer extends Served {
     await Promise.all([this.#owner.stop(), super.stop()]);
   }
 
+  override get apiUrls(): string[] {
+    return [this.apiUrl, this.#owner.apiUrl];
+  }
+
   /** Those of both, the second host's first. */
   override async metrics(): Promise<string> {
     return (await Promise.all([this.#owner.metrics(), super.metrics()])).join("");

@@ -23,6 +23,7 @@ import { openSecrets } from "../../src/secrets/index.ts";
 import { SnapshotStore, type SnapshotStoreOptions } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
+import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FakeImages } from "./fake-images.ts";
@@ -87,6 +88,7 @@ async function emptyDatabase(): Promise<Buffer> {
   }
 }
 
+/** Makes a directory with the store of a platform that has nothing yet, and a host for it. */
 export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
   const folder = await newFolder();
   await fill(folder);
@@ -94,11 +96,10 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
   const database = join(folder, "hibernaut.db");
   if (!existsSync(database)) await writeFile(database, await (empty ??= emptyDatabase()));
   const store = openStore(database, now);
-  const host = new FakeHost();
   const held = new Set<() => void>();
-  return {
+  const world: World = {
     folder,
-    host,
+    host: new FakeHost(),
     images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
@@ -107,6 +108,8 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
     store,
     logged: [],
     holdBoots() {
+      // A cluster's hosts have another one in its place.
+      const { host } = world;
       const { promise, resolve } = Promise.withResolvers<void>();
       host.hold.boot = promise;
       const release = () => {
@@ -125,6 +128,7 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
       await rm(folder, { recursive: true, force: true });
     },
   };
+  return world;
 }
 
 /** A platform in a world. */
@@ -146,6 +150,8 @@ export interface PlatformParts {
   quota?: Partial<Quota>;
   /** The ids of volumes that arrive from other hosts. Default: none. */
   arrivingVolumes?(folder: string): Promise<Set<string>>;
+  /** The host that has a newer copy of a volume. Default: none. */
+  newerOn?(volume: VolumeRecord): string | undefined;
   /** Throws when the app may get no volume. By default, it may. */
   refuseVolume?(app: string): void;
   wrap?(deps: MachineDependencies): MachineDependencies;
@@ -179,6 +185,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       quotas.requireVolume(app, gb);
     },
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
+    ...(parts.newerOn && { newerOn: parts.newerOn }),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });

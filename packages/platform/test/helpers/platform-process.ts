@@ -26,6 +26,11 @@ export class Served {
     this.#env = env;
   }
 
+  /** Where the API of each host answers; this one first. */
+  get apiUrls(): string[] {
+    return [this.apiUrl];
+  }
+
   get client(): HibernautClient {
     if (this.#client === undefined) throw new Error("the platform is not started");
     return this.#client;

@@ -20,8 +20,8 @@ export class Prometheus {
     this.#child = child;
   }
 
-  /** Starts it with a job that reads a platform's metrics every second, and with rules. */
-  static async start(folder: string, target: { apiUrl: string; token: string; rules: string }): Promise<Prometheus> {
+  /** Starts it with a job that reads the metrics of platforms every second, and with rules. */
+  static async start(folder: string, target: { apiUrls: string[]; token: string; rules: string }): Promise<Prometheus> {
     const port = await freePort();
     await writeFile(join(folder, "token"), target.token, { mode: 0o600 });
     const config = [
@@ -29,7 +29,7 @@ export class Prometheus {
       `rule_files:\n  - ${target.rules}`,
       "scrape_configs:\n  - job_name: hibernaut",
       `    authorization:\n      credentials_file: ${join(folder, "token")}`,
-      `    static_configs:\n      - targets: ["${new URL(target.apiUrl).host}"]`,
+      `    static_configs:\n      - targets: ${JSON.stringify(target.apiUrls.map((url) => new URL(url).host))}`,
     ];
     await writeFile(join(folder, "prometheus.yml"), `${config.join("\n")}\n`);
     const args = [

@@ -20,14 +20,20 @@ function scheduled(...apps: string[]) {
     known.set(app, withRecord(undefined, record as unknown as MachineRecord, performance.now()));
   }
   const proxies = new ConnectedProxies();
+  const meanwhile: (() => void)[] = [];
   const proxy = proxies.add((message) => {
-    if (message.kind === "drain") proxies.answered(message.question, true);
+    if (message.kind !== "drain") return;
+    for (const happens of meanwhile) happens();
+    proxies.answered(message.question, true);
   });
+  const change = (id: string, changes: Partial<MachineRecord>) => {
+    const machine = known.get(id) as CoordinatedMachine;
+    machine.record = { ...machine.record, ...changes };
+  };
   const asleep = new Map<string, number>();
   const sleep = (_app: string, id: string) => {
     asleep.set(id, performance.now());
-    const machine = known.get(id) as CoordinatedMachine;
-    machine.record = { ...machine.record, state: "suspending" };
+    change(id, { state: "suspending" });
   };
   const scheduler = new SleepScheduler({
     machines: { sleep },
@@ -47,7 +53,7 @@ function scheduled(...apps: string[]) {
     machine.idleSince = performance.now();
     scheduler.loadChanged(machine);
   };
-  return { scheduler, asleep, report };
+  return { scheduler, asleep, report, change, meanwhile };
 }
 
 test.each([10, 50, 150, 250])("requests to one app every %d ms do not keep another app awake", async (everyMs) => {
@@ -62,4 +68,12 @@ test.each([10, 50, 150, 250])("requests to one app every %d ms do not keep anoth
   // Looks are 200 ms apart, and one may come a moment too early.
   expect((asleep.get("idle") ?? 0) - began).toBeLessThan(IDLE_MS + 500);
   await scheduler.close();
+});
+
+test("a machine that is cordoned while the proxies are asked about it is left alone", async () => {
+  const { scheduler, asleep, change, meanwhile } = scheduled("cordoned", "idle");
+  meanwhile.push(() => change("cordoned", { cordoned: true }));
+  scheduler.plan();
+  await vi.advanceTimersByTimeAsync(INTERVAL_MS);
+  expect([...asleep.keys()]).toEqual(["idle"]);
 });

@@ -19,6 +19,8 @@ const SOCKETS = 2;
 const DOWNLOAD_BYTES = 1_500_000;
 /** How much longer a run takes at most until a request has woken a machine. */
 const MORE_MS = 45_000;
+/** Only a fault reaches it: two boots and all that, on a busy host. */
+const LIMIT_MS = SECONDS * 1000 + MORE_MS + 120_000;
 
 let place: Place;
 beforeAll(async () => {
@@ -89,7 +91,9 @@ const CALM_MS = 4000;
 
 const pause = (most: number) => delay(randomInt(1, most));
 
-test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and waking`, async () => {
+test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and waking`, {
+  timeout: LIMIT_MS,
+}, async () => {
   const service = {
     internal_port: 8080,
     autostop: "suspend" as const,
@@ -98,10 +102,10 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   };
   const config = { image: COUNTER_IMAGE, init: { cmd: ["-e", APP] }, services: [service] };
   // One wakes warm, the other from its snapshot.
-  const machines = [
-    await place.machine(config),
-    await place.machine({ ...config, services: [{ ...service, keep_warm: 0 }] }),
-  ];
+  const machines = await Promise.all([
+    place.machine(config),
+    place.machine({ ...config, services: [{ ...service, keep_warm: 0 }] }),
+  ]);
   const target = { proxyUrl: place.proxyUrl, app: place.app };
   const tally: Tally = { sent: [], wakes: {}, echoes: 0, downloads: 0, suspends: 0, faults: [] };
   const end = performance.now() + SECONDS * 1000;
@@ -169,6 +173,8 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   }
   const seen: Record<string, number> = {};
   for (const { machine_id: id, private_address: address } of machines) {
+    // The proxy does not see who asks at its address: the machine could fall asleep with that.
+    await place.client.cordonMachine(place.app, id);
     if ((await place.get(id)).state !== "running") await place.start(id);
     const counts = (await (await fetch(`http://${address}:8080/seen`)).json()) as Record<string, number>;
     for (const [request, count] of Object.entries(counts)) seen[request] = (seen[request] ?? 0) + count;

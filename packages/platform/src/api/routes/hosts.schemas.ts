@@ -33,7 +33,7 @@ export const MoveBody = Type.Object(
 export const HostDrainBody = Type.Object({ with_volumes: withVolumes }, closed);
 
 const moving = {
-  step: oneOf(["check", "suspend", "copy", "commit", "done"]),
+  step: oneOf(["check", "precopy", "suspend", "copy", "commit", "done"]),
   bytes,
   total_bytes: Type.Integer({
     minimum: 0,

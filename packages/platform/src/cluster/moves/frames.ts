@@ -1,13 +1,19 @@
 /**
- * How a machine travels: its papers, then the stream of its files in frames, each with a checksum, then the end. A stream
- * that breaks off, or of which a bit changed on the way, is never taken for a whole one.
+ * How a machine travels: as a stream of frames, each with a checksum. A stream that breaks off, or of which a bit changed on
+ * the way, is never taken for a whole one.
+ *
+ *   memory, as often as it is read while the machine may still run
+ *   papers
+ *   what has changed of the memory since
+ *   data: the archive of all other files
+ *   end
  *
  *   frame: type (1 byte) | length of the payload (4 bytes, big-endian) | SHA-256 of the payload (32 bytes) | payload
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
-/** What a frame holds: JSON of the papers, a piece of the files, or JSON of the end. */
-export const FRAMES = { papers: 1, data: 2, end: 3 } as const;
+/** What a frame holds: JSON of the papers, a part of the archive, JSON of the end, or a batch of pieces of memory. */
+export const FRAMES = { papers: 1, data: 2, end: 3, memory: 4 } as const;
 export type FrameType = (typeof FRAMES)[keyof typeof FRAMES];
 
 const HEADER_BYTES = 37;
@@ -21,46 +27,70 @@ export interface Frame {
 
 /** Returns the bytes of a frame. */
 export function frame(type: FrameType, payload: Buffer): Buffer {
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt8(type, 0);
-  header.writeUInt32BE(payload.length, 1);
-  createHash("sha256").update(payload).digest().copy(header, 5);
-  return Buffer.concat([header, payload]);
+  return Buffer.concat([header(type, payload), payload]);
+}
+
+/** Returns what comes before the payload of a frame, for one that is long and need not be copied. */
+export function header(type: FrameType, payload: Buffer): Buffer {
+  const bytes = Buffer.alloc(HEADER_BYTES);
+  bytes.writeUInt8(type, 0);
+  bytes.writeUInt32BE(payload.length, 1);
+  hash("sha256", payload, "buffer").copy(bytes, 5);
+  return bytes;
 }
 
 /** Yields the frames of a stream. Throws when one is damaged, or the stream ends in the middle of one. */
 export async function* framesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Frame, void> {
-  let held: Buffer[] = [];
-  let bytes = 0;
-  let needed = HEADER_BYTES;
+  const held = new Held();
   for await (const piece of stream) {
-    held.push(piece);
-    bytes += piece.length;
-    while (bytes >= needed) {
-      const all = held.length === 1 ? (held[0] as Buffer) : Buffer.concat(held);
-      held = [all];
-      needed = HEADER_BYTES + lengthOf(all);
-      if (all.length < needed) break;
-      yield checked(all.subarray(0, needed));
-      const rest = all.subarray(needed);
-      held = rest.length === 0 ? [] : [rest];
-      bytes = rest.length;
-      needed = HEADER_BYTES;
-    }
+    held.add(piece);
+    for (let needed = neededFor(held); held.bytes >= needed; needed = neededFor(held)) yield checked(held.take(needed));
   }
-  if (bytes > 0) throw new Error("the stream ended in the middle of a frame");
+  if (held.bytes > 0) throw new Error("the stream ended in the middle of a frame");
 }
 
-function lengthOf(all: Buffer): number {
-  const length = all.readUInt32BE(1);
+/** How many bytes the next frame has, as far as that is known. */
+function neededFor(held: Held): number {
+  if (held.bytes < HEADER_BYTES) return HEADER_BYTES;
+  const length = held.peek(HEADER_BYTES).readUInt32BE(1);
   if (length > MAX_PAYLOAD_BYTES) throw new Error(`a frame of ${length} bytes is too long`);
-  return length;
+  return HEADER_BYTES + length;
+}
+
+/** Bytes that have arrived, in the pieces in which they came: what is long is copied once at most. */
+class Held {
+  #pieces: Buffer[] = [];
+  bytes = 0;
+
+  add(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.bytes += piece.length;
+  }
+
+  /** Returns the first bytes. */
+  peek(count: number): Buffer {
+    const [first] = this.#pieces;
+    return first !== undefined && first.length >= count ? first : Buffer.concat(this.#pieces, count);
+  }
+
+  /** Takes the first bytes away. */
+  take(count: number): Buffer {
+    const taken = this.peek(count).subarray(0, count);
+    this.bytes -= count;
+    let left = count;
+    while (left > 0) {
+      const first = this.#pieces.shift() as Buffer;
+      if (first.length > left) this.#pieces.unshift(first.subarray(left));
+      left -= Math.min(left, first.length);
+    }
+    return taken;
+  }
 }
 
 function checked(all: Buffer): Frame {
   const type = all.readUInt8(0) as FrameType;
   const payload = all.subarray(HEADER_BYTES);
-  if (!createHash("sha256").update(payload).digest().equals(all.subarray(5, HEADER_BYTES)))
+  if (!hash("sha256", payload, "buffer").equals(all.subarray(5, HEADER_BYTES)))
     throw new Error("a piece of the machine was damaged on the way");
   return { type, payload };
 }

@@ -1,21 +1,16 @@
-/** The files of a machine as a stream, and back: GNU tar knows holes, and zstd makes memory small. */
+/** The files of a machine as an archive, and back: GNU tar knows holes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { type Readable, Writable } from "node:stream";
+import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { allocatedBytes } from "../../lib/disk-files.ts";
 import { flush } from "../../lib/durable.ts";
 import { programEnvironment } from "../../lib/exec.ts";
 
-/** The fastest: the connection between two hosts is seldom slower than it. */
-const ZSTD_LEVEL = 1;
-/** zstd hands out pieces of up to this size. Each costs a way through Node's threads, and its default is 16 KB. Bytes. */
-const PIECE_BYTES = 1024 * 1024;
 /** `tar` reads and writes as much at a time as a pipe holds, 64 KB instead of 10: each time, the other end has to wake up. */
 const RECORDS = "--blocking-factor=128";
 /** How often what has arrived is flushed while the rest is on its way, in milliseconds. */
@@ -48,6 +43,11 @@ export async function filesOf(folder: string, { snapshot }: Pick<MachineRecord, 
   return { paths, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
+/** Where the memory of a resting machine is, among its files. Undefined when it has none. */
+export function memoryOf({ snapshot }: Pick<MachineRecord, "snapshot">): string | undefined {
+  return snapshot === null ? undefined : `snapshots/${snapshot.generation}/memory`;
+}
+
 /** Of a snapshot. Its seal describes the file as this host sees it. */
 const SNAPSHOT_FILES = ["memory", "devices", "manifest.json"];
 
@@ -66,7 +66,7 @@ export interface Part {
   paths: readonly string[];
 }
 
-/** Yields the files of several directories as one compressed archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
+/** Yields the files of several directories as one archive. `onBytes` is told how many bytes went in. Rejects with the signal's reason. */
 export async function* pack(
   parts: readonly Part[],
   { signal, onBytes }: { signal: AbortSignal; onBytes(bytes: number): void },
@@ -79,20 +79,13 @@ export async function* pack(
   );
   // An archive without any file is one, too.
   const tar = program([...args, ...(named.length === 0 ? ["--files-from=/dev/null"] : named)], "out", signal);
-  const params = { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL };
-  const compress = createZstdCompress({ params, chunkSize: PIECE_BYTES });
-  const counted = async function* (chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      onBytes(chunk.length);
-      yield chunk;
+  try {
+    for await (const piece of tar.stdout as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      onBytes(piece.length);
+      yield piece;
     }
     await tar.ended();
-  };
-  const fed = pipeline(tar.stdout as Readable, counted, compress, { signal });
-  fed.catch(() => {}); // the reader hears of it
-  try {
-    for await (const chunk of compress as AsyncIterable<Buffer>) yield chunk;
-    await fed;
   } finally {
     tar.kill();
   }
@@ -109,8 +102,7 @@ export async function unpack(folder: string, archive: AsyncIterable<Buffer>, sig
   const flushing = flushAlong(folder, over.signal);
   flushing.catch(() => {}); // the end of this function tells
   try {
-    const decompress = createZstdDecompress({ chunkSize: PIECE_BYTES });
-    await pipeline(archive, decompress, intoTar(tar.stdin as Writable), { signal });
+    await pipeline(archive, intoTar(tar.stdin as Writable), { signal });
     await tar.ended();
   } catch (error) {
     signal.throwIfAborted();

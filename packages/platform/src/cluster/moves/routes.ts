@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
+import { decompressed } from "./compression.ts";
 import type { FitPapers } from "./papers.ts";
 import type { MoveTarget } from "./target.ts";
 
@@ -38,7 +39,7 @@ async function act(
     target.start(id);
     return {};
   }
-  await target.receive(id, request as AsyncIterable<Buffer>, signal);
+  await target.receive(id, decompressed(request), signal);
   return {};
 }
 

@@ -2,7 +2,6 @@
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { volumesOf } from "../../domain/mounts.ts";
 import { nextEpoch } from "../../domain/volume.ts";
-import { HibernautError } from "../../domain/errors.ts";
 import { refuseUnfit } from "../../machines/resources/arrivals.ts";
 import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import { newUlid } from "../../machines/identity.ts";
@@ -17,17 +16,20 @@ import { untilDone } from "../ownership/retry.ts";
 import { readVolumesElsewhere } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
-import { frame, FRAMES } from "./frames.ts";
-import { filesOf, pack } from "./pack.ts";
+import { memoryOf } from "./pack.ts";
 import type { MoveLog } from "./log.ts";
-import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
+import type { Fit, FitPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
 import { forgotten, requireNoVolumes, requireTarget, takenMeanwhile, unsettled, volumesUnfit } from "./refusals.ts";
+import { Shipment } from "./shipment.ts";
 import { StepTimes } from "./step-times.ts";
 
-/** How far a move is. `bytes` of `totalBytes` of the machine's files have been read; the total is an estimate. */
+/**
+ * How far a move is. `precopy` sends the memory while the machine may still run, `copy` what has changed since, and all other
+ * files. `bytes` of `totalBytes` have been read in this step; the total is an estimate.
+ */
 export interface MoveProgress {
-  step: "check" | "suspend" | "copy" | "commit" | "done";
+  step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
   bytes: number;
   totalBytes: number;
 }
@@ -104,6 +106,8 @@ export class MoveSource {
     const fit = (await call(to, `/moves/${id}/fit`, { json: fitPapers }, signal)) as Fit;
     if (fit.unfitVolumes !== undefined) throw volumesUnfit(id, to, fit.unfitVolumes);
     if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
+    using shipment = this.#begin(fitPapers.record, { to, cold, tell }, signal);
+    await shipment.precopied;
     tell("suspend");
     departing.add(id);
     let gone: Departed;
@@ -115,7 +119,7 @@ export class MoveSource {
         const travelling = await volumes.papers(record);
         // It may have got one since it was asked about.
         if (!withVolumes) requireNoVolumes(id, travelling);
-        owner = await this.#carry(record, { to, tell, volumes: travelling }, signal);
+        owner = await this.#carry(record, { to, tell, volumes: travelling, shipment });
       };
       gone = await departures.depart(id, { to, cold }, carry, signal);
       await this.#giveUp(id, { to, owner });
@@ -172,10 +176,9 @@ export class MoveSource {
   /** Resolves with the machine's new owner. Rejects when it is still this host's, as it was. */
   async #carry(
     record: MachineRecord,
-    { to, tell, volumes }: { to: string; tell: Tell; volumes: VolumePapers[] },
-    signal: AbortSignal,
+    { to, tell, volumes, shipment }: { to: string; tell: Tell; volumes: VolumePapers[]; shipment: Shipment },
   ): Promise<NewOwner> {
-    const { cluster, call, gate, closing, log } = this.#options;
+    const { cluster, gate, closing, custody, log } = this.#options;
     const { host, directory } = cluster;
     const { id } = record;
     const attempt = newUlid();
@@ -186,8 +189,7 @@ export class MoveSource {
     tell("copy");
     let failure: Error | undefined;
     try {
-      const bytes = this.#stream({ ...record, epoch }, { attempt, tell, volumes }, signal);
-      await call(to, `/moves/${id}`, { bytes }, signal);
+      await shipment.send({ record, epoch, attempt, history: custody.history(id), volumes });
     } catch (error) {
       failure = error as Error;
     }
@@ -223,48 +225,28 @@ export class MoveSource {
     };
   }
 
-  async *#stream(
+  #begin(
     record: MachineRecord,
-    { attempt, tell, volumes }: { attempt: string; tell: Tell; volumes: VolumePapers[] },
+    { to, cold, tell }: { to: string; cold: boolean; tell: Tell },
     signal: AbortSignal,
-  ): AsyncGenerator<Buffer, void> {
-    const { custody, cluster, folderOf, rate, volumes: travel } = this.#options;
-    const papers: TravelPapers = {
-      ...{ record, taken: null, from: cluster.host },
-      epoch: record.epoch ?? 0,
-      attempt,
-      history: custody.history(record.id),
-      volumes,
-    };
-    yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
-    const folder = folderOf(record.id);
-    let files = 0;
-    let totalBytes = 0;
-    let read = 0;
-    const onBytes = (bytes: number) => {
-      read += bytes;
-      tell("copy", Math.min(read, totalBytes), totalBytes);
-    };
-    try {
-      const { paths, bytes } = await filesOf(folder, record);
-      const ofVolumes = travel.paths(volumes);
-      files = paths.length + ofVolumes.length;
-      totalBytes = volumes.reduce((sum, each) => sum + each.bytes, bytes);
-      const parts = [
-        { folder, paths },
-        { folder: travel.root, paths: ofVolumes },
-      ];
-      for await (const piece of pack(parts, { signal, onBytes })) {
-        await rate.take(piece.length, signal);
-        yield frame(FRAMES.data, piece);
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      const why = `The files of machine ${record.id} cannot be sent: ${messageOf(error)}. See the platform's log.`;
-      throw new HibernautError("unavailable", why, { machine_id: record.id }, { cause: error });
-    }
-    tell("commit", totalBytes, totalBytes);
-    yield frame(FRAMES.end, Buffer.from(JSON.stringify({ files })));
+  ): Shipment {
+    const { call, cluster, folderOf, rate, volumes } = this.#options;
+    const { id, state } = record;
+    const memory = state === "running" ? "memory" : memoryOf(record);
+    return new Shipment(
+      {
+        id,
+        to,
+        from: cluster.host,
+        call,
+        folder: folderOf(id),
+        memory: cold ? undefined : memory,
+        volumes,
+        rate,
+        tell,
+      },
+      signal,
+    );
   }
 }
 

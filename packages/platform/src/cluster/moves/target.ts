@@ -16,15 +16,26 @@ import type { Papers } from "../../machines/resources/departures.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { StartGate } from "../ownership/gate.ts";
+import { ArrivingMemory, type SentMemory } from "./arriving-memory.ts";
 import { PAPERS_FILE, readPapers } from "./arriving.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
-import { filesOf, flushAll, unpack } from "./pack.ts";
+import { filesOf, flushAll, memoryOf, unpack } from "./pack.ts";
+import { disputedHere } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const FILES_FOLDER = "files";
+/** How the names of directories begin that have the memory of machines that still run on their host. */
+const AHEAD = "ahead-";
+
+/** What the last frame says. */
+interface End {
+  /** How many files the machine and its volumes have. */
+  files: number;
+  memory?: SentMemory | undefined;
+}
 
 /** The part of the machines' code that takes machines in. */
 interface Immigration {
@@ -43,6 +54,7 @@ interface TargetOptions {
     takeIn(taken: TakenIn): void;
     takeAway(taken: TakenAway): Promise<void>;
     stores(id: string): boolean;
+    record(id: string): Pick<MachineRecord, "disputed"> | undefined;
     epochOf(id: string): number | undefined;
     start(id: string): void;
   };
@@ -56,6 +68,8 @@ export class MoveTarget {
   readonly #options: TargetOptions;
   /** Machines that arrive, or are taken in, at the moment: one thing at a time for each. */
   readonly #busy = new Map<string, Promise<unknown>>();
+  /** Names of directories with memory that arrives. */
+  readonly #ahead = new Set<string>();
 
   constructor(options: TargetOptions) {
     this.#options = options;
@@ -63,6 +77,7 @@ export class MoveTarget {
 
   /** Why the machine cannot come, or why its volumes cannot. */
   async fit({ volumes, ...papers }: FitPapers): Promise<Fit> {
+    this.#requireUndisputed(papers.record.id);
     const unfitVolumes = await this.#options.volumes.unfit(volumes);
     if (unfitVolumes !== undefined) return { unfitVolumes };
     const unfit = await this.#options.arrivals.unfit(papers);
@@ -75,44 +90,64 @@ export class MoveTarget {
   }
 
   /** Receives a machine and makes it this host's. Rejects with why it is not, and leaves nothing behind then. */
-  receive(id: string, stream: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
-    return this.#alone(id, async () => {
-      const frames = framesOf(stream);
-      const papers = papersOf(id, await frames.next());
-      const { record, epoch, from, attempt, volumes } = papers;
-      const { cluster, arrivals, gate, log, volumes: travel } = this.#options;
-      const folder = this.#folderOf(id, epoch + 1);
-      const times = new StepTimes<"receive" | "flush" | "check" | "commit" | "place">();
-      try {
-        times.begin("receive");
-        await rm(folder, { recursive: true, force: true });
-        await mkdir(folder, { recursive: true, mode: 0o700 });
-        const end = { files: 0 };
-        await unpack(join(folder, FILES_FOLDER), data(frames, end), signal);
-        times.begin("flush");
-        await flushAll(join(folder, FILES_FOLDER));
-        times.begin("check");
-        await requireWhole(join(folder, FILES_FOLDER), { record, files: end.files });
-        await travel.requireWhole(join(folder, FILES_FOLDER), volumes);
-        const unfit = await arrivals.unfit({ record, taken: null });
-        if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
-        await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
-        signal.throwIfAborted();
-        const coming = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
-        if (this.#options.custody.stores(id) || coming.some((volume) => travel.has(volume.id)))
-          throw stillHere(id, cluster.host);
-        times.begin("commit");
-        const done = await commit(id, { from, to: cluster.host, epoch, attempt, volumes: coming }, cluster.directory);
-        if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
-      } catch (error) {
-        await this.#giveUp(id, { epoch, attempt });
-        throw error;
-      }
-      gate.add(id, epoch + 1);
-      times.begin("place");
-      await this.#takeIn(id, papers);
-      log.info({ machine: id, host: from, ms: times.done() }, "a machine has come from another host");
-    });
+  async receive(id: string, stream: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
+    const frames = framesOf(stream);
+    const name = `${AHEAD}${newUlid()}`;
+    this.#ahead.add(name);
+    try {
+      await using memory = new ArrivingMemory(join(this.#options.folder, name));
+      const papers = papersOf(id, await memory.takeFrom(frames));
+      await this.#alone(id, () => this.#complete(papers, { frames, memory }, signal));
+    } finally {
+      this.#ahead.delete(name);
+    }
+  }
+
+  /** Receives what is left of a machine once it rests. */
+  async #complete(
+    papers: TravelPapers,
+    { frames, memory }: { frames: AsyncGenerator<Frame, void>; memory: ArrivingMemory },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { record, epoch, from, attempt, volumes } = papers;
+    const { id } = record;
+    const { cluster, arrivals, gate, log, volumes: travel } = this.#options;
+    const folder = this.#folderOf(id, epoch + 1);
+    const files = join(folder, FILES_FOLDER);
+    const times = new StepTimes<"receive" | "flush" | "check" | "commit" | "place">();
+    try {
+      times.begin("receive");
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const first = await memory.takeFrom(frames);
+      const end: End = { files: 0 };
+      await unpack(files, data(first, { frames, end }), signal);
+      const place = memoryOf(record);
+      if (end.memory !== undefined && place !== undefined) await memory.place(end.memory, join(files, place));
+      times.begin("flush");
+      await flushAll(files);
+      times.begin("check");
+      await requireWhole(files, { record, files: end.files });
+      await travel.requireWhole(files, volumes);
+      const unfit = await arrivals.unfit({ record, taken: null });
+      if (unfit !== undefined) throw new HibernautError("failed_precondition", `It does not fit: ${unfit}.`);
+      await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
+      signal.throwIfAborted();
+      const coming = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
+      this.#requireUndisputed(id);
+      if (this.#options.custody.stores(id) || coming.some((volume) => travel.has(volume.id)))
+        throw stillHere(id, cluster.host);
+      times.begin("commit");
+      const done = await commit(id, { from, to: cluster.host, epoch, attempt, volumes: coming }, cluster.directory);
+      if (!done) throw new HibernautError("aborted", `The move of machine ${id} was called off.`, { machine_id: id });
+    } catch (error) {
+      await this.#giveUp(id, { epoch, attempt });
+      throw error;
+    }
+    gate.add(id, epoch + 1);
+    times.begin("place");
+    await this.#takeIn(id, papers);
+    log.info({ machine: id, host: from, ms: times.done() }, "a machine has come from another host");
   }
 
   /** Takes in a machine that is this host's and whose files have arrived. Resolves with false when they have not. */
@@ -132,6 +167,10 @@ export class MoveTarget {
   async recover(): Promise<void> {
     const names = await readdir(this.#options.folder).catch((): string[] => []);
     for (const name of names) {
+      if (name.startsWith(AHEAD)) {
+        if (!this.#ahead.has(name)) await rm(join(this.#options.folder, name), { recursive: true, force: true });
+        continue;
+      }
       const [id = "", epoch = ""] = name.split("-");
       await this.#alone(id, () => this.#giveUp(id, { epoch: Number(epoch) - 1 }));
     }
@@ -184,6 +223,12 @@ export class MoveTarget {
     await rm(folder, { recursive: true, force: true });
   }
 
+  /** Throws `failed_precondition` while another copy of the machine is kept here, which nobody gives up by itself. */
+  #requireUndisputed(id: string): void {
+    const { custody, cluster } = this.#options;
+    if (custody.record(id)?.disputed === true) throw disputedHere(id, cluster.host);
+  }
+
   #folderOf(id: string, epoch: number): string {
     return join(this.#options.folder, `${id}-${epoch}`);
   }
@@ -220,13 +265,14 @@ function papersOf(id: string, { value }: IteratorResult<Frame, void>): TravelPap
   return papers;
 }
 
-/** The pieces of the files. Throws unless the stream ends with the end, whose number of files goes to `end`. */
-async function* data(frames: AsyncIterable<Frame>, end: { files: number }): AsyncGenerator<Buffer, void> {
-  for await (const { type, payload } of frames) {
-    if (type === FRAMES.end) {
-      end.files = (JSON.parse(payload.toString("utf8")) as { files: number }).files;
-      return;
-    }
+/** The parts of the archive, the first of which was read already. Throws unless the stream ends with the end, which goes to `end`. */
+async function* data(
+  first: IteratorResult<Frame, void>,
+  { frames, end }: { frames: AsyncIterator<Frame, void>; end: End },
+): AsyncGenerator<Buffer, void> {
+  for (let next = first; next.done !== true; next = await frames.next()) {
+    const { type, payload } = next.value;
+    if (type === FRAMES.end) return void Object.assign(end, JSON.parse(payload.toString("utf8")) as End);
     yield payload;
   }
   throw new Error("the stream ended before the machine was whole");

@@ -9,7 +9,7 @@ import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts"
 import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
-import { readVolumesElsewhere } from "./volumes.ts";
+import { readVolumesElsewhere, type VolumeHere } from "./volumes.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -113,7 +113,7 @@ async function withVolumes(
  */
 export async function completeClaim(
   record: MachineRecord,
-  { cluster, gate, another }: Omit<SettleContext, "log">,
+  { cluster, gate, another, volumes }: Omit<SettleContext, "log"> & { volumes?: readonly VolumeHere[] },
 ): Promise<Settled> {
   const { directory, view } = cluster;
   const { id, state, epoch, address } = record;
@@ -125,7 +125,7 @@ export async function completeClaim(
     return another(taken);
   };
   try {
-    const claimed = await claim(record, free, cluster);
+    const claimed = await claim(record, free, cluster, volumes);
     gate.add(id, claimed.epoch ?? 0);
     const { disputed: _over, ...plain } = claimed;
     return { kind: "own", record: plain };

@@ -4,6 +4,7 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import { messageOf } from "../../lib/text.ts";
 import { findMachineMs } from "../../domain/patience.ts";
 import type { Settings } from "../../settings.ts";
+import type { Tracing } from "../../tracing/contract.ts";
 import { connectInProcess, type InProcessProxy } from "../connect-in-process.ts";
 import { DEFAULT_LIMITS } from "../http/limits.ts";
 import type { ProxyCoordinator } from "../proxy-coordinator.ts";
@@ -20,6 +21,8 @@ import { RemoteMachines } from "./remote-machines.ts";
 export interface HostProxiesOptions {
   cluster: Pick<Cluster, "host" | "view" | "directory" | "peers">;
   settings: Pick<Settings, "proxyMaxHeld" | "proxyHoldTimeoutMs" | "proxyConnectTimeoutMs" | "proxyStallTimeoutMs">;
+  /** Absent when traces are off. */
+  tracing?: Tracing | undefined;
   log: { warn(fields: object, message: string): void };
 }
 
@@ -57,7 +60,7 @@ export class HostProxies {
 
   /** Begins to tell the other hosts about this host's machines, and to take requests for them. */
   start(coordinator: ProxyCoordinator): void {
-    const { settings, log } = this.#options;
+    const { settings, tracing, log } = this.#options;
     const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
     const proxy = connectInProcess(coordinator, {
       ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false },
@@ -74,7 +77,7 @@ export class HostProxies {
     };
     const tcp: TcpFront = new TcpFront({ leases, limits });
     const front: PeerFront = new PeerFront({
-      ...{ leases, limits },
+      ...{ leases, limits, tracing },
       onFault: (error) => log.warn({ err: error }, "a fault in the proxy, in a request of another host"),
     });
     this.#served = { front, tcp, proxy };

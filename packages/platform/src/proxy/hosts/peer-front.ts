@@ -1,5 +1,6 @@
 /** Where the proxies of other hosts send requests for this host's machines: the same HTTP engine, on their connections. */
 import type { TLSSocket } from "node:tls";
+import type { Tracing } from "../../tracing/contract.ts";
 import type { LeaseProvider } from "../contract.ts";
 import type { Limits } from "../http/limits.ts";
 import { OWN_WAKE_PAGE } from "../http/wake-page.ts";
@@ -8,6 +9,8 @@ import { RequestPath } from "../request-path.ts";
 interface PeerFrontOptions {
   leases: LeaseProvider;
   limits: Limits;
+  /** Undefined when traces are off. */
+  tracing: Tracing | undefined;
   /** A fault that no client is told about. */
   onFault(error: unknown): void;
 }
@@ -17,11 +20,11 @@ export class PeerFront {
   readonly #sockets = new Set<TLSSocket>();
   readonly #sweep: NodeJS.Timeout;
 
-  constructor({ leases, limits, onFault }: PeerFrontOptions) {
+  constructor({ leases, limits, tracing, onFault }: PeerFrontOptions) {
     this.#path = new RequestPath({
-      ...{ leases, limits, onFault, fromPeers: true },
+      ...{ leases, limits, tracing, onFault, fromPeers: true },
       // What follows is the first proxy's business: it knows the client, and logs the request.
-      ...{ trustedProxies: [], hstsS: 0, wakePage: OWN_WAKE_PAGE, tracing: undefined, onAccess: () => {} },
+      ...{ trustedProxies: [], hstsS: 0, wakePage: OWN_WAKE_PAGE, onAccess: () => {} },
     });
     this.#sweep = setInterval(() => this.#look(performance.now()), limits.sweepMs).unref();
   }

@@ -3,7 +3,6 @@ import type { RequestTrace } from "../../tracing/contract.ts";
 import type { Destination, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { Origin } from "./heads.ts";
-import { tracedParent } from "./peer-heads.ts";
 import type { RequestMessage } from "./request.ts";
 
 const NONE_TRIED: readonly string[] = [];
@@ -30,6 +29,6 @@ export function leaseRequest(
     tried,
     since: undefined,
     to,
-    trace: to === undefined ? trace : tracedParent({ fields }),
+    trace,
   };
 }

@@ -3,7 +3,7 @@
  * fields go along as they came, so that the app sees the same request as if the first proxy had given it to the app. Pure.
  */
 import { BOOT_KINDS, type BootKind } from "../../domain/machine.ts";
-import { type Destination, type Field, type Lease, ProxyRefusal, type RequestHead, type Wake } from "../contract.ts";
+import { type Destination, type Field, type Lease, ProxyRefusal, type Wake } from "../contract.ts";
 import { Malformed } from "./grammar.ts";
 import { type Answer, endingHere, field, framingField, type Origin, reasonOf } from "./heads.ts";
 import type { RequestMessage } from "./request.ts";
@@ -137,13 +137,6 @@ export function wakeAtPeer(fields: readonly Field[]): Wake {
   const [, kind = "", ms = "0"] = WAKE_VALUE.exec(fields.find(({ key }) => key === WAKE)?.value ?? "") ?? [];
   const known = BOOT_KINDS.includes(kind as BootKind);
   return { kind: known ? (kind as BootKind) : "running", durationMs: Number(ms) };
-}
-
-/** What of a request's head another host's proxy needs for its choice. */
-export function tracedParent({ fields }: Pick<RequestMessage, "fields">): RequestHead["trace"] {
-  const parent = fields.find(({ key }) => key === "traceparent")?.value;
-  // The last two digits say whether anyone collects the trace.
-  return parent?.endsWith("01") === true ? { wakeParent: () => parent } : undefined;
 }
 
 function isWire(wire: unknown): wire is Wire {

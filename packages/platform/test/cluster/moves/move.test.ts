@@ -70,7 +70,14 @@ describe("a sleeping machine", () => {
     ]);
     expect(existsSync(join(a.world.folder, "machines", id))).toBe(false);
     expect((await world.directory.list(KEYS.moves)).entries).toEqual([]);
-    expect([...new Set(steps.map(({ step }) => step))]).toEqual(["check", "suspend", "copy", "commit", "done"]);
+    expect([...new Set(steps.map(({ step }) => step))]).toEqual([
+      "check",
+      "precopy",
+      "suspend",
+      "copy",
+      "commit",
+      "done",
+    ]);
     expect(steps.at(-2)).toMatchObject({ step: "commit", bytes: steps.at(-2)?.totalBytes });
     expect(await left(b)).toBe(0);
     const times = { check: expect.any(Number), copy: expect.any(Number), commit: expect.any(Number) };

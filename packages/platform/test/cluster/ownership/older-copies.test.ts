@@ -84,3 +84,15 @@ test("a newer copy is kept, also by the next platform, when the older one gets a
   newer.platform.machines.destroy("shop", id, { force: true });
   await vi.waitFor(async () => expect(await world.directory.get(`${KEYS.machines}${id}`)).toBeUndefined(), TRIES);
 });
+
+test("the older copy is not moved to the host of the newer one, which does not give that up, and the reason is told", async () => {
+  const older = a as TestHost;
+  await older.restart();
+  const moved = older.moves.source.move(id, { to: "b", cold: false }, never());
+  await expect(moved).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringMatching(/Host b keeps another copy of machine \w+, which is disputed.*Choose another host/),
+  });
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a" });
+  expect(disputes(b as TestHost)).toHaveLength(1);
+});

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { RawClient, until } from "../http/helpers.ts";
-import { APP, startHost, startHosts } from "./hosts-world.ts";
+import { APP, startHost, startHosts, type TestHost } from "./hosts-world.ts";
 
 const says =
   (text: string): RequestListener =>
@@ -53,6 +53,27 @@ test("a host that is away with all machines of an app: 503 host_unreachable, and
     message: expect.stringContaining("Host b") as string,
   });
   expect(a.log.at(-1)).toMatchObject({ status: 503, error: "host_unreachable" });
+});
+
+test("an app that listens where nobody comes: both hosts say so, as long as the machine's host is not away", async () => {
+  const [a, b] = await startHosts("a", "b");
+  const { id } = await b.machine(says("b"), { listens: "127.0.0.1" });
+  await a.hears(id, "running");
+  const told = async (host: TestHost) => {
+    const { status, body } = await host.ask("/");
+    const { request_id: _id, ...rest } = JSON.parse(body) as Record<string, unknown>;
+    return { status, rest };
+  };
+  const far = await told(a);
+  expect(far).toEqual(await told(b));
+  expect(far).toMatchObject({
+    status: 502,
+    rest: { error: "upstream_unreachable", message: expect.stringContaining("listens on 127.0.0.1:8080 only") },
+  });
+  await b.away();
+  await until(() => a.view.host("b")?.up === undefined, "host a to hear that b is away");
+  await a.settled();
+  expect(await told(a)).toMatchObject({ status: 503, rest: { error: "host_unreachable" } });
 });
 
 test("a host that falls silent: requests that may be repeated go elsewhere once its lease has ended", async () => {

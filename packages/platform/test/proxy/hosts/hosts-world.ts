@@ -30,6 +30,7 @@ import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/ser
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
+import type { Tracing } from "../../../src/tracing/contract.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { until } from "../http/helpers.ts";
@@ -67,6 +68,7 @@ export class TestHost {
   /** How many connections other hosts have made to this one. */
   peerConnections = 0;
   #silence: Promise<void> | undefined;
+  #tracing: Tracing | undefined;
   readonly #peerSockets = new Set<TLSSocket>();
   #closePeer: () => Promise<void> = async () => {};
 
@@ -126,6 +128,7 @@ export class TestHost {
     this.hosts = new HostProxies({
       cluster: { host: name, view, directory, peers },
       settings: SETTINGS,
+      tracing: this.#tracing,
       log: { warn },
     });
     this.coordinator = new ProxyCoordinator({
@@ -149,6 +152,7 @@ export class TestHost {
     });
     this.server = createProxyServer({
       leases: this.proxy.broker,
+      tracing: this.#tracing,
       limits: { sweepMs: 20 },
       onAccess: (entry) => void this.log.push(entry),
       onFault: (fault) => void this.faults.push(fault),
@@ -176,7 +180,7 @@ export class TestHost {
   /** Creates a machine whose app answers with `listener`, and claims it. Its state is then published. */
   async machine(
     listener: RequestListener,
-    { service = {}, config = {}, onUpgrade, onConnection }: MachineOptions = {},
+    { service = {}, config = {}, listens, onUpgrade, onConnection }: MachineOptions = {},
   ): Promise<{ id: string; address: string; port: number }> {
     const app = createAppServer({ keepAliveTimeout: 0 }, listener);
     if (onUpgrade !== undefined) app.on("upgrade", onUpgrade);
@@ -188,7 +192,9 @@ export class TestHost {
     const { machines } = this.platform;
     const port = 8080;
     const services: ServiceConfig[] = [{ protocol: "http", internal_port: port, autostop: "suspend", ...service }];
-    const { record } = await machines.create(APP, { config: { ...SMALL, services, ...config } });
+    const { record } = await machines.create(APP, { config: { ...SMALL, services, ...config }, skipLaunch: true });
+    if (listens !== undefined) this.world.host.listening.set(record.id, [{ address: listens, port }]);
+    machines.start(APP, record.id);
     app.listen(port, record.address);
     await once(app, "listening");
     onTestFinished(() => app.close().closeAllConnections());
@@ -291,6 +297,12 @@ export class TestHost {
     await this.#open();
   }
 
+  /** The same, and requests are traced from then on. Wakes are not. */
+  async restartTraced(tracing: Tracing): Promise<void> {
+    this.#tracing = tracing;
+    await this.restart();
+  }
+
   /** From now on writes fail like this. Returns what ends that. */
   cannotWrite(error: Error): () => void {
     const transact = this.directory.transact.bind(this.directory);
@@ -364,6 +376,8 @@ interface Moved {
 interface MachineOptions {
   service?: Partial<ServiceConfig>;
   config?: Partial<MachineConfig>;
+  /** The only address in the guest that the app listens on. By default, it listens on all. */
+  listens?: string;
   /** In place of HTTP. */
   onConnection?(socket: Socket): void;
   onUpgrade?(request: IncomingMessage, socket: Duplex): void;

@@ -1,0 +1,134 @@
+/** Memory that is sent while its guest still writes to it: what arrives in the end is what was there in the end. */
+import { mkdtemp, open, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ArrivingMemory } from "../../../src/cluster/moves/arriving-memory.ts";
+import { frame, FRAMES, framesOf } from "../../../src/cluster/moves/frames.ts";
+import { changedPieces, NO_PIECES, PIECE_BYTES, PieceSums, runsIn } from "../../../src/cluster/moves/memory-pieces.ts";
+import { worthAnother } from "../../../src/cluster/moves/shipment.ts";
+import { never } from "../../../src/lib/async.ts";
+
+const MB = 1024 * 1024;
+
+let folder: string;
+let memory: string;
+let sums: PieceSums;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "hibernaut-memory-"));
+  memory = join(folder, "memory");
+  sums = new PieceSums();
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Returns what has changed since the last time. */
+async function changed(): Promise<Buffer[]> {
+  await using file = await open(memory);
+  const batches: Buffer[] = [];
+  for await (const batch of changedPieces(file, sums, { signal: never(), onBytes: () => {} }))
+    batches.push(Buffer.from(batch));
+  return batches;
+}
+
+/** Receives these batches, and says that it was all. Resolves with what has arrived. */
+async function arrive(batches: readonly Buffer[], bytes: number): Promise<Buffer> {
+  await using arriving = new ArrivingMemory(join(folder, "incoming"));
+  async function* stream() {
+    for (const batch of batches) yield frame(FRAMES.memory, batch);
+    yield frame(FRAMES.end, Buffer.from("{}"));
+  }
+  expect((await arriving.takeFrom(framesOf(stream()))).value).toMatchObject({ type: FRAMES.end });
+  const path = join(folder, "files", "memory");
+  await arriving.place({ bytes, sum: sums.total(bytes) }, path);
+  return readFile(path);
+}
+
+/** Fills part of the memory with a byte. */
+async function write(at: number, bytes: number, value: number): Promise<void> {
+  await using file = await open(memory, "r+");
+  await file.write(Buffer.alloc(bytes, value), 0, bytes, at);
+}
+
+const size = fc
+  .integer({ min: 0, max: 40 })
+  .chain((pieces) => fc.constantFrom(pieces * PIECE_BYTES, pieces * 4096 + 7));
+const change = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ at: fc.nat(2 * MB), bytes: fc.nat(200_000), value: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ size }) },
+);
+
+test("whatever a guest writes between two rounds, and however its memory grows or shrinks, it arrives", async () => {
+  const rounds = fc.array(fc.array(change, { maxLength: 4 }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(size, rounds, async (before, all) => {
+      sums = new PieceSums();
+      await writeFile(memory, "");
+      await truncate(memory, before);
+      const sent: Buffer[] = [];
+      for (const changes of all) {
+        for (const one of changes)
+          if ("size" in one) await truncate(memory, one.size);
+          else await write(one.at, one.bytes, one.value);
+        sent.push(...(await changed()));
+      }
+      const now = await readFile(memory);
+      expect((await arrive(sent, now.length)).equals(now)).toBe(true);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("only what has changed is sent again, and nothing of what was never written", async () => {
+  await truncate(await emptyFile(), 64 * MB);
+  expect(await changed()).toEqual([]);
+  await write(20 * MB, 3 * MB, 1);
+  const pieces = (batches: readonly Buffer[]) => batches.flatMap(runsIn).flatMap(({ pieces: found }) => found).length;
+  expect(pieces(await changed())).toBe((3 * MB) / PIECE_BYTES);
+  await write(21 * MB + 5, 1, 7);
+  await write(50 * MB - 1, 2, 7);
+  expect((await changed()).flatMap(runsIn)).toMatchObject([
+    { first: (21 * MB) / PIECE_BYTES, pieces: [{ length: PIECE_BYTES }] },
+    { first: (50 * MB) / PIECE_BYTES - 1, pieces: [{}, {}] },
+  ]);
+  expect(await changed()).toEqual([]);
+});
+
+describe("a memory is refused", () => {
+  test("of which something is missing", async () => {
+    await truncate(await emptyFile(), 4 * MB);
+    await write(0, 3 * MB, 1);
+    const all = await changed();
+    await expect(arrive(all.slice(1), 4 * MB)).rejects.toThrow("not what was sent");
+    await expect(arrive([], 4 * MB)).rejects.toThrow("not what was sent");
+  });
+
+  test("of which a batch is not one", () => {
+    expect(runsIn(NO_PIECES)).toEqual([]);
+    const empty = Buffer.from(NO_PIECES);
+    empty.writeUInt32BE(1, 0);
+    expect(() => runsIn(empty)).toThrow("a batch of 0 bytes cannot have 1 pieces");
+    empty.writeUInt32BE(1_000_000, 0);
+    expect(() => runsIn(empty)).toThrow("cannot have 1000000 pieces");
+  });
+});
+
+test("memory is sent again as long as much is left and it becomes less", () => {
+  const GB = 1024 * MB;
+  expect(worthAnother([])).toBe(true);
+  expect(worthAnother([200 * MB])).toBe(false);
+  expect(worthAnother([8 * GB])).toBe(true);
+  expect(worthAnother([8 * GB, 2 * GB])).toBe(true);
+  expect(worthAnother([8 * GB, 5 * GB])).toBe(false);
+  expect(worthAnother([8 * GB, 2 * GB, 900 * MB])).toBe(true);
+  expect(worthAnother([80 * GB, 20 * GB, 5 * GB, GB])).toBe(false);
+});
+
+async function emptyFile(): Promise<string> {
+  await writeFile(memory, "");
+  return memory;
+}

@@ -1,0 +1,93 @@
+/** The memory of a machine is sent while the machine still runs: until most of it is there, nothing happens to the machine. */
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import type { MoveOptions, MoveProgress } from "../../../src/cluster/moves/source.ts";
+import { never } from "../../../src/lib/async.ts";
+import { ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
+import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
+
+const TIMEOUT = { timeoutMs: 5000 };
+let world: ClusterWorld;
+
+afterEach(async () => {
+  await world.dispose();
+});
+
+/** Moves a machine to host b, and does something once, while its memory is sent. */
+async function moveWith(
+  id: string,
+  act: () => void,
+  { signal = never(), ...options }: Partial<MoveOptions> & { signal?: AbortSignal } = {},
+): Promise<MoveProgress["step"][]> {
+  const steps = new Set<MoveProgress["step"]>();
+  const onProgress = ({ step }: MoveProgress) => {
+    if (step === "precopy" && !steps.has(step)) act();
+    steps.add(step);
+  };
+  await world.host("a").moves.source.move(id, { to: "b", cold: false, ...options, onProgress }, signal);
+  return [...steps];
+}
+
+const arriving = ({ world: { folder } }: TestHost) => readdir(join(folder, "incoming")).catch(() => []);
+const typesOf = ({ platform }: TestHost, id: string) =>
+  platform.machines.events("shop", id, 100).map(({ type }) => type);
+
+async function newRunning() {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  return { a, b, ...(await runOn(a)) };
+}
+
+test("what the guest does meanwhile is in its memory on the other host", async () => {
+  const { a, b, id, nonce } = await newRunning();
+  const seen: (number | undefined)[] = [];
+  await moveWith(id, () => seen.push(a.world.host.guest(id)?.request()?.count));
+  await b.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  expect(b.world.host.guest(id)?.request()).toMatchObject({ nonce, count: (seen[0] ?? 0) + 1 });
+});
+
+test("a machine whose move is called off meanwhile was never suspended, and nothing is left on the other host", async () => {
+  const { a, b, id, nonce } = await newRunning();
+  const off = new AbortController();
+  const moved = moveWith(id, () => off.abort(new Error("Ctrl-C")), { signal: off.signal });
+  await expect(moved).rejects.toThrow("Ctrl-C");
+  expect(typesOf(a, id)).not.toContain("suspend");
+  expect(a.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  await vi.waitFor(async () => expect(await arriving(b)).toEqual([]), TIMEOUT.timeoutMs);
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 });
+});
+
+test("a machine whose new host goes away meanwhile was never suspended", async () => {
+  const { a, b, id, nonce } = await newRunning();
+  await expect(moveWith(id, () => void b.stop())).rejects.toMatchObject({ code: "host_unreachable" });
+  expect(typesOf(a, id)).not.toContain("suspend");
+  expect(a.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+});
+
+test("a sleeping machine that is woken meanwhile runs on the other host", async () => {
+  const { a, b, id, nonce } = await newRunning();
+  await putToSleep(a, id);
+  await moveWith(id, () => a.platform.machines.start("shop", id, { by: "proxy" }));
+  await b.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  expect(b.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  expect(world.mostPerMachine).toBe(1);
+});
+
+test("a machine that is moved without its memory sends none of it", async () => {
+  const { b, id, nonce } = await newRunning();
+  const steps = await moveWith(id, () => {}, { cold: true });
+  expect(steps).not.toContain("precopy");
+  await b.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  expect(b.world.host.guest(id)?.request()?.nonce).not.toBe(nonce);
+});
+
+test("memory whose host was killed meanwhile is deleted at the next start", async () => {
+  world = await newClusterWorld(["a", "b"]);
+  const b = world.host("b");
+  const left = join(b.world.folder, "incoming", "ahead-01ARZ3NDEKTSV4RRFFQ69G5FAV");
+  await mkdir(left, { recursive: true });
+  await writeFile(join(left, "memory"), "half of it");
+  await b.restart();
+  await vi.waitFor(async () => expect(await arriving(b)).toEqual([]), TIMEOUT.timeoutMs);
+});
