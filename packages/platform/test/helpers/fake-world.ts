@@ -1,5 +1,5 @@
 /** A platform on a fake host: real store, real snapshot files, no QEMU. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -71,13 +71,31 @@ interface WorldOptions {
 }
 
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
+const PLACE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+const newFolder = () => mkdtemp(join(PLACE, `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`));
+
+/** An empty database with the present schema, made once: all migrations take longer than many a test. */
+let empty: Promise<Buffer> | undefined;
+
+async function emptyDatabase(): Promise<Buffer> {
+  const folder = await newFolder();
+  try {
+    const file = join(folder, "hibernaut.db");
+    openStore(file).close();
+    return await readFile(file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Makes a directory with the store of a platform that has nothing yet, and a host for it. */
 export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
-  const folder = await mkdtemp(
-    join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
-  );
+  const folder = await newFolder();
   await fill(folder);
   await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
-  const store = openStore(join(folder, "hibernaut.db"), now);
+  const database = join(folder, "hibernaut.db");
+  if (!existsSync(database)) await writeFile(database, await (empty ??= emptyDatabase()));
+  const store = openStore(database, now);
   const held = new Set<() => void>();
   const world: World = {
     folder,
