@@ -45,7 +45,7 @@ async function arrive(batches: readonly Buffer[], bytes: number): Promise<Buffer
   expect((await arriving.takeFrom(framesOf(stream()))).value).toMatchObject({ type: FRAMES.end });
   const path = join(folder, "files", "memory");
   await arriving.place({ bytes, sum: sums.total(bytes) }, path);
-  return readFile(path);
+  return await readFile(path);
 }
 
 /** Fills part of the memory with a byte. */
