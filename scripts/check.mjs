@@ -6,6 +6,7 @@
  */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -23,11 +24,14 @@ const DEADLINE_MS = 180_000;
 /** Checks the types in a few seconds. `typescript` itself is 5, whose API the tools that read types still need. */
 const TSC = "node_modules/typescript-7/bin/tsc";
 
+/** More than CPUs only do the same work several times. More than four, the default, would do so, too. */
+const CHECKERS = String(Math.min(availableParallelism(), 4));
+
 const DEPCRUISE = "node_modules/dependency-cruiser/bin/dependency-cruiser.mjs";
 
 /** @type {Step[]} */
 const STEPS = [
-  { name: "types", command: [process.execPath, TSC, "--noEmit", "--pretty", "false"] },
+  { name: "types", command: [process.execPath, TSC, "--noEmit", "--pretty", "false", "--checkers", CHECKERS] },
   {
     name: "types of the dashboard",
     command: [process.execPath, TSC, "-p", "packages/dashboard/src", "--pretty", "false"],

@@ -1,9 +1,10 @@
-/** Commands in a cluster of which a host is away, or answers late: nothing is decided without what it has. */
+/** Commands in a cluster of which a host is away, answers late or has old copies: nothing is decided without what others have. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { HibernautClient } from "@hibernaut/client";
+import { KEYS } from "../../platform/src/cluster/keys.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "../../platform/test/api/cluster-hosts.ts";
 import { runCli } from "./helpers.ts";
 
@@ -120,4 +121,32 @@ test("top shows the machines of a host that is away, and does not fail", async (
   });
   const { stdout } = await hibernaut("top", "--json");
   expect(JSON.parse(stdout)).toMatchObject([{ machine_id: id, host_state: "unreachable", process: null }]);
+});
+
+test("volumes list and show tell which volume is an old copy, and destroy says on which host it deletes", async () => {
+  const { id } = await client.createVolume("shop", { name: "data", size_gb: 1, host: "c" });
+  await cluster.write({ [`${KEYS.volumes}shop/${id}`]: { host: "b", epoch: 1 } });
+  const list = await hibernaut("volumes", "list", "--app", "shop");
+  expect(list.stdout).toMatch(new RegExp(`${id}.* c .*outdated`));
+  const shown = await hibernaut("volumes", "show", id, "--app", "shop");
+  expect(shown.stdout).toContain("outdated: host b has a newer copy");
+  const asked = await hibernaut("volumes", "destroy", id, "--app", "shop");
+  expect(asked.stderr).toContain(`Volume ${id} (data, 1 GB) on host c and its 0 snapshot(s)`);
+});
+
+test("scale memory changes the machines that it can, and names the others and what to do", async () => {
+  const here = await client.createMachine("shop", { name: "near", config: { image: "app:1" }, host: "a" });
+  await client.waitForMachine("shop", here.id);
+  await cluster.claim(cluster.hosts[0] as ApiHost, "shop", here.id, "near");
+  const far = await machineOfC();
+  await cluster.setUp("c", false);
+  const run = await hibernaut("scale", "memory", "512mb", "--app", "shop");
+  expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining("1 machine(s) of shop now have 512 MB.") });
+  expect(run.stderr).toContain(`Machine ${far} stays as it is: its host c is away.`);
+  expect(run.stderr).toContain(`Not changed: ${far} (host c), because host c is away.`);
+  expect(run.stderr).toContain("Once host c is back, run `hibernaut scale memory 512mb --app shop`.");
+  expect(await client.getMachine("shop", here.id)).toMatchObject({ config: { guest: { memory_mb: 512 } } });
+  await cluster.setUp("c", true);
+  expect(await hibernaut("scale", "memory", "512mb", "--app", "shop")).toMatchObject({ code: 0 });
+  expect(await client.getMachine("shop", far)).toMatchObject({ config: { guest: { memory_mb: 512 } } });
 });

@@ -6,7 +6,7 @@ import { longOr } from "../../platform/test/helpers/long.ts";
 import { ask } from "../../platform/test/helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
-import { runCli } from "./real-cli.ts";
+import { type Run, runCli } from "./real-cli.ts";
 
 let place: Place;
 let folder: string;
@@ -18,12 +18,13 @@ beforeAll(async () => {
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
-afterEach(async () => {
+
+async function destroyAll(): Promise<void> {
   for (const { id } of await place.client.listMachines(place.app)) {
     await place.client.destroyMachine(place.app, id, { force: true });
     await place.reach(id, "destroyed");
   }
-});
+}
 
 const hib = (...args: string[]) => runCli(place, args, { cwd: folder });
 const visit = () => ask({ proxyUrl: place.proxyUrl, app: place.app });
@@ -47,6 +48,8 @@ const ON_LOOPBACK = [...SERVER, "--host", "127.0.0.1"];
 const CRASH = ["--say", "no database at db.internal", "--fail", "7"];
 
 describe("an app that crashes at its start", () => {
+  afterEach(destroyAll);
+
   test("deploy says how it ended and what it printed; the corrected version takes over at once", async () => {
     await appFile(CRASH);
     const bad = await hib("deploy");
@@ -64,8 +67,22 @@ describe("an app that crashes at its start", () => {
     expect((await visit()).text).toBe("version 2");
   });
 
-  test("everybody sees the next attempt, and visitors are told at once", async () => {
+  test("the advice that is given works: stop ends the retries", async () => {
     const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
+    const advised = /`hibernaut (machine stop [^`]+)`/.exec(run.err)?.[1]?.split(" ") ?? [];
+    expect((await hib(...advised)).code).toBe(0);
+    expect(await machine()).toMatchObject({ state: "stopped", crash: null });
+  });
+});
+
+describe("an app that crashes at each start", () => {
+  let run: Run;
+  beforeAll(async () => {
+    run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
+  });
+  afterAll(destroyAll);
+
+  test("everybody sees the next attempt, and visitors are told at once", async () => {
     expect(run.code, run.err).toBe(1);
     expect(run.err).toMatch(/crashed on start: the app exited with code 7/);
     expect(run.err).toMatch(/It restarts (now|in \d+ s), attempt \d+ of 10/);
@@ -86,7 +103,6 @@ describe("an app that crashes at its start", () => {
   });
 
   test("restart, scale and update are accepted whatever it is at, and tell how it went", async () => {
-    await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     const { id } = await machine();
     const restart = await hib("machine", "restart", id);
     expect(restart).toMatchObject({ code: 1, err: expect.stringMatching(/exited with code 7/) });
@@ -99,16 +115,11 @@ describe("an app that crashes at its start", () => {
     await place.reach(id, "running");
     expect((await visit()).text).toBe("version 2");
   });
-
-  test("the advice that is given works: stop ends the retries", async () => {
-    const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
-    const advised = /`hibernaut (machine stop [^`]+)`/.exec(run.err)?.[1]?.split(" ") ?? [];
-    expect((await hib(...advised)).code).toBe(0);
-    expect(await machine()).toMatchObject({ state: "stopped", crash: null });
-  });
 });
 
 describe("an app that listens where nobody comes", () => {
+  afterEach(destroyAll);
+
   test("on loopback: the deploy fails with the remedy, and so does a visit, at once", async () => {
     await appFile(ON_LOOPBACK);
     const bad = await hib("deploy");
@@ -138,25 +149,27 @@ describe("an app that listens where nobody comes", () => {
   });
 });
 
-test("a virtual machine that is killed while it runs: who asks at once waits for it, and is answered", async () => {
-  await appFile(SERVER);
-  expect((await hib("deploy")).code).toBe(0);
-  const [{ pid } = { pid: 0 }] = await place.processes();
-  expect(pid).toBeGreaterThan(0);
-  process.kill(pid, "SIGKILL");
-  const answer = await visit();
-  expect(answer).toMatchObject({ status: 200, text: "version 2" });
-  // Also if the request was on its way when the machine ended, and found it running again when it was sent again.
-  expect(answer.headers["hibernaut-wake"]).toMatch(/^cold; dur=/);
-  expect(await place.processes()).not.toContainEqual(expect.objectContaining({ pid }));
-});
+describe("a virtual machine that is killed", () => {
+  beforeAll(async () => {
+    await appFile(SERVER);
+    expect((await hib("deploy")).code).toBe(0);
+  });
+  afterAll(destroyAll);
 
-describe("a virtual machine that is killed while it starts", () => {
+  test("while it runs: who asks at once waits for it, and is answered", async () => {
+    const [{ pid } = { pid: 0 }] = await place.processes();
+    expect(pid).toBeGreaterThan(0);
+    process.kill(pid, "SIGKILL");
+    const answer = await visit();
+    expect(answer).toMatchObject({ status: 200, text: "version 2" });
+    // Also if the request was on its way when the machine ended, and found it running again when it was sent again.
+    expect(answer.headers["hibernaut-wake"]).toMatch(/^cold; dur=/);
+    expect(await place.processes()).not.toContainEqual(expect.objectContaining({ pid }));
+  });
+
   test.each(longOr([0, 100, 1500], [100]))(
-    "%i ms after QEMU appeared: the visitor who woke it is answered",
+    "while it starts, %i ms after QEMU appeared: the visitor who woke it is answered",
     async (ms) => {
-      await appFile(SERVER);
-      expect((await hib("deploy")).code).toBe(0);
       const { id } = await machine();
       await place.client.stopMachine(place.app, id);
       await place.reach(id, "stopped");

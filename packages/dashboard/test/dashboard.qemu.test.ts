@@ -91,70 +91,90 @@ describe("someone who signs in", () => {
   });
 });
 
-test("a machine falls asleep and wakes on screen, without a reload, and the chart tells how", {
-  timeout: START_LIMIT_MS * 2,
-}, async () => {
-  const { page, faults } = await watchedPage(browser);
-  await signIn(page, place);
-  await page.evaluate("window.sameDocument = true");
-  const { machine_id: id, name } = await place.machine();
-  await inState(page, id, "running");
-  expect(await tile(page, id).textContent()).toContain("cold started in");
-
-  await place.suspend(id);
-  await inState(page, id, "suspended");
-  await place.start(id);
-  await inState(page, id, "running");
-  await tile(page, id).getByText("resumed in").waitFor();
-
-  const wakes = page.getByRole("slider", { name: `Wakes of ${place.app} / ${name}` });
-  await wakes.focus();
-  expect(await wakes.getAttribute("aria-valuetext")).toMatch(/, resume in \d/);
-  await page.getByRole("tooltip").getByText("resume in").waitFor();
-  await page.keyboard.press("Escape");
-  expect(await page.getByRole("tooltip").count()).toBe(0);
-
-  // Set at the beginning: a reload would have lost it.
-  expect(await page.evaluate("window.sameDocument")).toBe(true);
-  expect(faults).toEqual([]);
-  await page.context().close();
-  await place.client.destroyMachine(place.app, id, { force: true });
-});
-
-test("a connection that is cut without a word is noticed, and what happened meanwhile is there after it", {
-  timeout: START_LIMIT_MS * 2,
-}, async () => {
-  const relay = await Relay.open(Number(new URL(place.served.apiUrl).port));
-  const { page } = await watchedPage(browser);
-  const { machine_id: id, name } = await place.machine();
-  await signIn(page, place, relay.url);
-  await inState(page, id, "running");
-
-  relay.hold();
-  await page.getByText("Connection lost.").waitFor({ timeout: NOTICE_LIMIT_MS });
-  await place.suspend(id);
-  await place.start(id);
-  await place.suspend(id);
-  expect(await tile(page, id).getAttribute("data-state")).toBe("running");
-
-  relay.release();
-  await inState(page, id, "suspended");
-  await page.getByText("Connection lost.").waitFor({ state: "detached", timeout: NOTICE_LIMIT_MS });
-  const wakes = page.getByRole("slider", { name: `Wakes of ${place.app} / ${name}` });
-  await expect.poll(() => wakes.getAttribute("aria-valuemax")).toBe("2");
-  await page.context().close();
-  await relay.close();
-  await place.client.destroyMachine(place.app, id, { force: true });
-});
-
-describe("with a machine that slept and woke", () => {
+describe("with a machine", () => {
   let id: string;
+  let name: string;
   beforeAll(async () => {
-    ({ machine_id: id } = await place.machine());
-    await place.suspend(id);
-    await place.start(id);
+    ({ machine_id: id, name } = await place.machine());
   }, START_LIMIT_MS);
   afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
+
+  const wakesOn = (page: Page) => page.getByRole("slider", { name: `Wakes of ${place.app} / ${name}` });
+
+  // First: this is the machine's first sleep.
+  test("it is shown as warm, and as suspended when its virtual machine has ended", {
+    timeout: START_LIMIT_MS * 2,
+  }, async () => {
+    await place.served.stop();
+    await place.served.start({ HIBERNAUT_KEEP_WARM: "20s" });
+    const { page } = await watchedPage(browser);
+    await signIn(page, place);
+    await inState(page, id, "running");
+    expect(await tile(page, id).textContent()).toContain("cold started in");
+    await place.suspend(id);
+    await tile(page, id).getByText("suspended, warm").waitFor();
+    const strip = page.locator(`.strip-row[data-machine="${id}"]`);
+    await strip.locator(".span-warm").waitFor();
+
+    await tile(page, id).getByText("suspended", { exact: true }).waitFor({ timeout: START_LIMIT_MS });
+    await strip.locator(".span-suspended").waitFor();
+    expect(await strip.locator(".span-warm").count()).toBe(1);
+    await page.context().close();
+    await place.served.stop();
+    await place.served.start();
+    await place.start(id);
+  });
+
+  test("it falls asleep and wakes on screen, without a reload, and the chart tells how", {
+    timeout: START_LIMIT_MS * 2,
+  }, async () => {
+    const { page, faults } = await watchedPage(browser);
+    await signIn(page, place);
+    await page.evaluate("window.sameDocument = true");
+    await inState(page, id, "running");
+    await place.suspend(id);
+    await inState(page, id, "suspended");
+    await place.start(id);
+    await inState(page, id, "running");
+    await tile(page, id).getByText("resumed in").waitFor();
+
+    const wakes = wakesOn(page);
+    await wakes.focus();
+    expect(await wakes.getAttribute("aria-valuetext")).toMatch(/, resume in \d/);
+    await page.getByRole("tooltip").getByText("resume in").waitFor();
+    await page.keyboard.press("Escape");
+    expect(await page.getByRole("tooltip").count()).toBe(0);
+
+    // Set at the beginning: a reload would have lost it.
+    expect(await page.evaluate("window.sameDocument")).toBe(true);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a connection that is cut without a word is noticed, and what happened meanwhile is there after it", {
+    timeout: START_LIMIT_MS * 2,
+  }, async () => {
+    const relay = await Relay.open(Number(new URL(place.served.apiUrl).port));
+    const { page } = await watchedPage(browser);
+    await signIn(page, place, relay.url);
+    await inState(page, id, "running");
+    const before = Number(await wakesOn(page).getAttribute("aria-valuemax"));
+
+    relay.hold();
+    await page.getByText("Connection lost.").waitFor({ timeout: NOTICE_LIMIT_MS });
+    await place.suspend(id);
+    await place.start(id);
+    await place.suspend(id);
+    expect(await tile(page, id).getAttribute("data-state")).toBe("running");
+
+    relay.release();
+    await inState(page, id, "suspended");
+    await page.getByText("Connection lost.").waitFor({ state: "detached", timeout: NOTICE_LIMIT_MS });
+    await expect.poll(() => wakesOn(page).getAttribute("aria-valuemax")).toBe(String(before + 1));
+    await page.context().close();
+    await relay.close();
+    await place.start(id);
+  });
 
   test.each<[Scheme, number]>([
     ["light", 1280],
@@ -182,28 +202,6 @@ describe("with a machine that slept and woke", () => {
     expect(faults).toEqual([]);
     await page.context().close();
   });
-});
-
-test("a warm machine is shown as such, and as suspended when its virtual machine has ended", {
-  timeout: START_LIMIT_MS * 2,
-}, async () => {
-  await place.served.stop();
-  await place.served.start({ HIBERNAUT_KEEP_WARM: "20s" });
-  const { page } = await watchedPage(browser);
-  const { machine_id: id } = await place.machine();
-  await signIn(page, place);
-  await place.suspend(id);
-  await tile(page, id).getByText("suspended, warm").waitFor();
-  const strip = page.locator(`.strip-row[data-machine="${id}"]`);
-  await strip.locator(".span-warm").waitFor();
-
-  await tile(page, id).getByText("suspended", { exact: true }).waitFor({ timeout: START_LIMIT_MS });
-  await strip.locator(".span-suspended").waitFor();
-  expect(await strip.locator(".span-warm").count()).toBe(1);
-  await page.context().close();
-  await place.client.destroyMachine(place.app, id, { force: true });
-  await place.served.stop();
-  await place.served.start();
 });
 
 test("an app that crashes is among what fails now, with the reason, and no longer when it is gone", {

@@ -20,10 +20,28 @@ beforeAll(async () => {
 });
 afterAll(() => folder.dispose());
 
-/** Compiles files of packages/guest and returns the path of the program. Fails on a warning. */
-async function compile(name: string, flags: string[], files: string[]): Promise<string> {
+/** What was compiled already, by flags and file: most programs share most of the agent. */
+const objects = new Map<string, Promise<string>>();
+
+/** Compiles a file of packages/guest once for each set of flags. Fails on a warning. */
+function compileFile(flags: string[], file: string): Promise<string> {
+  const key = [...flags, file].join(" ");
+  const known = objects.get(key);
+  if (known !== undefined) return known;
+  const object = join(folder.path, `${objects.size}.o`);
+  const compiled = run("cc", [...WARNINGS, ...flags, "-Iagent", "-c", "-o", object, file], { cwd: GUEST }).then(
+    () => object,
+  );
+  objects.set(key, compiled);
+  return compiled;
+}
+
+/** Compiles and links files of packages/guest, and returns the path of the program. */
+async function compile(name: string, flags: string[], files: string[], linkFlags: string[] = []): Promise<string> {
   const program = join(folder.path, name);
-  await run("cc", [...WARNINGS, ...flags, "-Iagent", "-o", program, ...files], { cwd: GUEST });
+  const parts: string[] = [];
+  for (const file of files) parts.push(await compileFile(flags, file));
+  await run("cc", [...flags, ...linkFlags, "-o", program, ...parts], { cwd: GUEST });
   return program;
 }
 
@@ -66,7 +84,7 @@ test.each([
   async (_what, name, parts, flags) => {
     const bench = name.startsWith("streams") ? ["test/streams_bench.c"] : [];
     const files = [`test/${name}.c`, ...bench, ...parts.split(" ").map((part) => `agent/${part}.c`)];
-    const program = await compile(name, [...SANITIZERS, ...flags], files);
+    const program = await compile(name, SANITIZERS, files, [...flags]);
     // A leak is found at the very end, and only the exit code reports it.
     const env = { ...process.env, TMPDIR: folder.path };
     const result = await run(program, name === "streams_fuzz" ? [FUZZ_ROUNDS] : [], { timeout: 50_000, env }).catch(

@@ -1,6 +1,8 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
-import type { MachineConfig } from "@hibernaut/client";
+import type { Machine, MachineConfig } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
+import { hostsAway, isUnreachable } from "../crashed.ts";
+import { CliError } from "../failure.ts";
 import { MEMORY_MB } from "../../../platform/src/domain/limits.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
@@ -26,8 +28,10 @@ const memory = command({
       import("../deploy/strategy.ts"),
     ]);
     const machines = await machinesOf(await context.client(), context.app, group);
-    const steps = machines
-      .filter((machine) => (machine.config.guest?.memory_mb ?? DEFAULT_MEMORY_MB) !== memoryMb)
+    const others = machines.filter(({ config }) => (config.guest?.memory_mb ?? DEFAULT_MEMORY_MB) !== memoryMb);
+    const away = others.filter(isUnreachable);
+    const steps = others
+      .filter((machine) => !isUnreachable(machine))
       .map((machine) => ({
         kind: "update" as const,
         group: groupOf(machine) ?? "",
@@ -36,11 +40,19 @@ const memory = command({
         running: isUp(machine),
       }));
     const onStep = (line: string) => context.say(line);
+    for (const { id, host } of away) context.say(`Machine ${id} stays as it is: its host ${host} is away.`);
     const document = await rollOut(context, planStages(steps, { strategy: "rolling" }), { waitTimeout, onStep });
+    if (away.length > 0) {
+      const again = `hibernaut scale memory ${text} --app ${context.app}${group === undefined ? "" : ` --group ${group}`}`;
+      return {
+        ...{ document, text: changed(document.length, context.app, memoryMb) },
+        failures: [unchanged(away, again)],
+      };
+    }
     const said =
       document.length === 0
         ? `The machines of ${context.app} already have ${memoryMb} MB.`
-        : `${document.length} machine(s) of ${context.app} now have ${memoryMb} MB.`;
+        : changed(document.length, context.app, memoryMb);
     return { document, text: said };
   },
 });
@@ -78,6 +90,18 @@ export const scale: Noun = {
   summary: "Change the number and size of an app's machines",
   commands: [show, count, memory],
 };
+
+function changed(machines: number, app: string, memoryMb: number): string {
+  return `${machines} machine(s) of ${app} now have ${memoryMb} MB.`;
+}
+
+function unchanged(away: readonly Machine[], again: string): CliError {
+  const machines = away.map(({ id, host }) => `${id} (host ${host})`).join(", ");
+  const hosts = [...new Set(hostsAway(away))];
+  const [what, verb] = hosts.length === 1 ? [`host ${hosts[0]}`, "is"] : [`hosts ${hosts.join(" and ")}`, "are"];
+  const message = `Not changed: ${machines}, because ${what} ${verb} away. Once ${what} ${verb} back, run \`${again}\`.`;
+  return new CliError("host_unreachable", message);
+}
 
 /** The same configuration with another amount of memory. */
 function withMemory(config: MachineConfig, memoryMb: number): MachineConfig {

@@ -83,7 +83,7 @@ const list = command({
         `${volume.size_gb} GB`,
         megabytes(volume.used_bytes),
         volume.attached_machine_id ?? "-",
-        volume.state,
+        volume.newer_on === undefined ? volume.state : "outdated",
         ago(volume.created_at),
       ],
       wide: {
@@ -170,9 +170,11 @@ const destroy = command({
   examples: ["hibernaut volumes destroy vol_0123456789abcdef --app shop"],
   async run(context, [word = ""], { yes = false }) {
     const client = await context.client();
-    const { id, name, size_gb: size } = await client.getVolume(context.app, word);
+    const { id, name, size_gb: size, host } = await client.getVolume(context.app, word);
+    // Two hosts may have copies of one volume: the answer says whose will be deleted.
+    const where = host === undefined ? "" : ` on host ${host}`;
     const { length } = await client.listVolumeSnapshots(context.app, id);
-    const warning = `Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be deleted permanently.`;
+    const warning = `Volume ${id} (${name}, ${size} GB)${where} and its ${length} snapshot(s) will be deleted permanently.`;
     await agree(warning, { yes, what: "destroyed" });
     await client.destroyVolume(context.app, id);
     return { document: { id, ok: true }, text: `Destroyed volume ${id}.` };
@@ -244,7 +246,7 @@ function volumeText(volume: Volume): string {
     ["name", volume.name],
     ...(volume.host === undefined ? [] : [["host", volume.host] as [string, string]]),
     ["size", `${volume.size_gb} GB, ${megabytes(volume.used_bytes)} used`],
-    ["state", volume.state],
+    ["state", volume.newer_on === undefined ? volume.state : `outdated: host ${volume.newer_on} has a newer copy`],
     ["machine", volume.attached_machine_id ?? "-"],
     ["snapshots kept", `${volume.snapshot_retention} d`],
     ["scheduled snapshots", scheduleText(volume)],

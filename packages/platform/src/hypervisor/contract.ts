@@ -3,6 +3,7 @@
  * pass the suite in `test/hypervisor/conformance.ts`.
  */
 import type { Duplex } from "node:stream";
+import { HibernautError } from "../domain/errors.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { NetworkAttachment } from "../network/contract.ts";
 
@@ -137,7 +138,7 @@ export interface Vmm {
   capture(deviceState: string, signal: AbortSignal): Promise<void>;
   /** Opens a connection to the agent's port. Each call replaces the connection of the one before. */
   openChannel(signal: AbortSignal): Promise<Duplex>;
-  /** Kills the process and waits until it has ended. Safe to repeat. */
+  /** Kills the process and waits until it has ended. Safe to repeat. Rejects with {@link VmmHeld} when it does not end. */
   kill(): Promise<void>;
   /** Lets go of the process without ending it: it keeps running and can be adopted. */
   release(): void;
@@ -156,13 +157,33 @@ export class VmmFailed extends Error {
   override name = "VmmFailed";
 }
 
+/**
+ * A VMM was killed and has not ended, because the kernel holds it. Its guest does not run any more, but what it was writing
+ * may still reach the machine's disks, so nothing of the machine may be started or copied.
+ */
+export class VmmHeld extends HibernautError {
+  override name = "VmmHeld";
+  readonly ref: VmmRef;
+
+  constructor(ref: VmmRef) {
+    const { machineId, pid } = ref;
+    super(
+      "unavailable",
+      `The virtual machine of machine ${machineId} was killed and has not ended: the kernel still holds its process ${pid}, which may write to the machine's disks. Until it has ended, the machine is neither started nor moved. Look at the host's disks and the output of dmesg; if it never ends, restart the host. Then try again.`,
+      { machine_id: machineId, pid },
+    );
+    this.ref = ref;
+  }
+}
+
 /** Starts guests, and finds those that an earlier platform started. */
 export interface Hypervisor {
   /** Returns what a snapshot taken now would record. */
   identity(): HypervisorIdentity;
   /**
-   * Boots a guest from scratch, with its CPUs running. When this rejects, no process is left; it rejects with
-   * {@link VmmKilled} when someone else ended the process.
+   * Boots a guest from scratch, with its CPUs running. When this rejects, no process is left, except one that
+   * {@link requireEnded} tells of; it rejects with {@link VmmKilled} when someone else ended the process, and with
+   * {@link VmmHeld} while an earlier one of the machine has not ended.
    */
   boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm>;
   /**
@@ -179,6 +200,13 @@ export interface Hypervisor {
    * {@link VmmFailed} when its guest cannot continue.
    */
   adopt(ref: VmmRef, signal: AbortSignal): Promise<Vmm>;
-  /** Kills a VMM that cannot be adopted, unless its pid now belongs to another process. */
+  /**
+   * Kills a VMM that cannot be adopted, unless its pid now belongs to another process. Rejects with {@link VmmHeld} when it
+   * does not end.
+   */
   end(ref: VmmRef): Promise<void>;
+  /**
+   * Rejects with {@link VmmHeld} while a VMM of the machine that was killed here has not ended. Costs nothing without one.
+   */
+  requireEnded(machineId: string): Promise<void>;
 }

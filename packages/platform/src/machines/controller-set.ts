@@ -7,6 +7,7 @@ import { HostMemory } from "./admission/host-memory.ts";
 import { QEMU_OVERHEAD } from "./admission/rules.ts";
 import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
+import { unlessHeld } from "./effects/recover.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { settleOwnership } from "./settle-ownership.ts";
@@ -58,7 +59,8 @@ export class ControllerSet {
     const refs = await hypervisor.find();
     const records = store.machines.list();
     const known = new Set(records.map((record) => record.id));
-    for (const stray of refs.filter((ref) => !known.has(ref.machineId))) await hypervisor.end(stray);
+    for (const stray of refs.filter((ref) => !known.has(ref.machineId)))
+      await unlessHeld(hypervisor.end(stray), this.#deps.log);
     const queue = records.map((record) => this.#control(record));
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {

@@ -34,7 +34,7 @@ import { copyPaused, type CopyTarget, type PausedCopy } from "./effects/copy-pau
 import { holdStill } from "./effects/hold-still.ts";
 import { runEffect } from "./effects/index.ts";
 import { type EffectPorts, type Milestones, originOf } from "./effects/ports.ts";
-import { observe, takeOver } from "./effects/recover.ts";
+import { observe, takeOver, unlessHeld } from "./effects/recover.ts";
 import { MachineGuest } from "./guest.ts";
 import { newUlid } from "./identity.ts";
 import { Inside } from "./inside.ts";
@@ -92,6 +92,7 @@ export class MachineController {
       machineLog: this.machineLog,
       log: deps.log,
       channelTimeoutMs: deps.settings.bootTimeoutMs,
+      requireEnded: () => deps.hypervisor.requireEnded(record.id),
       listener: {
         ended: () => this.#noticeEnd(),
         stalled: (why) => this.#stalled(why),
@@ -222,8 +223,11 @@ export class MachineController {
   async evict(reason: string): Promise<void> {
     await this.#queue.add(async () => {
       if (this.#guest.kept === undefined) return;
-      await this.#guest.kill();
-      this.#keptOver(reason);
+      try {
+        await this.#guest.kill();
+      } finally {
+        this.#keptOver(reason);
+      }
     });
   }
 
@@ -323,7 +327,7 @@ export class MachineController {
     await this.#queue.drained();
     this.inside.streams.reset("the platform is shutting down");
     // Nobody would know of it; the next platform would end it.
-    if (this.#guest.kept !== undefined) await this.#guest.kill();
+    if (this.#guest.kept !== undefined) await unlessHeld(this.#guest.kill(), this.#deps.log);
     this.#guest.release();
     await this.machineLog.close();
   }
@@ -426,10 +430,12 @@ export class MachineController {
 
   async #discardSnapshots({ memory }: Extract<Effect, { type: "discard_snapshots" }>): Promise<void> {
     const machineId = this.#record.id;
-    if (memory && this.#guest.kept !== undefined) await this.#guest.kill();
-    await discardSnapshots({ machineId, memory }, this.#deps).catch((error: unknown) => {
+    try {
+      if (memory && this.#guest.kept !== undefined) await this.#guest.kill();
+      await discardSnapshots({ machineId, memory }, this.#deps);
+    } catch (error) {
       this.#deps.log.warn({ machine: machineId, reason: messageOf(error) }, "old snapshots cannot be deleted");
-    });
+    }
   }
 
   /**

@@ -50,6 +50,8 @@ interface MachineGuestOptions {
   log: Logger;
   /** How long the agent may take to open its channel, in milliseconds. */
   channelTimeoutMs: number;
+  /** Rejects while a VMM of the machine that was killed has not ended. */
+  requireEnded(): Promise<void>;
   listener: GuestListener;
 }
 
@@ -142,16 +144,20 @@ export class MachineGuest {
 
   /**
    * Ends the guest, if there is one, or the kept VMM, and waits until it is gone. Returns why, if it could not continue
-   * anyway.
+   * anyway. Rejects with `VmmHeld`, also when it is called again, until the VMM has ended.
    */
   async kill(): Promise<string | undefined> {
     const guest = this.#live ?? this.#kept;
     if (this.#kept !== undefined) this.#options.listener.unkept("discarded");
     this.forget();
     this.#kept = undefined;
-    await guest?.vmm.kill();
-    guest?.agent.close();
-    this.#options.machineLog.rest();
+    try {
+      await guest?.vmm.kill();
+    } finally {
+      guest?.agent.close();
+      this.#options.machineLog.rest();
+    }
+    await this.#options.requireEnded();
     return guest?.vmm.failure;
   }
 

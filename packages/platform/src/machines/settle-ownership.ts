@@ -1,5 +1,6 @@
 /** What a host finds out about its machines before it touches any of them. */
 import type { MachineDependencies } from "./dependencies.ts";
+import { unlessHeld } from "./effects/recover.ts";
 import type { Settled } from "./ownership.ts";
 import { freeAddress } from "./address.ts";
 import { forget } from "./forget.ts";
@@ -24,7 +25,11 @@ export async function settleOwnership(deps: MachineDependencies): Promise<void> 
     const { record, host, epoch, volumes } = one;
     const reason = host === undefined ? "it was destroyed in the cluster" : `host ${host} owns it now`;
     log.warn({ machine: record.id, reason }, "a machine is no longer this host's; it ends here");
-    for (const ref of refs.filter(({ machineId }) => machineId === record.id)) await hypervisor.end(ref);
+    const ends = refs
+      .filter(({ machineId }) => machineId === record.id)
+      .map((ref) => unlessHeld(hypervisor.end(ref), log));
+    // What is stored of it stays until then: it is looked at again once the platform runs.
+    if ((await Promise.all(ends)).includes(false)) continue;
     await network.detach(record.id);
     await forget(record, { host, epoch, volumes, reason, keep: true }, deps);
   }

@@ -1,5 +1,5 @@
 /** What the coordinator keeps about one machine, and what follows from it. Pure. */
-import type { MachineRecord } from "../domain/machine.ts";
+import type { Crash, MachineRecord } from "../domain/machine.ts";
 import { CONSUMED } from "../machines/decide/notes.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
@@ -57,7 +57,7 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     lastBoot: lastBoot && { kind: lastBoot.kind, at: lastBoot.at },
     healthy: healthy && record.cordoned !== true,
     reason: record.stateReason,
-    crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
+    crash: crash && isKnownToCrash(crash) ? crashOf(crash) : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned === true,
     ...(plain.length > 0 && { tcp: plain }),
@@ -66,6 +66,10 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     resting: resting || isPrewarming(record),
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
   };
+}
+
+function crashOf({ reason, retry_at: retryAt, exit_code: code }: Crash): TableMachine["crash"] {
+  return { reason, retryAt, ...(code === null && { lost: true }) };
 }
 
 /** Whether the machine's next start, or the one that it is in, is a cold one. A resume uses its snapshot up on the way. */

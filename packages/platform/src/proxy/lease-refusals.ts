@@ -118,7 +118,12 @@ function couldNotStart(app: string, id: string, reason: string): ProxyRefusal {
 function crashRefusal(app: string, machine: RoutedMachine): ProxyRefusal {
   const { id, crash, state } = machine.row;
   const retryAfterS = machine.retryAfterS();
-  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${nextStart(state, crash?.retryAt ?? null, retryAfterS)} See its logs: hibernaut logs --app ${app}`;
+  const next = nextStart(state, crash?.retryAt ?? null, retryAfterS);
+  if (crash?.lost === true) {
+    const lost = `The virtual machine of machine ${id} of app ${app} ended several times in a row: ${withoutPeriod(crash.reason)}. ${next} See: hibernaut machine events ${id} --app ${app}`;
+    return new ProxyRefusal(503, "machine_failed", lost, { retryAfterS });
+  }
+  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${next} See its logs: hibernaut logs --app ${app}`;
   return new ProxyRefusal(503, "app_crashed", message, { retryAfterS });
 }
 

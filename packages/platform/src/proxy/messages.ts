@@ -17,8 +17,11 @@ export interface TableMachine {
   healthy: boolean;
   /** Why the machine is in its state, for the response if it cannot be woken. */
   reason: string | null;
-  /** The app is known to crash: a request would wait for it in vain. `retryAt` is RFC 3339, or null for never. */
-  crash: { reason: string; retryAt: string | null } | null;
+  /**
+   * The app is known to crash, or with `lost` its virtual machine to vanish: a request would wait for it in vain. `retryAt` is
+   * RFC 3339, or null for never.
+   */
+  crash: { reason: string; retryAt: string | null; lost?: true } | null;
   /** Why no request reaches the app although the machine is running; null if requests do. */
   unreachable: string | null;
   /** Its owner took it out of the proxy's hands: it gets no requests, and none wakes it. */

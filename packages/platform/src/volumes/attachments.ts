@@ -14,17 +14,23 @@ interface Reservation {
   release(): void;
 }
 
+interface AttachmentsOptions {
+  now(): Date;
+  /** The host of a cluster that has a newer copy of a volume. */
+  newerOn(volume: VolumeRecord): string | undefined;
+}
+
 /** Finds out which machine has a volume, and reserves volumes for machines. */
 export class Attachments {
   readonly #store: Pick<Store, "machines" | "volumes">;
   /** Ids of volumes that are reserved for machines that are about to be stored. */
   readonly #reserved = new Set<string>();
 
-  readonly #now: () => Date;
+  readonly #options: AttachmentsOptions;
 
-  constructor(store: Pick<Store, "machines" | "volumes">, now: () => Date) {
+  constructor(store: Pick<Store, "machines" | "volumes">, options: AttachmentsOptions) {
     this.#store = store;
-    this.#now = now;
+    this.#options = options;
   }
 
   /** The machine that has the volume, or is about to. */
@@ -54,8 +60,9 @@ export class Attachments {
     };
     const missing: VolumeRecord[] = [];
     const choose = (mount: Mount): Mount => {
-      const found = chooseVolume(mount, { volumes: this.#store.volumes.list(app), takenBy, attached });
-      const volume = found ?? volumeFor(app, mount, this.#now());
+      const { newerOn } = this.#options;
+      const found = chooseVolume(mount, { volumes: this.#store.volumes.list(app), takenBy, newerOn, attached });
+      const volume = found ?? volumeFor(app, mount, this.#options.now());
       if (found === undefined) missing.push(volume);
       chosen.push(volume.id);
       this.#reserved.add(volume.id);

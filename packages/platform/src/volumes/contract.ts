@@ -6,6 +6,8 @@ import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume
 export interface VolumeView extends VolumeRecord {
   /** Null when no machine has the volume. */
   machineId: string | null;
+  /** In a cluster, of a volume that no machine has: the host that has a newer copy. No machine gets this one. */
+  newerOn?: string;
 }
 
 /** Mounts whose volumes are reserved until this is disposed of. Store the mounts before that. */

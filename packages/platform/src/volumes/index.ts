@@ -36,6 +36,8 @@ export interface VolumesOptions {
   };
   /** The wall clock. By default, the host's. */
   clock?(): Date;
+  /** The host of a cluster that has a newer copy of the volume. By default, there is none. */
+  newerOn?(volume: VolumeRecord): string | undefined;
   /** Throws `failed_precondition` if the app may not have that many more GB of volumes. By default, it may. */
   requireRoom?(app: string, gb: number): void;
   /** Receives what the owner should know, e.g. about files that belong to no volume. */
@@ -58,7 +60,10 @@ export class Volumes implements VolumeService, VolumeCopies {
   constructor(options: VolumesOptions) {
     this.#options = options;
     const { store, files, holdStill, requireDisk } = options;
-    this.#attachments = new Attachments(store, () => this.#now());
+    this.#attachments = new Attachments(store, {
+      now: () => this.#now(),
+      newerOn: (volume) => options.newerOn?.(volume),
+    });
     const machineOf = (id: string) => this.#attachments.machineOf(id);
     const queues = this.#queues;
     this.travel = new Travel({
@@ -334,7 +339,9 @@ export class Volumes implements VolumeService, VolumeCopies {
   }
 
   #view(volume: VolumeRecord): VolumeView {
-    return { ...volume, machineId: this.#attachments.machineOf(volume.id)?.id ?? null };
+    const machineId = this.#attachments.machineOf(volume.id)?.id ?? null;
+    const newerOn = machineId === null ? this.#options.newerOn?.(volume) : undefined;
+    return { ...volume, machineId, ...(newerOn !== undefined && { newerOn }) };
   }
 }
 

@@ -45,6 +45,8 @@ interface Candidates {
   volumes: readonly VolumeRecord[];
   /** Why a volume is not free, e.g. `it belongs to machine ...`. Undefined when it is. */
   takenBy(id: string): string | undefined;
+  /** The host of a cluster that has a newer copy of a volume. */
+  newerOn(volume: VolumeRecord): string | undefined;
   /** Ids of the volumes that the machine already has. */
   attached: readonly string[];
 }
@@ -53,11 +55,14 @@ interface Candidates {
  * Chooses the volume for a mount. Undefined when one has to be made. Throws when the mount names an id that does not
  * exist or is not free.
  */
-export function chooseVolume(mount: Mount, { volumes, takenBy, attached }: Candidates): VolumeRecord | undefined {
+export function chooseVolume(mount: Mount, candidates: Candidates): VolumeRecord | undefined {
+  const { volumes, takenBy, attached } = candidates;
   const wanted = wantedOf(mount);
+  const newerOn = (volume: VolumeRecord) => (attached.includes(volume.id) ? undefined : candidates.newerOn(volume));
   if (!isVolumeId(wanted)) {
     checkName(wanted);
-    const free = volumes.filter(({ id, name, state }) => name === wanted && state === "created" && !takenBy(id));
+    const named = volumes.filter(({ id, name, state }) => name === wanted && state === "created" && !takenBy(id));
+    const free = named.filter((volume) => newerOn(volume) === undefined);
     return free.find(({ id }) => attached.includes(id)) ?? free[0];
   }
   const found = volumes.find(({ id }) => id === wanted);
@@ -66,11 +71,21 @@ export function chooseVolume(mount: Mount, { volumes, takenBy, attached }: Candi
       volume_id: wanted,
     });
   const reason = takenBy(wanted) ?? (found.state === "created" ? undefined : `it is still ${found.state}`);
+  const host = newerOn(found);
+  if (reason === undefined && host !== undefined) throw outdated(found, host);
   if (reason === undefined) return found;
   throw new HibernautError(
     "failed_precondition",
     `Volume ${wanted} cannot be mounted: ${reason}. A volume belongs to one machine at a time. Mount another volume, or destroy that machine first.`,
     { volume_id: wanted },
+  );
+}
+
+function outdated({ id, app }: VolumeRecord, host: string): HibernautError {
+  return new HibernautError(
+    "failed_precondition",
+    `Volume ${id} cannot be mounted: what this host has of it is outdated, and host ${host} has a newer copy. Use that one, with --host ${host}, or another volume. To delete the copy here: \`hibernaut volumes destroy ${id} --app ${app}\`, with this host's address in HIBERNAUT_API_URL.`,
+    { volume_id: id, host },
   );
 }
 

@@ -114,7 +114,7 @@ export class Travel implements VolumeTravel {
     const ids = papers.map(({ volume }) => volume.id);
     const known = ids.find((id) => this.has(id));
     if (known !== undefined)
-      return `volume_exists: it still has an older copy of volume ${known}, which it is giving up`;
+      return `volume_exists: it has a copy of volume ${known}, which it gives up by itself unless \`hibernaut volumes list\` calls it outdated: delete that one there`;
     const stray = ids.find((id) => existsSync(files.folder(id)));
     if (stray !== undefined)
       return `volume_exists: its directory ${files.folder(stray)} has files that its database does not know`;

@@ -9,6 +9,7 @@ import type { Cluster, Peers } from "../../src/cluster/cluster.ts";
 import type { Directory } from "../../src/cluster/contract.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../src/cluster/local/directory.ts";
+import { newerOn } from "../../src/cluster/ownership/volumes.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
 import { openSecrets } from "../../src/secrets/index.ts";
 import type { SecretStore } from "../../src/store/contract.ts";
@@ -135,6 +136,7 @@ async function openHost({
       const platform = await startPlatform(world, {
         ...parts,
         refuseVolume: (app) => requireLasting(now().cluster.view, app),
+        newerOn: (volume) => newerOn(volume, name, (key) => now().cluster.view.value(key)),
       });
       const own = new LocalDirectory(file);
       const seen = directory(name, own);

@@ -31,6 +31,8 @@ export interface ApiHosts {
   publish(id: string, published: { state: string; route: object | null }): Promise<void>;
   /** A host's lease ends, or begins again. */
   setUp(name: string, up: boolean | { memoryMb: { total: number; free: number }; draining?: boolean }): Promise<void>;
+  /** Cuts the connections of other hosts to this one. */
+  hangUp(name: string): void;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,7 @@ export async function startApiHosts(): Promise<ApiHosts> {
   const running = await startHosts({ peers });
   open.defer(() => running.close());
   const hosts: ApiHost[] = [];
+  const accepted = new Map<string, Set<TLSSocket>>();
   for (const host of running.hosts) {
     const { cluster, shared } = host;
     const client = new PeerClient({ peers, view: cluster.view, service: "api" });
@@ -65,6 +68,7 @@ export async function startApiHosts(): Promise<ApiHosts> {
     );
     open.defer(() => api.close());
     const sockets = new Set<TLSSocket>();
+    accepted.set(host.name, sockets);
     const port = createServer({ cert, key, ALPNProtocols: ["hib-api"] }, (socket) => {
       socket.on("error", () => {});
       sockets.add(socket);
@@ -106,6 +110,7 @@ export async function startApiHosts(): Promise<ApiHosts> {
         [KEYS.configs + id]: { config: owner.world.store.machines.get(id)?.config },
       }),
     publish: (id, published) => write({ [KEYS.states + id]: { epoch: 1, load: 0, ...published } }),
+    hangUp: (name) => accepted.get(name)?.forEach((socket) => socket.destroy()),
     close: () => all.disposeAsync(),
   };
 }

@@ -1,6 +1,10 @@
 /** A cluster through the wrong host: what belongs to another host is answered by that one, and lists have everything. */
 import { once } from "node:events";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
 import { WebSocket } from "ws";
+import { KEYS } from "../../src/cluster/keys.ts";
+import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ROUTES } from "../../src/api/cluster/routes-table.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
@@ -331,6 +335,31 @@ describe("a new machine", () => {
     await ask(a, "POST", "/v1/apps/shop/volumes", { name: "data", size_gb: 1, host: "a" });
     const there = await ask(b, "POST", "/v1/apps/shop/machines", { config, host: "c" });
     expect([there.status, there.headers.get("hibernaut-host")]).toEqual([201, "c"]);
+  });
+
+  test("goes where the newest copy of its volume is, and an outdated one is named and can be destroyed", async () => {
+    const made = await ask(a, "POST", "/v1/apps/shop/volumes", { name: "old", size_gb: 1, host: "c" });
+    const volume = made.body.id;
+    // As after a restore of the directory: host b has the machine that took the volume along.
+    await cluster.write({ [`${KEYS.volumes}shop/${volume}`]: { host: "b", epoch: 1 } });
+    const path = `/v1/apps/shop/volumes/${volume}`;
+    expect((await ask(a, "GET", path)).body).toMatchObject({ id: volume, host: "c", newer_on: "b" });
+    const config = (word: string) => ({ image: "app:1", mounts: [{ volume: word, path: "/data" }] });
+    const byName = await ask(a, "POST", "/v1/apps/shop/machines", { config: config("old"), host: "c" });
+    expect(byName.status).toBe(201);
+    expect(byName.body.config.mounts[0].volume).not.toBe(volume);
+    const byId = await ask(c, "POST", "/v1/apps/shop/machines", { config: config(volume), host: "c" });
+    expect(byId).toMatchObject({ status: 412, body: { message: expect.stringContaining("host b has a newer copy") } });
+    const files = join("volumes", volume);
+    await cp(join(c.world.folder, files), join(b.world.folder, files), { recursive: true });
+    b.world.store.volumes.insert({ ...(c.world.store.volumes.get(volume) as VolumeRecord), epoch: 1 });
+    expect((await ask(a, "GET", path)).body).toMatchObject({ host: "b" });
+    expect(
+      (await ask(a, "POST", "/v1/apps/shop/machines", { config: config(volume) })).headers.get("hibernaut-host"),
+    ).toBe("b");
+    expect((await ask(c, "DELETE", path)).status).toBe(200);
+    expect(c.world.store.volumes.get(volume)).toBeUndefined();
+    expect(b.world.store.volumes.get(volume)).toBeDefined();
   });
 
   test("is refused for a region that there is not, and the region has the hosts of the cluster", async () => {

@@ -1,5 +1,6 @@
 /** etcd is restored from a backup, on real hosts: machines that were made or moved since are there, and each runs once. */
 import { expect, test, vi } from "vitest";
+import { longOr } from "../helpers/long.ts";
 import { ask } from "../helpers/proxied.ts";
 import { slowed } from "../helpers/slow.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
@@ -9,6 +10,9 @@ import { run } from "./run-command.ts";
 const WAIT_S = slowed(120);
 /** Only a fault reaches it: hosts try again after ten seconds at the latest. */
 const SETTLE = { timeout: slowed(60_000), interval: 100 };
+
+/** The rules of disputes are tested on fakes (`ownership/restored`). */
+const testInLong = longOr(test, test.skip);
 
 /** A machine that counts the requests in its memory, which has a nonce. */
 async function counter(hosts: Hosts, app: string): Promise<string> {
@@ -89,45 +93,60 @@ test("machines that were moved or created after the backup are there, and run on
   expect(await guests(hosts)).toHaveLength(2);
 });
 
-test("of two copies after a backup from before an evacuation, one runs, and the command in the message decides", async () => {
-  await using hosts = await startHosts({ count: 2 });
-  const [a, b] = [hosts.host("a"), hosts.host("b")];
-  await a.client.createApp("shop");
-  const id = await counter(hosts, "shop");
-  const old = await count(hosts, "a", "shop");
-  await a.client.suspendMachine("shop", id);
-  await a.client.waitForMachine("shop", id, { state: ["suspended"], timeout: WAIT_S });
-  const restore = await hosts.etcd.backup();
-  await hosts.settled("a", "b");
-  await a.lose();
-  await hosts.settled("b");
-  await b.client.evacuateHost("a");
-  await vi.waitFor(() => b.client.getMachine("shop", id), SETTLE);
-  const fresh = await count(hosts, "b", "shop");
-  expect(fresh.nonce).not.toBe(old.nonce);
+/** The commands of the message that decides, and which copy continues then. */
+const DECISIONS = [
+  { command: "machine destroy", continues: "newer" },
+  { command: "cluster drop", continues: "older" },
+];
 
-  await b.served.stop();
-  await restore();
-  await a.served.start();
-  await b.served.start();
-  await hosts.settled("a", "b");
-  await vi.waitFor(
-    async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 1]),
-    SETTLE,
-  );
-  await vi.waitFor(async () => expect(await b.guests()).toEqual([]), SETTLE);
-  expect(await count(hosts, "b", "shop")).toMatchObject({ nonce: old.nonce, count: old.count + 1 });
-  expect(await guests(hosts)).toHaveLength(1);
+testInLong.each(DECISIONS)(
+  "of two copies after a backup from before an evacuation, one runs, and `$command` in the message decides",
+  async (decision) => {
+    await using hosts = await startHosts({ count: 2 });
+    const [a, b] = [hosts.host("a"), hosts.host("b")];
+    await a.client.createApp("shop");
+    const id = await counter(hosts, "shop");
+    const old = await count(hosts, "a", "shop");
+    await a.client.suspendMachine("shop", id);
+    await a.client.waitForMachine("shop", id, { state: ["suspended"], timeout: WAIT_S });
+    const restore = await hosts.etcd.backup();
+    await hosts.settled("a", "b");
+    await a.lose();
+    await hosts.settled("b");
+    await b.client.evacuateHost("a");
+    await vi.waitFor(() => b.client.getMachine("shop", id), SETTLE);
+    const fresh = await count(hosts, "b", "shop");
+    expect(fresh.nonce).not.toBe(old.nonce);
 
-  const status = await run(b, "cluster", "status");
-  const [, command = ""] = /`hibernaut (machine destroy [^`]*)`/.exec(status) ?? [];
-  expect(command).toContain(id);
-  await run(b, ...command.split(" "));
-  await vi.waitFor(async () => expect(await disputed(hosts, "b")).toBe(0), SETTLE);
-  await vi.waitFor(
-    async () => expect(await count(hosts, "a", "shop")).toMatchObject({ nonce: fresh.nonce, count: fresh.count + 1 }),
-    SETTLE,
-  );
-  expect(await a.guests()).toEqual([]);
-  expect(await b.guests()).toHaveLength(1);
-});
+    await b.served.stop();
+    await restore();
+    await a.served.start();
+    await b.served.start();
+    await hosts.settled("a", "b");
+    await vi.waitFor(
+      async () => expect([await disputed(hosts, "a"), await disputed(hosts, "b")]).toEqual([0, 1]),
+      SETTLE,
+    );
+    await vi.waitFor(async () => expect(await b.guests()).toEqual([]), SETTLE);
+    expect(await count(hosts, "b", "shop")).toMatchObject({ nonce: old.nonce, count: old.count + 1 });
+    expect(await guests(hosts)).toHaveLength(1);
+
+    const status = await run(b, "cluster", "status");
+    const commands = [...status.matchAll(/`hibernaut ([^`]*)`/g)].map(([, text = ""]) => text);
+    const command = commands.find((text) => text.startsWith(decision.command)) ?? "";
+    expect(command).toContain(id);
+    await run(b, ...command.split(" "), ...(decision.continues === "older" ? ["--yes"] : []));
+    await vi.waitFor(async () => expect(await disputed(hosts, "b")).toBe(0), SETTLE);
+    if (decision.continues === "older") {
+      expect(await count(hosts, "b", "shop")).toMatchObject({ nonce: old.nonce, count: old.count + 2 });
+      expect(await b.guests()).toEqual([]);
+      return;
+    }
+    await vi.waitFor(
+      async () => expect(await count(hosts, "a", "shop")).toMatchObject({ nonce: fresh.nonce, count: fresh.count + 1 }),
+      SETTLE,
+    );
+    expect(await a.guests()).toEqual([]);
+    expect(await b.guests()).toHaveLength(1);
+  },
+);

@@ -240,7 +240,12 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       volumes = owned.volumes.travel;
       return own.wrap?.(owned) ?? owned;
     };
-    const platform = await startPlatform(world, { ...own, wrap, arrivingVolumes });
+    const platform = await startPlatform(world, {
+      ...own,
+      wrap,
+      arrivingVolumes,
+      newerOn: (volume) => ownership.newerVolumeOn(volume),
+    });
     const client = new PeerClient({
       ...{ peers, view, service: "peer" },
       connect(other) {

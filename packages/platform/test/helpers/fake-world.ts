@@ -1,5 +1,5 @@
 /** A platform on a fake host: real store, real snapshot files, no QEMU. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,6 +23,7 @@ import { openSecrets } from "../../src/secrets/index.ts";
 import { SnapshotStore, type SnapshotStoreOptions } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
+import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FakeImages } from "./fake-images.ts";
@@ -70,18 +71,35 @@ interface WorldOptions {
 }
 
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
+const PLACE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+const newFolder = () => mkdtemp(join(PLACE, `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`));
+
+/** An empty database with the present schema, made once: all migrations take longer than many a test. */
+let empty: Promise<Buffer> | undefined;
+
+async function emptyDatabase(): Promise<Buffer> {
+  const folder = await newFolder();
+  try {
+    const file = join(folder, "hibernaut.db");
+    openStore(file).close();
+    return await readFile(file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Makes a directory with the store of a platform that has nothing yet, and a host for it. */
 export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
-  const folder = await mkdtemp(
-    join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
-  );
+  const folder = await newFolder();
   await fill(folder);
   await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
-  const store = openStore(join(folder, "hibernaut.db"), now);
-  const host = new FakeHost();
+  const database = join(folder, "hibernaut.db");
+  if (!existsSync(database)) await writeFile(database, await (empty ??= emptyDatabase()));
+  const store = openStore(database, now);
   const held = new Set<() => void>();
-  return {
+  const world: World = {
     folder,
-    host,
+    host: new FakeHost(),
     images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
@@ -90,6 +108,8 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
     store,
     logged: [],
     holdBoots() {
+      // A cluster's hosts have another one in its place.
+      const { host } = world;
       const { promise, resolve } = Promise.withResolvers<void>();
       host.hold.boot = promise;
       const release = () => {
@@ -108,6 +128,7 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
       await rm(folder, { recursive: true, force: true });
     },
   };
+  return world;
 }
 
 /** A platform in a world. */
@@ -129,6 +150,8 @@ export interface PlatformParts {
   quota?: Partial<Quota>;
   /** The ids of volumes that arrive from other hosts. Default: none. */
   arrivingVolumes?(folder: string): Promise<Set<string>>;
+  /** The host that has a newer copy of a volume. Default: none. */
+  newerOn?(volume: VolumeRecord): string | undefined;
   /** Throws when the app may get no volume. By default, it may. */
   refuseVolume?(app: string): void;
   wrap?(deps: MachineDependencies): MachineDependencies;
@@ -162,6 +185,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       quotas.requireVolume(app, gb);
     },
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
+    ...(parts.newerOn && { newerOn: parts.newerOn }),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });

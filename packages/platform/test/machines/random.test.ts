@@ -13,7 +13,7 @@ import {
 } from "../helpers/fake-world.ts";
 import { longOr } from "../helpers/long.ts";
 
-const SEQUENCES = longOr(4000, 600);
+const SEQUENCES = longOr(4000, 400);
 /** Some moves happen once in several hundred sequences: the short run may miss a few of them. */
 const MAY_MISS = longOr(0, 8);
 /** This many sequences run at a time: they mostly wait, for pauses between steps and for restarts. */

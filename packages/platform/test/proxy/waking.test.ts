@@ -186,6 +186,21 @@ describe("waking", () => {
     expect((await acquire()).wake.kind).toBe("cold");
   });
 
+  test("a virtual machine that ends twice in a row is not called a crash of its app", async () => {
+    const id = await machine();
+    const lose = () => w.world.host.of(id).forEach(({ ref }) => w.world.host.end(ref));
+    lose();
+    await reach(id, "restarting");
+    // Once may be an accident.
+    expect((await acquire()).machineId).toBe(id);
+    lose();
+    await reach(id, "restarting");
+    await settled();
+    const message = `The virtual machine of machine ${id} of app shop ended several times in a row`;
+    const told = { status: 503, code: "machine_failed", message: expect.stringContaining(message), retryAfterS: 1 };
+    await expect(acquire()).rejects.toMatchObject(told);
+  });
+
   describe("an app that crashes when it starts", () => {
     const crashing = async (restart: MachineConfig["restart"] = {}) => {
       const id = await asleep(await machine({}, { restart }), "stop");

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { TestRegistry } from "../helpers/registry.ts";
 import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
@@ -149,64 +149,16 @@ test("with --prewarm, the first visitor of a new version does not wait for its s
   await place.client.destroyApp("dawn", { force: true });
 });
 
-test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
-  const old = await registry.pushSmallApp("night:1", ["--label", "old"]);
-  const newer = await registry.pushSmallApp("night:2", ["--label", "new"]);
-  const folder = await folderWith(
-    "night",
-    "hibernaut.toml",
-    `app = "night"\n[build]\nimage = "${old}"\n[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n`,
-  );
-  expect((await hibernaut(folder, "deploy")).out).toMatch(/^Deployed release 1 of night: 2 created\.\n/);
-  const versions = async () => (await place.client.listMachines("night")).map(({ version }) => version);
-  const before = await versions();
-  const begun = async () => {
-    await expect
-      .poll(async () => (await versions()).filter((version) => !before.includes(version)).length, {
-        timeout: 60_000,
-        interval: 20,
-      })
-      .toBe(1);
-  };
-
-  const killed = await running(folder, "deploy", "--image", newer);
-  await begun();
-  killed.kill("SIGKILL");
-  await once(killed, "exit");
-  expect((await hibernaut(folder, "releases")).out).toMatch(/^v2 +pending/m);
-  const again = await hibernaut(folder, "deploy", "--image", newer);
-  expect(again, again.err).toMatchObject({ code: 0 });
-  const images = async () =>
-    new Set(
-      (await place.client.listMachines("night")).map(
-        ({ config, state }) => `${state} ${config.image.replace(/@sha256:\w{64}$/, "")}`,
-      ),
-    );
-  expect(await images()).toEqual(new Set([`running ${newer}`]));
-
-  before.splice(0, before.length, ...(await versions()));
-  const orphaned = await running(folder, "deploy");
-  await begun();
-  // It may end before the platform's processes are gone.
-  const ended = once(orphaned, "exit");
-  await place.served.kill();
-  const [code] = (await ended) as [number];
-  expect(code).toBe(1);
-  await place.served.start();
-  const finished = await hibernaut(folder, "deploy");
-  expect(finished, finished.err).toMatchObject({ code: 0 });
-  expect(await images()).toEqual(new Set([`running ${old}`]));
-  expect((await ask({ proxyUrl: place.proxyUrl, app: "night" })).text).toMatch(/^old/);
-  await place.client.destroyApp("night", { force: true });
-});
-
-test("a version that fails its check leaves the old one answering, without one failed request", async () => {
-  const good = await registry.pushSmallApp("shop:good", ["--label", "good"]);
-  const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
-  const folder = await folderWith(
-    "shop",
-    "hibernaut.toml",
-    `app = "kiosk"
+describe("an app with two machines", () => {
+  let folder: string;
+  let good: string;
+  const target = () => ({ proxyUrl: place.proxyUrl, app: "kiosk" });
+  beforeAll(async () => {
+    good = await registry.pushSmallApp("shop:good", ["--label", "good"]);
+    folder = await folderWith(
+      "shop",
+      "hibernaut.toml",
+      `app = "kiosk"
 [build]
 image = "${good}"
 [http_service]
@@ -220,45 +172,91 @@ interval = "2s"
 timeout = "5s"
 grace_period = "3s"
 `,
-  );
-  const target = { proxyUrl: place.proxyUrl, app: "kiosk" };
-  const deployed = await hibernaut(folder, "deploy");
-  expect(deployed, deployed.err).toMatchObject({
-    code: 0,
-    out: expect.stringMatching(
-      /^Deployed release 1 of kiosk: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
-    ),
+    );
+    const deployed = await hibernaut(folder, "deploy");
+    expect(deployed, deployed.err).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /^Deployed release 1 of kiosk: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
+      ),
+    });
+  });
+  afterAll(() => place.client.destroyApp("kiosk", { force: true }));
+
+  test("a version that fails its check leaves the old one answering, without one failed request", async () => {
+    const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
+    const asking = new AbortController();
+    const answers: string[] = [];
+    const failures: unknown[] = [];
+    const client = async () => {
+      while (!asking.signal.aborted) {
+        try {
+          const { status, text } = await ask(target());
+          if (status !== 200) failures.push(`${status} ${text}`);
+          answers.push(text.split(" ")[0] ?? "");
+        } catch (error) {
+          failures.push(error);
+        }
+        await delay(PAUSE_MS);
+      }
+    };
+    const clients = [client(), client()];
+    const failed = await hibernaut(folder, "deploy", "--image", bad);
+    expect(failed.code, failed.err).toBe(1);
+    expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine keeps the old version\./);
+    expect(failed.err).toContain(`--image ${good}`);
+    const back = await hibernaut(folder, "deploy");
+    expect(back, back.err).toMatchObject({ code: 0 });
+    asking.abort();
+    await Promise.all(clients);
+    expect(failures).toEqual([]);
+    expect(new Set(answers)).toEqual(new Set(["good"]));
+    expect(answers.length).toBeGreaterThan(50);
   });
 
-  const asking = new AbortController();
-  const answers: string[] = [];
-  const failures: unknown[] = [];
-  const client = async () => {
-    while (!asking.signal.aborted) {
-      try {
-        const { status, text } = await ask(target);
-        if (status !== 200) failures.push(`${status} ${text}`);
-        answers.push(text.split(" ")[0] ?? "");
-      } catch (error) {
-        failures.push(error);
-      }
-      await delay(PAUSE_MS);
-    }
-  };
-  const clients = [client(), client()];
-  const failed = await hibernaut(folder, "deploy", "--image", bad);
-  expect(failed.code, failed.err).toBe(1);
-  expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine keeps the old version\./);
-  expect(failed.err).toContain(`--image ${good}`);
-  const back = await hibernaut(folder, "deploy");
-  expect(back, back.err).toMatchObject({ code: 0 });
-  asking.abort();
-  await Promise.all(clients);
-  expect(failures).toEqual([]);
-  expect(new Set(answers)).toEqual(new Set(["good"]));
-  expect(answers.length).toBeGreaterThan(50);
+  test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
+    const newer = await registry.pushSmallApp("shop:newer", ["--label", "newer"]);
+    const versions = async () => (await place.client.listMachines("kiosk")).map(({ version }) => version);
+    const before = await versions();
+    const begun = async () => {
+      await expect
+        .poll(async () => (await versions()).filter((version) => !before.includes(version)).length, {
+          timeout: 60_000,
+          interval: 20,
+        })
+        .toBe(1);
+    };
 
-  expect((await hibernaut(folder, "scale", "count", "1", "--yes")).code).toBe(0);
-  expect(await place.client.listMachines("kiosk")).toHaveLength(1);
-  await place.client.destroyApp("kiosk", { force: true });
+    const killed = await running(folder, "deploy", "--image", newer);
+    await begun();
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+    expect((await hibernaut(folder, "releases")).out).toMatch(/^v\d+ +pending/m);
+    const again = await hibernaut(folder, "deploy", "--image", newer);
+    expect(again, again.err).toMatchObject({ code: 0 });
+    const images = async () =>
+      new Set(
+        (await place.client.listMachines("kiosk")).map(
+          ({ config, state }) => `${state} ${config.image.replace(/@sha256:\w{64}$/, "")}`,
+        ),
+      );
+    expect(await images()).toEqual(new Set([`running ${newer}`]));
+
+    before.splice(0, before.length, ...(await versions()));
+    const orphaned = await running(folder, "deploy");
+    await begun();
+    await place.served.kill();
+    const [code] = (await once(orphaned, "exit")) as [number];
+    expect(code).toBe(1);
+    await place.served.start();
+    const finished = await hibernaut(folder, "deploy");
+    expect(finished, finished.err).toMatchObject({ code: 0 });
+    expect(await images()).toEqual(new Set([`running ${good}`]));
+    expect((await ask(target())).text).toMatch(/^good/);
+  });
+
+  test("has one machine after scale count 1", async () => {
+    expect((await hibernaut(folder, "scale", "count", "1", "--yes")).code).toBe(0);
+    expect(await place.client.listMachines("kiosk")).toHaveLength(1);
+  });
 });

@@ -1,6 +1,6 @@
 /** What programs inside a machine may ask of the platform, over the socket in their file system. */
 import type { Machine } from "@hibernaut/client";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
@@ -13,7 +13,8 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-const CURL = "curl --silent --show-error --max-time 20 --unix-socket /.hibernaut/api";
+const OPTIONS = "--silent --show-error --max-time 20 --unix-socket /.hibernaut/api";
+const CURL = `curl ${OPTIONS}`;
 const ME = "http://platform/v1/apps/$HIBERNAUT_APP_NAME/machines/$HIBERNAUT_MACHINE_ID";
 
 /** A machine whose app is this shell script. */
@@ -44,40 +45,6 @@ test("a script suspends its own machine, is resumed, and continues at the next l
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 
-test("a machine reads, suspends and stops itself and nothing else; Fly's path and Node's http work too", async () => {
-  const { machine_id: id } = await machineOf("exec sleep 3600");
-  const { machine_id: other } = await place.client.createMachine(place.app, {
-    config: { image, init: { cmd: ["-c", "exec sleep 3600"] } },
-    skip_launch: true,
-  });
-  const status = async (path: string, method = "GET") =>
-    (await sh(id, `${CURL} -o /dev/null -w '%{http_code}' -X ${method} ${path}`)).stdout;
-  expect(await status(ME)).toBe("200");
-  expect(await status(`${ME}/events`)).toBe("200");
-  expect(await status("http://x/v1/health")).toBe("200");
-  for (const [method, path] of [
-    ["GET", `http://x/v1/apps/$HIBERNAUT_APP_NAME/machines/${other}`],
-    ["POST", `http://x/v1/apps/$HIBERNAUT_APP_NAME/machines/${other}/suspend`],
-    ["POST", `http://x/v1/apps/elsewhere/machines/$HIBERNAUT_MACHINE_ID/stop`],
-    ["DELETE", ME],
-    ["POST", `${ME}/exec`],
-    ["GET", "http://x/v1/apps"],
-    ["GET", "http://x/v1/tokens"],
-    ["GET", "http://x/metrics"],
-  ] as const) {
-    expect(`${method} ${path} ${await status(path, method)}`).toBe(`${method} ${path} 403`);
-  }
-  const node = `require("http").get({ socketPath: "/.fly/api", path: "/v1/apps/" + process.env.FLY_APP_NAME +
-    "/machines/" + process.env.FLY_MACHINE_ID }, (reply) => reply.pipe(process.stdout))`;
-  const read = await place.client.runExec(place.app, id, { command: ["node", "-e", node] });
-  expect(JSON.parse(read.stdout)).toMatchObject({ machine_id: id, state: "running" });
-  // The command ends with the machine, with or without having said so.
-  await sh(id, `${CURL} -X POST ${ME}/stop`).catch((error: unknown) =>
-    expect(error).toMatchObject({ code: "aborted" }),
-  );
-  await place.reach(id, "stopped");
-});
-
 test("what is only for machines is refused from outside", async () => {
   const { apiUrl } = place.client;
   const answer = await fetch(`${apiUrl}/v1/keepalive`, {
@@ -89,28 +56,68 @@ test("what is only for machines is refused from outside", async () => {
   expect(await answer.json()).toMatchObject({ error: "permission_denied" });
 });
 
-test("an app keeps its machine awake for a while, and says why", async () => {
-  const { machine_id: id } = await machineOf("exec sleep 3600");
-  const put = (ttl: number) =>
-    sh(
-      id,
-      `${CURL} -X PUT -H 'content-type: application/json' -d '{"ttl":${ttl},"reason":"encoding"}' http://x/v1/keepalive`,
+describe("a machine whose programs ask", () => {
+  let id: string;
+  beforeAll(async () => {
+    ({ machine_id: id } = await machineOf("exec sleep 3600"));
+  });
+  afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
+
+  test("keeps itself awake for a while, and says why", async () => {
+    const put = (ttl: number) =>
+      sh(
+        id,
+        `${CURL} -X PUT -H 'content-type: application/json' -d '{"ttl":${ttl},"reason":"encoding"}' http://x/v1/keepalive`,
+      );
+    expect(JSON.parse((await put(120)).stdout)).toMatchObject({ ok: true, keep_awake: { reason: "encoding" } });
+    const lease = (await place.get(id)).keep_awake;
+    expect(lease?.reason).toBe("encoding");
+    expect(Math.abs(Date.parse(lease?.until ?? "") - Date.now() - 120_000)).toBeLessThan(10_000);
+    expect(JSON.parse((await put(1_000_000)).stdout)).toMatchObject({ error: "invalid_argument" });
+    await sh(id, `${CURL} -X DELETE http://x/v1/keepalive`);
+    expect((await place.get(id)).keep_awake).toBeNull();
+    // It goes to sleep at once, and is woken at the time that it asked for.
+    const wake = `${CURL} -X PUT -H 'content-type: application/json' -d '{"in":"5s"}' http://x/v1/wake`;
+    await sh(id, `${wake} && ${CURL} -X POST ${ME}/suspend`);
+    const woken = async () =>
+      (await place.client.listMachineEvents(place.app, id)).filter(({ details }) => details["by"] === "wake");
+    await expect.poll(woken, { timeout: 60_000 }).toHaveLength(1);
+    await place.reach(id, "running");
+  });
+
+  test("reads, suspends and stops itself and nothing else; Fly's path and Node's http work too", async () => {
+    const { machine_id: other } = await place.client.createMachine(place.app, {
+      config: { image, init: { cmd: ["-c", "exec sleep 3600"] } },
+      skip_launch: true,
+    });
+    const calls = [
+      ["GET", ME, 200],
+      ["GET", `${ME}/events`, 200],
+      ["GET", "http://x/v1/health", 200],
+      ["GET", `http://x/v1/apps/$HIBERNAUT_APP_NAME/machines/${other}`, 403],
+      ["POST", `http://x/v1/apps/$HIBERNAUT_APP_NAME/machines/${other}/suspend`, 403],
+      ["POST", `http://x/v1/apps/elsewhere/machines/$HIBERNAUT_MACHINE_ID/stop`, 403],
+      ["DELETE", ME, 403],
+      ["POST", `${ME}/exec`, 403],
+      ["GET", "http://x/v1/apps", 403],
+      ["GET", "http://x/v1/tokens", 403],
+      ["GET", "http://x/metrics", 403],
+    ] as const;
+    // One program for all of them: each takes an emulated guest as long as the requests of all.
+    const requests = calls.map(([method, path]) => `${OPTIONS} -o /dev/null -w '%{http_code} ' -X ${method} ${path}`);
+    const { stdout: statuses } = await sh(id, `curl ${requests.join(" --next ")}`);
+    const answers = statuses.trim().split(" ").map(Number);
+    expect(calls.map(([method, path], index) => [method, path, answers[index]])).toEqual(calls);
+    const node = `require("http").get({ socketPath: "/.fly/api", path: "/v1/apps/" + process.env.FLY_APP_NAME +
+      "/machines/" + process.env.FLY_MACHINE_ID }, (reply) => reply.pipe(process.stdout))`;
+    const read = await place.client.runExec(place.app, id, { command: ["node", "-e", node] });
+    expect(JSON.parse(read.stdout)).toMatchObject({ machine_id: id, state: "running" });
+    // The command ends with the machine, with or without having said so.
+    await sh(id, `${CURL} -X POST ${ME}/stop`).catch((error: unknown) =>
+      expect(error).toMatchObject({ code: "aborted" }),
     );
-  expect(JSON.parse((await put(120)).stdout)).toMatchObject({ ok: true, keep_awake: { reason: "encoding" } });
-  const lease = (await place.get(id)).keep_awake;
-  expect(lease?.reason).toBe("encoding");
-  expect(Math.abs(Date.parse(lease?.until ?? "") - Date.now() - 120_000)).toBeLessThan(10_000);
-  expect(JSON.parse((await put(1_000_000)).stdout)).toMatchObject({ error: "invalid_argument" });
-  await sh(id, `${CURL} -X DELETE http://x/v1/keepalive`);
-  expect((await place.get(id)).keep_awake).toBeNull();
-  // It goes to sleep at once, and is woken at the time that it asked for.
-  const wake = `${CURL} -X PUT -H 'content-type: application/json' -d '{"in":"5s"}' http://x/v1/wake`;
-  await sh(id, `${wake} && ${CURL} -X POST ${ME}/suspend`);
-  const woken = async () =>
-    (await place.client.listMachineEvents(place.app, id)).filter(({ details }) => details["by"] === "wake");
-  await expect.poll(woken, { timeout: 60_000 }).toHaveLength(1);
-  await place.reach(id, "running");
-  await place.client.destroyMachine(place.app, id, { force: true });
+    await place.reach(id, "stopped");
+  });
 });
 
 test("a program says when its machine is prepared: that ends a prewarm, and nothing else", async () => {

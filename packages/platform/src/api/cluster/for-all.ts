@@ -9,7 +9,7 @@ import type { AskHosts } from "./ask-hosts.ts";
 import { MISSING_HEADER } from "./headers.ts";
 import { lastKnown } from "./last-known.ts";
 import { MACHINE_LISTS, MERGES } from "./merges.ts";
-import { mergedStream } from "./merged-stream.ts";
+import { beginAtOnce, mergedStream } from "./merged-stream.ts";
 import { whereOf } from "./where.ts";
 
 /** What this host may know nothing of although others do: the usage of an app whose machines were always elsewhere. */
@@ -44,9 +44,10 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
     reply.code(200);
     return MERGES[route]?.(answers.map(({ body }) => body) as never[], request);
   });
-  app.addHook("onSend", async (request, reply, payload) =>
-    forAll(request, reply) ? mergedStream({ request, reply, payload }, deps) : payload,
-  );
+  app.addHook("onSend", async (request, reply, payload) => {
+    if (whereOf(request) === "all" && request.peer !== null) beginAtOnce(reply, payload);
+    return forAll(request, reply) ? mergedStream({ request, reply, payload }, deps) : payload;
+  });
 
   /** The machines of the hosts that did not answer, unless another host has one by now. */
   function unreachable(

@@ -5,6 +5,7 @@ import { HibernautError } from "../../domain/errors.ts";
 import { findNamed } from "../../domain/naming.ts";
 import type { ApiCluster } from "../deps.ts";
 import type { AskHosts } from "./ask-hosts.ts";
+import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import type { Where } from "./routes-table.ts";
 
 /** The ID of a machine, and not the beginning of one. */
@@ -81,7 +82,8 @@ async function volumeHost(
   if (request.peer !== null || hasVolume(app, word)) return undefined;
   const path = `/v1/apps/${encodeURIComponent(app)}/volumes/${encodeURIComponent(word)}`;
   const { answers, missing } = await ask(request, { path, onlyOk: true });
-  const [found] = answers;
+  // After a restore of the directory, another host may have an older copy.
+  const found = answers.find(({ body }) => (body as VolumeWire).newer_on === undefined) ?? answers[0];
   if (found !== undefined) return found.host;
   if (missing.length === 0) return undefined;
   const message = `This host has no volume ${word.slice(0, 80)} of app ${app}, and could not ask ${missing.join(", ")}. See \`hibernaut cluster status\`, and try again.`;

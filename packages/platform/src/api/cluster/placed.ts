@@ -7,6 +7,7 @@ import { guestSize, type MachineConfig } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
+import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import { askerOf } from "./asker.ts";
@@ -135,14 +136,19 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     const words = (config?.mounts ?? []).flatMap(({ volume, source }) => volume ?? source ?? []);
     if (words.length === 0) return undefined;
     const { answers, missing } = await ask(request, { path: `/v1/apps/${encodeURIComponent(name)}/volumes` });
-    const theirs = answers.flatMap(({ host, body }) =>
-      (body as { id: string; name: string; attached_machine_id: string | null }[]).map(
-        ({ attached_machine_id: machine, ...volume }): Found => ({ host, ...volume, isFree: machine === null }),
-      ),
+    const theirs: Found[] = answers.flatMap(({ host, body }) =>
+      (body as Pick<VolumeWire, "id" | "name" | "attached_machine_id" | "newer_on">[])
+        .filter(({ newer_on: newer }) => newer === undefined)
+        .map(({ id, name: other, attached_machine_id: machine }) => ({
+          host,
+          id,
+          name: other,
+          isFree: machine === null,
+        })),
     );
-    const own = ownVolumes(name).map(
-      ({ machineId, ...volume }): Found => ({ host: shared.host, ...volume, isFree: machineId === null }),
-    );
+    const own = ownVolumes(name)
+      .filter(({ newerOn }) => newerOn === undefined)
+      .map(({ machineId, ...volume }): Found => ({ host: shared.host, ...volume, isFree: machineId === null }));
     const hosts = words.map((word) =>
       [...theirs, ...own].filter(({ id, name: other, isFree }) => id === word || (other === word && isFree)),
     );

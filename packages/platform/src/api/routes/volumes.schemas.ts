@@ -18,6 +18,12 @@ export const VolumeReply = Type.Object(
     }),
     region: Type.String(),
     host: Type.Optional(Type.String({ description: "In a cluster, the host that has the volume." })),
+    newer_on: Type.Optional(
+      Type.String({
+        description:
+          "In a cluster, the host that has a newer copy of this volume, after a restore of etcd. No machine gets the copy here: destroy it at its host.",
+      }),
+    ),
     encrypted: Type.Literal(false, { description: "Volumes are not encrypted. Encrypt the host's disk instead." }),
     attached_machine_id: nullable(Type.String(), "Id of the one machine that uses the volume."),
     snapshot_retention: Type.Integer({ description: "Days that the volume's snapshots are kept." }),

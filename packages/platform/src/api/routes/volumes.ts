@@ -199,7 +199,7 @@ function changesOf({
 }
 
 function volumeWire(
-  { id, name, state, sizeGb, machineId, snapshotRetention, schedule = null, createdAt }: VolumeView,
+  { id, name, state, sizeGb, machineId, newerOn, snapshotRetention, schedule = null, createdAt }: VolumeView,
   { region, host, usedBytes }: { region: string; host: string | undefined; usedBytes: number },
 ): VolumeWire {
   return {
@@ -210,6 +210,7 @@ function volumeWire(
     used_bytes: usedBytes,
     region,
     ...(host !== undefined && { host }),
+    ...(newerOn !== undefined && { newer_on: newerOn }),
     encrypted: false,
     attached_machine_id: machineId,
     snapshot_retention: snapshotRetention,

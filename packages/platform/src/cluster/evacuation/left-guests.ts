@@ -43,7 +43,11 @@ export async function leaveGuests({ cluster, records, hypervisor, log }: LeaveOp
       log.warn({ reason, guests: guests.length }, "guests end, because other hosts may recreate their machines");
       return false;
     });
-    if (!told) for (const guest of guests) await hypervisor.end(guest);
+    if (told) return;
+    for (const guest of guests)
+      await hypervisor.end(guest).catch((error: unknown) => {
+        log.warn({ machine: guest.machineId, reason: messageOf(error) }, "a guest could not be ended");
+      });
   } catch (error) {
     log.warn({ reason: messageOf(error) }, "guests that other hosts may recreate could not be looked after");
   }

@@ -65,3 +65,9 @@ export function takenMeanwhile(id: string, host: string | undefined): HibernautE
   const message = `Machine ${id} ${whose} during its move. See \`hibernaut machine list\`.`;
   return new HibernautError("aborted", message, { machine_id: id });
 }
+
+/** The other host keeps a copy that the cluster's directory does not give to it, and that nobody gives up by itself. */
+export function disputedHere(id: string, host: string): HibernautError {
+  const message = `Host ${host} keeps another copy of machine ${id}, which is disputed: the cluster directory was restored from an older backup. Choose another host, or decide between the copies: \`hibernaut cluster status\` on host ${host} says how.`;
+  return new HibernautError("failed_precondition", message, { machine_id: id, host });
+}

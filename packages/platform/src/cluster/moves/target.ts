@@ -22,6 +22,7 @@ import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, memoryOf, unpack } from "./pack.ts";
+import { disputedHere } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
@@ -53,6 +54,7 @@ interface TargetOptions {
     takeIn(taken: TakenIn): void;
     takeAway(taken: TakenAway): Promise<void>;
     stores(id: string): boolean;
+    record(id: string): Pick<MachineRecord, "disputed"> | undefined;
     epochOf(id: string): number | undefined;
     start(id: string): void;
   };
@@ -75,10 +77,16 @@ export class MoveTarget {
 
   /** Why the machine cannot come, or why its volumes cannot. */
   async fit({ volumes, ...papers }: FitPapers): Promise<Fit> {
+    this.#requireUndisputed(papers.record.id);
     const unfitVolumes = await this.#options.volumes.unfit(volumes);
     if (unfitVolumes !== undefined) return { unfitVolumes };
     const unfit = await this.#options.arrivals.unfit(papers);
     return unfit === undefined ? {} : { unfit };
+  }
+
+  /** Whether a machine is here. */
+  has(id: string): boolean {
+    return this.#options.custody.stores(id);
   }
 
   /** Starts a machine that came. */
@@ -131,6 +139,7 @@ export class MoveTarget {
       await replaceFile(join(folder, PAPERS_FILE), JSON.stringify(papers), { mode: 0o600 });
       signal.throwIfAborted();
       const coming = volumes.map(({ volume }) => ({ id: volume.id, epoch: nextEpoch(volume) }));
+      this.#requireUndisputed(id);
       if (this.#options.custody.stores(id) || coming.some((volume) => travel.has(volume.id)))
         throw stillHere(id, cluster.host);
       times.begin("commit");
@@ -217,6 +226,12 @@ export class MoveTarget {
       arrivals.seal(record);
     }
     await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Throws `failed_precondition` while another copy of the machine is kept here, which nobody gives up by itself. */
+  #requireUndisputed(id: string): void {
+    const { custody, cluster } = this.#options;
+    if (custody.record(id)?.disputed === true) throw disputedHere(id, cluster.host);
   }
 
   #folderOf(id: string, epoch: number): string {

@@ -8,6 +8,7 @@ import { beingDeleted, type Deletable } from "../app-deletion.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Change, Condition, Directory, Entry } from "../contract.ts";
 import { type ConfigRecord, KEYS, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
+import { volumeClaims, type VolumeHere } from "./volumes.ts";
 
 /** Addresses that are tried: each further one means that another host took the one before in the same moment. */
 const MOST_ADDRESSES = 10;
@@ -42,12 +43,13 @@ export function configOf({ version, config, imageDigest, createdAt }: MachineRec
 /**
  * Claims the machine with the epoch that it has, or the first. See {@link Ownership.claim}. A claim that this host has
  * already is kept, and brought up to date if the directory is older. Rejects with `aborted` when another host
- * has it.
+ * has it. `volumes` are those that the machine has here, if it is claimed again: they become this host's with it.
  */
 export async function claim(
   record: MachineRecord,
   another: (taken: ReadonlySet<string>) => string,
   { directory, host }: Pick<Cluster, "directory" | "host">,
+  volumes: readonly VolumeHere[] = [],
 ): Promise<MachineRecord> {
   const { id, app, name } = record;
   const taken = new Set<string>();
@@ -60,9 +62,16 @@ export async function claim(
     const above = await aboveReleased(record, directory);
     const owner: OwnerRecord = { app, name, host, epoch: Math.max(record.epoch ?? 1, above.epoch), address };
     const absent = [`${KEYS.machines}${id}`, nameKey(record), `${KEYS.addresses}${address}`];
+    const along = await volumeClaims(app, volumes, { directory, host });
     const done = await directory.transact(
-      [{ key: appKey, revision: owned.revision }, ...above.conditions, ...absent.map((key) => ({ key, revision: 0 }))],
       [
+        { key: appKey, revision: owned.revision },
+        ...above.conditions,
+        ...along.conditions,
+        ...absent.map((key) => ({ key, revision: 0 })),
+      ],
+      [
+        ...along.changes,
         put(`${KEYS.machines}${id}`, owner),
         put(nameKey(record), id),
         put(`${KEYS.addresses}${address}`, id),
@@ -76,7 +85,7 @@ export async function claim(
       if (mine.host !== host) throw busy(id);
       // What a machine was never told is as it was claimed. Otherwise its own address counts: it may be in its memory.
       const wanted = record.epoch === undefined ? mine.address : address;
-      const kept = await keep({ ...record, address: wanted }, { entry: found, mine }, directory);
+      const kept = await keep({ ...record, address: wanted }, { entry: found, mine, along }, directory);
       if (kept === "address taken") {
         taken.add(wanted);
         address = another(taken);
@@ -100,16 +109,17 @@ export async function claim(
  */
 async function keep(
   record: MachineRecord,
-  { entry, mine }: { entry: Entry; mine: OwnerRecord },
+  { entry, mine, along }: { entry: Entry; mine: OwnerRecord; along: Awaited<ReturnType<typeof volumeClaims>> },
   directory: Directory,
 ): Promise<MachineRecord | "address taken" | undefined> {
   const { id, address } = record;
   const { evacuated, ...plain } = mine;
   const epoch = Math.max(mine.epoch, record.epoch ?? 0);
   const kept = { ...record, epoch };
-  if (epoch === mine.epoch && address === mine.address && evacuated === undefined) return kept;
-  const conditions: Condition[] = [{ key: entry.key, revision: entry.revision }];
-  const changes: Change[] = [put(entry.key, { ...plain, epoch, address })];
+  const isSame = epoch === mine.epoch && address === mine.address && evacuated === undefined;
+  if (isSame && along.changes.length === 0) return kept;
+  const conditions: Condition[] = [{ key: entry.key, revision: entry.revision }, ...along.conditions];
+  const changes: Change[] = [put(entry.key, { ...plain, epoch, address }), ...along.changes];
   if (address !== mine.address) {
     const key = `${KEYS.addresses}${address}`;
     const [held, before] = await Promise.all([directory.get(key), directory.get(`${KEYS.addresses}${mine.address}`)]);

@@ -1,6 +1,7 @@
 /** What ownership needs from the machines' code. */
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
+import type { VolumeHere } from "./volumes.ts";
 import type { TakenIn } from "../../machines/resources/custody.ts";
 
 /** The part of the machines' code that takes machines in and gives them up. */
@@ -9,6 +10,8 @@ export interface Custodian {
   stores(id: string): boolean;
   /** Returns the machine, if it is stored here and not destroyed. */
   record(id: string): MachineRecord | undefined;
+  /** Returns the volumes that the machine has here, with how often they have changed hosts. */
+  volumes(id: string): VolumeHere[];
   /** The machine's claim was found, or made again. */
   owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void;
   /** Another host's older copy counts as the machine for now, also for the next platform: see `MachineRecord.disputed`. */

@@ -131,7 +131,7 @@ class Follower {
     if (this.#isLeaving(id)) return true;
     const { owner } = found;
     let one = settled(record, found, cluster.host);
-    if (one === "claim") one = await completeClaim(record, this.#contextOf());
+    if (one === "claim") one = await completeClaim(record, { ...this.#contextOf(), volumes: custodian.volumes(id) });
     if (one.kind !== "unknown") {
       disputes.end(id);
       if (one.kind === "elsewhere") await this.#giveUp(record, owner, await this.#volumesElsewhere(record, isTold));

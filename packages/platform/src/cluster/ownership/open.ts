@@ -1,5 +1,6 @@
 /** This host's machines in a cluster: what it claims, gives back, may start, and has to end. */
 import type { MachineRecord } from "../../domain/machine.ts";
+import type { VolumeRecord } from "../../domain/volume.ts";
 import type { Ownership, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";
@@ -10,6 +11,7 @@ import { StartGate } from "./gate.ts";
 import { KEYS } from "../keys.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
+import { newerOn } from "./volumes.ts";
 
 /** What {@link openOwnership} makes. */
 export interface OpenOwnership extends Ownership {
@@ -18,6 +20,8 @@ export interface OpenOwnership extends Ownership {
   readonly disputes: Pick<Disputes, "list">;
   /** Machines that are being moved away: the move also gives them up. */
   readonly departing: Set<string>;
+  /** The host that has a newer copy of a volume than this one, as far as this host has heard. */
+  newerVolumeOn(volume: Pick<VolumeRecord, "app" | "id" | "epoch">): string | undefined;
   /** Compares one machine with the cluster, if machines are followed already. */
   look(id: string): void;
   /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
@@ -49,6 +53,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     disputes,
     departing,
     look: (id) => look?.(id),
+    newerVolumeOn: (volume) => newerOn(volume, cluster.host, (key) => cluster.view.value(key)),
     addresses: () => cluster.view.machines().map(({ address }) => address),
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);

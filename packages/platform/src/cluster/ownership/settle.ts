@@ -9,7 +9,7 @@ import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts"
 import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
-import { readVolumesElsewhere } from "./volumes.ts";
+import { readVolumesElsewhere, type VolumeHere } from "./volumes.ts";
 
 /** How long the platform waits for the directory when it starts, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -48,7 +48,7 @@ function olderText({ id, app, epoch = 0 }: MachineRecord, owner: OwnerRecord): s
   const older = owner.epoch < epoch ? "" : ", although that one continues an older copy";
   return (
     `Machine ${id} is kept here, and does not start: the cluster directory gives it to host ${owner.host} with epoch ${owner.epoch}, and this copy of it has epoch ${epoch}${older}. The directory was restored from an older backup. ` +
-    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force --no-wait\`.`
+    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force --no-wait\`; to continue with the older one, give the copy here up with \`hibernaut cluster drop ${id}\` on this host.`
   );
 }
 
@@ -113,7 +113,7 @@ async function withVolumes(
  */
 export async function completeClaim(
   record: MachineRecord,
-  { cluster, gate, another }: Omit<SettleContext, "log">,
+  { cluster, gate, another, volumes }: Omit<SettleContext, "log"> & { volumes?: readonly VolumeHere[] },
 ): Promise<Settled> {
   const { directory, view } = cluster;
   const { id, state, epoch, address } = record;
@@ -125,7 +125,7 @@ export async function completeClaim(
     return another(taken);
   };
   try {
-    const claimed = await claim(record, free, cluster);
+    const claimed = await claim(record, free, cluster, volumes);
     gate.add(id, claimed.epoch ?? 0);
     const { disputed: _over, ...plain } = claimed;
     return { kind: "own", record: plain };

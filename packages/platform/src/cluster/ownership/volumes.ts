@@ -2,8 +2,12 @@
 import type { MachineRecord } from "../../domain/machine.ts";
 import { volumesOf } from "../../domain/mounts.ts";
 import type { VolumeElsewhere } from "../../machines/ownership.ts";
-import type { Directory } from "../contract.ts";
+import type { VolumeRecord } from "../../domain/volume.ts";
+import type { Change, Condition, Directory } from "../contract.ts";
 import { KEYS, type VolumeOwner } from "../keys.ts";
+
+/** A volume as a host has it. */
+export type VolumeHere = Required<Pick<VolumeRecord, "id" | "epoch">>;
 
 /** Returns the key of a volume's {@link VolumeOwner}. */
 export function volumeKey(app: string, id: string): string {
@@ -38,4 +42,43 @@ export async function readVolumesElsewhere(
     if (entry !== undefined) values.set(key, JSON.parse(entry.value));
   }
   return volumesElsewhere(record, host, (key) => values.get(key));
+}
+
+/**
+ * The host that has a newer copy of a volume than this one, or one that cannot be told from a newer one. Undefined when the
+ * copy here counts. `read` returns the value of a key. Pure.
+ */
+export function newerOn(
+  { app, id, epoch = 0 }: Pick<VolumeRecord, "app" | "id" | "epoch">,
+  host: string,
+  read: (key: string) => unknown,
+): string | undefined {
+  const owner = read(volumeKey(app, id)) as VolumeOwner | undefined;
+  return owner === undefined || owner.host === host || owner.epoch < epoch ? undefined : owner.host;
+}
+
+/**
+ * What makes the volumes of a machine that is claimed again this host's, too: after a restore, the directory may know nothing
+ * of their moves, or something older. A volume that never moved needs no record.
+ */
+export async function volumeClaims(
+  app: string,
+  volumes: readonly VolumeHere[],
+  { directory, host }: { directory: Directory; host: string },
+): Promise<{ conditions: Condition[]; changes: Change[] }> {
+  const conditions: Condition[] = [];
+  const changes: Change[] = [];
+  for (const { id, epoch } of volumes) {
+    const key = volumeKey(app, id);
+    const entry = await directory.get(key);
+    const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
+    const isKnown = owner === undefined ? epoch === 0 : owner.host === host && owner.epoch >= epoch;
+    if (isKnown) continue;
+    // Above what another host may still have of it.
+    const above = owner === undefined || owner.host === host ? 0 : owner.epoch + 1;
+    const claimed: VolumeOwner = { host, epoch: Math.max(epoch, above) };
+    conditions.push({ key, revision: entry?.revision ?? 0 });
+    changes.push({ key, value: JSON.stringify(claimed) });
+  }
+  return { conditions, changes };
 }

@@ -12,6 +12,7 @@ import {
   type HypervisorIdentity,
   type Vmm,
   VmmFailed,
+  VmmHeld,
   VmmKilled,
   type VmmRef,
   type VmmSpec,
@@ -43,6 +44,8 @@ class FakeProcess {
   capturedTo: string | undefined;
   /** It answers nothing any more. */
   hangs = false;
+  /** It was killed, and the kernel holds it. */
+  held = false;
   /** How long its VMM takes to answer. */
   answersAfterMs = 0;
 
@@ -67,6 +70,8 @@ export class FakeHost {
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
   /** Whether a load writes to the memory file, as KVM does. */
   writesOnLoad = false;
+  /** Ids of machines whose VMMs do not end: the kernel holds them, until {@link letGo}. */
+  readonly holding = new Set<string>();
   /** Ids of machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
   /** Where apps listen that do not listen where they should, by machine id. */
@@ -87,7 +92,10 @@ export class FakeHost {
   launch(spec: VmmSpec, identity: HypervisorIdentity): FakeProcess {
     const pid = this.#nextPid++;
     const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
-    const process = new FakeProcess(ref, identity, spec, () => this.end(ref));
+    const process = new FakeProcess(ref, identity, spec, () => {
+      // A power off flushes disks, which is what the kernel does not get done.
+      if (!this.holding.has(ref.machineId)) this.end(ref);
+    });
     process.guest.crashes = this.crashing.has(spec.machineId);
     process.guest.listening = this.listening.get(spec.machineId);
     this.processes.set(pid, process);
@@ -102,6 +110,29 @@ export class FakeHost {
     this.processes.delete(ref.pid);
     process?.guest.disconnect();
     process?.gone.resolve();
+  }
+
+  /** Kills a process, which ends unless the kernel holds it. Throws {@link VmmHeld} then. */
+  kill(ref: VmmRef): void {
+    const process = this.processes.get(ref.pid);
+    if (process === undefined || !this.holding.has(ref.machineId)) return this.end(ref);
+    process.held = true;
+    process.running = false;
+    process.hangs = true;
+    process.guest.disconnect();
+    throw new VmmHeld(ref);
+  }
+
+  /** The kernel lets go of a machine's VMMs: those that were killed end. */
+  letGo(machineId: string): void {
+    this.holding.delete(machineId);
+    for (const { ref, held } of this.of(machineId)) if (held) this.end(ref);
+  }
+
+  /** Throws {@link VmmHeld} while a VMM of the machine that was killed has not ended. */
+  requireEnded(machineId: string): void {
+    const process = this.of(machineId).find(({ held }) => held);
+    if (process !== undefined) throw new VmmHeld(process.ref);
   }
 
   /** The guest of a machine cannot continue, which ends its process, or will when the next platform adopts it. */
@@ -201,7 +232,7 @@ class FakeVmm implements Vmm {
   }
 
   async kill(): Promise<void> {
-    this.#host.end(this.ref);
+    this.#host.kill(this.ref);
   }
 
   release(): void {}
@@ -234,6 +265,7 @@ export class FakeHypervisor implements Hypervisor {
   }
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
+    this.#host.requireEnded(spec.machineId);
     await rm(spec.memory, { force: true });
     await writeFile(spec.memory, "");
     await truncate(spec.memory, MEMORY_BYTES);
@@ -257,6 +289,7 @@ export class FakeHypervisor implements Hypervisor {
     signal: AbortSignal,
     checked: Promise<void> = Promise.resolve(),
   ): Promise<Vmm> {
+    this.#host.requireEnded(spec.machineId);
     // It runs on what the snapshot was taken on, as QEMU does.
     const { cpu_model, machine_type } = takenBy;
     const process = this.#host.launch(spec, { ...this.#identity, cpu_model, machine_type });
@@ -287,6 +320,7 @@ export class FakeHypervisor implements Hypervisor {
   async adopt(ref: VmmRef): Promise<Vmm> {
     const process = this.#host.processes.get(ref.pid);
     if (process === undefined || process.ref.startTicks !== ref.startTicks) throw new Error("the VMM is gone");
+    if (process.held) throw new Error("the VMM does not answer");
     if (process.failure !== undefined) {
       this.#host.end(ref);
       throw new VmmFailed(process.failure);
@@ -295,7 +329,11 @@ export class FakeHypervisor implements Hypervisor {
   }
 
   async end(ref: VmmRef): Promise<void> {
-    this.#host.end(ref);
+    this.#host.kill(ref);
+  }
+
+  async requireEnded(machineId: string): Promise<void> {
+    this.#host.requireEnded(machineId);
   }
 }
 

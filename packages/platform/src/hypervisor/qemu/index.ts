@@ -24,7 +24,16 @@ import { HANDLES } from "./jail/arguments.ts";
 import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
-import { argumentsOf, findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
+import {
+  argumentsOf,
+  findProcesses,
+  isAlive,
+  killProcess,
+  requireEnded,
+  type Started,
+  spawnDetached,
+  watchExit,
+} from "./process.ts";
 import { Qmp, type QmpFault } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
@@ -67,6 +76,7 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
+    await requireEnded(spec.machineId);
     await makeMemoryFile(spec.memory, spec.memoryMb, this.#limits);
     return (await this.#start(spec, { hardware: PRESENT_HARDWARE }, signal)).vmm;
   }
@@ -77,6 +87,7 @@ export class QemuHypervisor implements Hypervisor {
     signal: AbortSignal,
     checked: Promise<void> = Promise.resolve(),
   ): Promise<Vmm> {
+    await requireEnded(spec.machineId);
     void readAhead(spec.memory, signal);
     await reserveHoles(spec.memory, spec.memoryMb, this.#limits);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
@@ -131,6 +142,10 @@ export class QemuHypervisor implements Hypervisor {
 
   end(ref: VmmRef): Promise<void> {
     return killProcess(ref);
+  }
+
+  requireEnded(machineId: string): Promise<void> {
+    return requireEnded(machineId);
   }
 
   #cleanAfter(vmm: Vmm, cgroup: string | undefined): void {

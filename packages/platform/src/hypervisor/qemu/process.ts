@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import { abortable, never } from "../../lib/async.ts";
-import type { VmmRef, VmmUsage } from "../contract.ts";
+import { VmmHeld, type VmmRef, type VmmUsage } from "../contract.ts";
 import { HANDLES } from "./jail/arguments.ts";
 
 /** A killed process ends within milliseconds, or later when it has gigabytes of mappings to free. */
@@ -70,7 +70,7 @@ export async function spawnDetached(
       child.once("exit", (_code, endedBy) => resolve(endedBy));
     });
     child.unref();
-    const pid = jail === undefined ? (child.pid ?? 0) : await jailed(child, program, signal);
+    const pid = jail === undefined ? (child.pid ?? 0) : await jailed(child, program, { machineId, signal });
     return { ref: { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" }, ended };
   } finally {
     closeSync(output);
@@ -78,7 +78,11 @@ export async function spawnDetached(
 }
 
 /** Reads which process the launcher has started, from what it says. Both end what they say at the program's start. */
-async function jailed(launcher: ChildProcess, program: string, signal: AbortSignal = never()): Promise<number> {
+async function jailed(
+  launcher: ChildProcess,
+  program: string,
+  { machineId, signal = never() }: Pick<SpawnOptions, "machineId" | "signal">,
+): Promise<number> {
   const status = launcher.stdio[HANDLES.status] as Readable;
   const saying = text(status);
   const said = await abortable(saying, signal).catch(async (error: unknown) => {
@@ -88,7 +92,7 @@ async function jailed(launcher: ChildProcess, program: string, signal: AbortSign
     const last = await saying.catch(() => "");
     // Killed as well, but perhaps not gone: until then it holds its disks and its network device.
     const begun = Number(/^pid (\d+)$/m.exec(last)?.[1] ?? 0);
-    if (begun > 0) await untilGone(begun);
+    if (begun > 0) await untilGone(begun, machineId);
     throw error;
   });
   const error = /^error (.*)$/m.exec(said)?.[1];
@@ -105,12 +109,10 @@ function endSession({ pid }: ChildProcess): void {
   if (pid !== undefined) sendKill(-pid);
 }
 
-/** Resolves when a process that was killed has ended, or has not after 10 s. */
-async function untilGone(pid: number): Promise<void> {
+/** Resolves when a process that was killed has ended. Rejects as {@link killProcess} does. */
+async function untilGone(pid: number, machineId: string): Promise<void> {
   const ticks = await startTicks(pid);
-  const deadline = performance.now() + KILL_DEADLINE_MS;
-  if (ticks === undefined) return;
-  while ((await startTicks(pid)) === ticks && performance.now() < deadline) await delay(POLL_MS);
+  if (ticks !== undefined) await killProcess({ machineId, pid, startTicks: ticks });
 }
 
 /** The kernel reports CPU time in these, on every platform that Node runs on. */
@@ -154,22 +156,32 @@ export async function isAlive(ref: VmmRef): Promise<boolean> {
   return (await startTicks(ref.pid)) === ref.startTicks;
 }
 
+/** Processes that were killed by this platform and had not ended when it gave up, by machine. */
+const held = new Map<string, VmmRef[]>();
+
 /**
  * Kills the process, unless its pid belongs to another one by now, and waits until it has ended. Rejects with
- * `unavailable` when it has not ended after 10 s.
+ * {@link VmmHeld} when it has not ended after 10 s; {@link requireEnded} knows of it from then on.
  */
-export async function killProcess(ref: VmmRef): Promise<void> {
-  const deadline = performance.now() + KILL_DEADLINE_MS;
-  if (await isAlive(ref)) sendKill(ref.pid);
+export async function killProcess(
+  ref: VmmRef,
+  { kill = sendKill, deadlineMs = KILL_DEADLINE_MS }: { kill?(pid: number): void; deadlineMs?: number } = {},
+): Promise<void> {
+  const deadline = performance.now() + deadlineMs;
+  if (await isAlive(ref)) kill(ref.pid);
   while (await isAlive(ref)) {
     if (performance.now() > deadline) {
-      throw new HibernautError(
-        "unavailable",
-        `The QEMU process of machine ${ref.machineId} (pid ${ref.pid}) was killed but has not ended; the kernel still holds it. Check the host's disks and the output of dmesg.`,
-      );
+      held.set(ref.machineId, [...(held.get(ref.machineId) ?? []), ref]);
+      throw new VmmHeld(ref);
     }
     await delay(POLL_MS);
   }
+}
+
+/** Rejects with {@link VmmHeld} while a process of the machine that was killed has not ended. */
+export async function requireEnded(machineId: string): Promise<void> {
+  for (const ref of held.get(machineId) ?? []) if (await isAlive(ref)) throw new VmmHeld(ref);
+  held.delete(machineId);
 }
 
 function sendKill(pid: number): void {

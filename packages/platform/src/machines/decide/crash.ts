@@ -16,11 +16,17 @@ export function decideEnd(
   outcome: Extract<EffectOutcome, { type: "app_ended" } | { type: "lost" }>,
   now: Date,
 ): Ending {
-  return outcome.type === "lost" ? decideLost(record, outcome.reason, now) : decideExit(record, outcome, now);
+  return outcome.type === "lost" ? decideLost(record, outcome, now) : decideExit(record, outcome, now);
 }
 
-function decideLost(record: MachineRecord, reason: string, at: Date): Ending {
-  const { restarts, crash } = afterEnd(record, { exit: undefined, reason, at });
+function decideLost(
+  record: MachineRecord,
+  { reason, unwatched }: Extract<EffectOutcome, { type: "lost" }>,
+  at: Date,
+): Ending {
+  // A host that fails again and again does not use up the attempts of its machines, nor keep requests from waiting for them.
+  const before = unwatched === true ? { ...record, restarts: 0 } : record;
+  const { restarts, crash } = afterEnd(before, { exit: undefined, reason, at });
   const changes = { stateReason: reason, restarts, crash, coldReason: "vmm_lost" };
   const attempts = attemptsOf(crash);
   return { type: attempts === null ? "lost" : "lost_restarts", changes, details: { reason, ...attempts } };

@@ -77,7 +77,8 @@ export type EffectOutcome = { details?: Details } & (
   /** `boot` when the app ended before the start was over. */
   | { type: "app_ended"; exit: GuestExit; boot?: Boot }
   /** The VMM is gone. */
-  | { type: "lost"; reason: string }
+  /** `unwatched`: while no platform ran, most likely with the whole host. That says nothing about the machine. */
+  | { type: "lost"; reason: string; unwatched?: true }
   /** The wait before the next start by the restart policy is over. */
   | { type: "retry" }
 );

@@ -106,5 +106,5 @@ function planSuspending(record: MachineRecord, { vmm, failure, published, captur
 
 function lost({ notSuspended }: MachineRecord, what: string): Pick<Plan, "next" | "reason"> {
   const reason = notSuspended?.by === "drain" ? `${what}; a drain had left it running: ${notSuspended.reason}` : what;
-  return { next: { kind: "outcome", outcome: { type: "lost", reason } }, reason };
+  return { next: { kind: "outcome", outcome: { type: "lost", reason, unwatched: true } }, reason };
 }

@@ -1,6 +1,6 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
 import type { LastBoot, MachineRecord } from "../../domain/machine.ts";
-import { VmmKilled } from "../../hypervisor/contract.ts";
+import { VmmHeld, VmmKilled } from "../../hypervisor/contract.ts";
 import { within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
@@ -36,6 +36,7 @@ export async function boot(
   };
   try {
     if (ports.guest.live !== undefined) return await takeOverStart(record, booted, ports, signal);
+    await ports.hypervisor.requireEnded(record.id);
     const refusal = await ports.ownership?.verify(record.id, signal);
     if (refusal !== undefined) return { type: "start_refused", reason: refusal.message };
     await ports.steps.time("room", () => ports.admission.enter(record, signal));
@@ -52,8 +53,9 @@ export async function boot(
     return await ports.bootSlots.run(start, signal);
   } catch (error) {
     const killed = !signal.aborted && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
-    const reason = (await ports.guest.kill()) ?? messageOf(error);
-    if (error instanceof NotOwned) return { type: "start_refused", reason };
+    // Whatever went wrong: if its VMM does not end, that is what has to be known.
+    const reason = (await ports.guest.kill().catch(messageOf)) ?? messageOf(error);
+    if (error instanceof NotOwned || error instanceof VmmHeld) return { type: "start_refused", reason };
     if (!killed) return { type: "start_failed", reason };
     const { attempt } = effect;
     ports.log.warn({ machine: record.id, reason, attempt }, "a guest was killed while it started");

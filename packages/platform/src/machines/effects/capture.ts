@@ -8,6 +8,7 @@ import type { LiveGuest } from "../guest.ts";
 import { keepWarmMs } from "../warm/rules.ts";
 import { getReady } from "./hooks.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
+import { unlessHeld } from "./recover.ts";
 
 /** A program that requested the suspend itself should get its reply before it is paused. */
 const REPLY_TIMEOUT_MS = 1_000;
@@ -102,13 +103,16 @@ async function publish(
   return { generation, created_at: createdAt, size_bytes: size };
 }
 
-/** The snapshot is all that the machine needs from now on. Its VMM may stay, paused, as a cache of it. */
+/**
+ * The snapshot is all that the machine needs from now on. Its VMM may stay, paused, as a cache of it. One that was killed and
+ * does not end is no reason to give the snapshot up: it is in the way of the next start only.
+ */
 async function leave({ record, generation }: CaptureInput, clockMs: number, ports: CapturePorts): Promise<void> {
-  const { guest, settings, warm } = ports;
+  const { guest, settings, warm, log } = ports;
   const ms = keepWarmMs(record.config, settings.keepWarmS);
   const usage = ms > 0 && warm.open ? await guest.live?.vmm.usage() : undefined;
   if (usage === undefined) {
-    await guest.kill();
+    await unlessHeld(guest.kill(), log);
     return;
   }
   guest.keep({ generation, clockMs });

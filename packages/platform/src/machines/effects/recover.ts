@@ -1,9 +1,10 @@
 /** The doing side of recovery: look at the host, and take over what runs there. */
 import { servicePorts } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
-import { type Vmm, VmmFailed, type VmmRef } from "../../hypervisor/contract.ts";
+import { type Vmm, VmmFailed, VmmHeld, type VmmRef } from "../../hypervisor/contract.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Found, TakenOver, TakeOver } from "../decide/index.ts";
+import type { Logger } from "../dependencies.ts";
 import type { EffectPorts } from "./ports.ts";
 
 type ObservePorts = Pick<EffectPorts, "hypervisor" | "snapshots" | "secrets" | "log">;
@@ -21,7 +22,7 @@ export async function observe(
   signal: AbortSignal,
 ): Promise<Observed> {
   const [ref, ...others] = refs;
-  for (const other of others) await hypervisor.end(other);
+  for (const other of others) await unlessHeld(hypervisor.end(other), log);
   let vmm: Vmm | undefined;
   let state: Found["vmm"] = "none";
   let failure: string | undefined;
@@ -35,7 +36,7 @@ export async function observe(
       log.warn({ machine: record.id, pid: ref.pid, reason: messageOf(error) }, what);
       vmm?.release();
       vmm = undefined;
-      await hypervisor.end(ref);
+      await unlessHeld(hypervisor.end(ref), log);
     }
   }
   const published = await snapshots.published(record.id);
@@ -45,6 +46,22 @@ export async function observe(
   const captured = taken === undefined ? null : { ...taken, secrets: secrets.version(record.app) };
   const found: Found = { type: "found", vmm: state, published, captured };
   return { vmm, found: failure === undefined ? found : { ...found, failure } };
+}
+
+/**
+ * Waits for the end of a VMM that was killed. Resolves with false when the kernel holds it: that is logged, and is in the
+ * way of its own machine only.
+ */
+export async function unlessHeld(end: Promise<unknown>, log: Logger): Promise<boolean> {
+  try {
+    await end;
+    return true;
+  } catch (error) {
+    if (!(error instanceof VmmHeld)) throw error;
+    const { machineId: machine, pid } = error.ref;
+    log.warn({ machine, pid, reason: error.message }, "a VMM was killed and has not ended");
+    return false;
+  }
 }
 
 interface TakeOverInput {
@@ -62,7 +79,7 @@ export async function takeOver(
 ): Promise<TakenOver> {
   const { guest, snapshots, log } = ports;
   const taken: TakenOver = { type: "taken_over", guest: "none", next: effect.next };
-  if (effect.vmm === "kill") await vmm?.kill();
+  if (effect.vmm === "kill" && vmm !== undefined) await unlessHeld(vmm.kill(), log);
   if (vmm !== undefined && (effect.vmm === "adopt" || effect.vmm === "wake")) {
     const unreachable = record.state === "running" ? (record.unreachable ?? undefined) : undefined;
     try {
@@ -77,7 +94,7 @@ export async function takeOver(
       if (guest.exit !== undefined) taken.exit = guest.exit;
     } catch (error) {
       log.warn({ machine: record.id, reason: messageOf(error) }, "a guest could not be adopted");
-      await guest.kill();
+      await unlessHeld(guest.kill(), log);
       taken.guest = "unreachable";
     }
   }

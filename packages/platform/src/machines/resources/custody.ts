@@ -1,6 +1,7 @@
 /** Machines that come to this host, or leave it, in a cluster. Decided elsewhere: see {@link Ownership}. */
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import { volumesOf } from "../../domain/mounts.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
@@ -48,6 +49,14 @@ export class Custody {
   /** Returns the machine, if it is stored here and not destroyed. */
   record(id: string): MachineRecord | undefined {
     return this.#controllers.get(id)?.record;
+  }
+
+  /** Returns the volumes that the machine has here, with how often they have changed hosts. */
+  volumes(id: string): { id: string; epoch: number }[] {
+    const record = this.record(id);
+    const ids = record === undefined ? [] : volumesOf(record);
+    const found = ids.flatMap((volume) => this.#deps.store.volumes.get(volume) ?? []);
+    return found.map((volume) => ({ id: volume.id, epoch: volume.epoch ?? 0 }));
   }
 
   /** The machine's claim was found, or made again, after the platform had to start without it. */

@@ -52,10 +52,11 @@ export class Departures {
     this.#controllers = controllers;
   }
 
-  /** Rejects with `failed_precondition` when the machine cannot be moved as it is. */
+  /** Rejects with `failed_precondition` when the machine cannot be moved as it is, and with `VmmHeld` while its VMM has not ended. */
   async papers(id: string, { cold }: Pick<DepartOptions, "cold">): Promise<Papers> {
     const controller = this.#controllers.require(id);
     const { record } = controller;
+    await this.#deps.hypervisor.requireEnded(id);
     if (cold) return { record, taken: null };
     if (record.state === "running") requireEligible(record, this.#deps);
     const running = controller.origin();
@@ -134,6 +135,8 @@ export class Departures {
         continue;
       }
       await controller.evict("move");
+      // A VMM that was killed and has not ended may write to what would be copied.
+      await this.#deps.hypervisor.requireEnded(id);
       const { record, work } = controller;
       if (mayTravel(record) && work.queued === 0 && endOf(record, cold) === undefined) return;
     }

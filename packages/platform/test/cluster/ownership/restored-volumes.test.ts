@@ -7,6 +7,7 @@ import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
+import { Mortality } from "../../helpers/mortal.ts";
 
 /** For what waits for the next try of a host, which is seconds away. */
 const TRIES = { timeout: 20_000, interval: 50 };
@@ -51,4 +52,60 @@ test("a volume that came back since, and has another machine now, stays when tha
   expect(volumes(a)).toEqual([volume]);
   expect(existsSync(disk(a, volume))).toBe(true);
   expect(await quarantined(a)).toEqual([`${record.id}-1`]);
+});
+
+/**
+ * A machine that moved from a to b with its volume, while a kept its own copies of both; the directory is older than the move.
+ * The older copy counts, and the newer one is disputed.
+ */
+async function disputedWithVolume(): Promise<{ id: string; volume: string; a: TestHost; b: TestHost }> {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const { id, volume } = await asleep(a);
+  const before = await backup();
+  const mortality = new Mortality();
+  await a.restart({ mortality });
+  mortality.arm("custody.takeAway", "before");
+  await Promise.race([
+    a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never()).catch(() => {}),
+    mortality.death.promise,
+  ]);
+  await vi.waitFor(() => expect(machines(b)).toEqual([id]), TRIES);
+  await restoreDirectory(world, before);
+  await a.restart();
+  await vi.waitFor(() => expect(b.ownership.disputes.list()).toHaveLength(1), TRIES);
+  return { id, volume, a, b };
+}
+
+test("a volume that the older copy of a machine leaves behind is outdated: no machine gets it, and it can be deleted", async () => {
+  const { id, volume, a, b } = await disputedWithVolume();
+  a.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "b" }), TRIES);
+  await vi.waitFor(() => expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, newerOn: "b" }]), TRIES);
+  expect(b.platform.volumes.list("shop")).toMatchObject([{ id: volume, machineId: id }]);
+  expect(b.platform.volumes.list("shop")[0]).not.toHaveProperty("newerOn");
+  // By its name, a new volume is made; by its id, the reason is told.
+  const created = await a.platform.machines.create("shop", { config: withData("data"), skipLaunch: true });
+  expect(created.record.config.mounts?.[0]?.volume).not.toBe(volume);
+  const byId = a.platform.machines.create("shop", { config: withData(volume), skipLaunch: true });
+  await expect(byId).rejects.toThrow(/is outdated, and host b has a newer copy.*volumes destroy/);
+  await a.platform.volumes.destroy("shop", volume);
+  expect(volumes(a)).not.toContain(volume);
+  expect(existsSync(disk(b, volume))).toBe(true);
+  // The newer one stays what it is when its machine is gone.
+  await vi.waitFor(() => expect(b.ownership.disputes.list()).toEqual([]), TRIES);
+  b.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(() => expect(machines(b)).toEqual([]), TRIES);
+  const next = await b.platform.machines.create("shop", { config: withData("data"), skipLaunch: true });
+  expect(next.record.config.mounts?.[0]?.volume).toBe(volume);
+});
+
+test("a disputed copy that is given up takes its volumes to quarantine, and the others stay what they are", async () => {
+  const { id, volume, a, b } = await disputedWithVolume();
+  await b.machines.drop(id, never());
+  expect(volumes(b)).toEqual([]);
+  expect((await quarantined(b)).toSorted()).toEqual([`${id}-2`, `${volume}-2`].toSorted());
+  expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, machineId: id }]);
+  a.platform.machines.start("shop", id);
+  await a.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
 });

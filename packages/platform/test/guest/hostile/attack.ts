@@ -66,6 +66,7 @@ export class Target {
       machineLog: this.log,
       log: { info: warn, warn, error: warn },
       channelTimeoutMs: 5000,
+      requireEnded: async () => {},
       listener: { ended() {}, stalled() {}, reachability() {}, unkept() {}, agentFault() {} },
     });
   }

@@ -188,6 +188,13 @@ describe("a virtual machine that disappears", () => {
     expect(record).toMatchObject({ state: "failed", stateReason: "it ended" });
     expect(tell.history).toMatchObject({ type: "lost", details: { reason: "it ended" } });
   });
+
+  test("that was lost with its host has all its restarts, however often the host fails", () => {
+    const before = { ...machine("running"), restarts: 5 };
+    const { record } = after(before, { type: "lost", reason: "it ended", unwatched: true });
+    expect(record).toMatchObject({ state: "restarting", restarts: 1, crash: { attempt: 1, exit_code: null } });
+    expect(after(before, { type: "lost", reason: "it ended" }).record).toMatchObject({ restarts: 6 });
+  });
 });
 
 describe("an outcome that comes too late", () => {
