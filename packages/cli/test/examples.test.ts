@@ -91,6 +91,7 @@ const ELSEWHERE: Record<string, string> = {
   "cluster status": "needs a cluster: commands.qemu.test.ts",
   "cluster leave": "needs a cluster: commands.qemu.test.ts",
   "cluster remove": "needs a cluster: commands.qemu.test.ts",
+  "cluster drop": "needs a cluster with a disputed machine: restored.qemu.test.ts",
   "hosts drain": "needs a cluster: commands.qemu.test.ts",
   "hosts undrain": "needs a cluster: commands.qemu.test.ts",
   "hosts evacuate": "needs a cluster: commands.qemu.test.ts",

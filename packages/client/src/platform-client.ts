@@ -91,6 +91,11 @@ export abstract class PlatformClient extends WebhookClient {
     return this.call("post", "/v1/cluster/tokens", { body, ...options });
   }
 
+  /** Gives up the disputed copy of a machine, by its whole id, that the host which answers keeps. */
+  async dropDisputedMachine(id: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/cluster/disputed/{machine_id}", { params: { machine_id: id }, ...options });
+  }
+
   /** Removes a host that is gone for good from the cluster. */
   async removeHost(host: string, options?: CallOptions): Promise<void> {
     await this.call("delete", "/v1/cluster/hosts/{host}", { params: { host }, ...options });

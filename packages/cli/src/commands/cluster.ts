@@ -159,6 +159,25 @@ const remove = command({
   },
 });
 
+const drop = command({
+  name: "drop",
+  summary: "Give up a disputed copy of a machine",
+  description:
+    "After a restore of etcd, two hosts may have a copy of a machine. The host that you talk to gives up the one that it keeps, with its volumes, so that the machine continues with the other one. The files stay in the host's quarantine for a day.",
+  arguments: [{ usage: "<id>", description: "the machine's whole id, from `cluster status`" }],
+  options: [YES],
+  examples: ["hibernaut cluster drop 1faf4a4c54e0b1"],
+  async run(context, [id = ""], { yes = false }) {
+    const client = await context.client();
+    const { host, disputed } = await client.getCluster();
+    const reason = disputed.find(({ machine_id: one }) => one === id)?.reason;
+    const what = `Host ${host} gives up its copy of machine ${id}, with its memory, files and volumes.`;
+    await agree(reason === undefined ? what : `${reason}\n${what}`, { yes, what: "changed" });
+    await client.dropDisputedMachine(id);
+    return { document: { id, host, ok: true }, text: `Host ${host} gave up its copy of machine ${id}.` };
+  },
+});
+
 function summaryOf({ id, region, host, lease, directory, directory_age_s: age }: Cluster): string[] {
   const heard = age === 0 ? "connected" : `last heard of ${age} s ago`;
   const start = {
@@ -230,5 +249,5 @@ async function load() {
 export const cluster: Noun = {
   name: "cluster",
   summary: "Join several hosts",
-  commands: [init, token, join, status, leave, remove],
+  commands: [init, token, join, status, leave, remove, drop],
 };

@@ -8,6 +8,7 @@ import { Recreation } from "./evacuation/recreate.ts";
 import { choose } from "./moves/choose.ts";
 import { HostDrain } from "./moves/drain.ts";
 import { type Moves, openMoves } from "./moves/open.ts";
+import { dropCopy } from "./ownership/drop.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
 import { serveMoves } from "./moves/routes.ts";
 import type { PeerRoute } from "./peer-server.ts";
@@ -49,6 +50,8 @@ export interface ClusterMachines {
    * with `failed_precondition` when there is none.
    */
   anotherHost(id: string, options: { cold: boolean }): Promise<string>;
+  /** Gives up the disputed copy of a machine that this host keeps. Rejects as {@link dropCopy} does. */
+  drop(id: string, signal: AbortSignal): Promise<void>;
   /** Answers requests of other hosts about moves. */
   readonly route: PeerRoute;
   /** Begins to follow what other hosts do. Call it once machines are recovered. */
@@ -90,6 +93,10 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     anotherHost,
     route: (request, response) => serveMoves(moves.target, request, response),
     evacuate: (host) => evacuate(host, cluster),
+    async drop(id, signal) {
+      await dropCopy(id, { cluster, custodian: custody, call: options.call }, signal);
+      ownership.look(id);
+    },
     start() {
       ownership.follow(custody, takeIn);
       moves.recover();

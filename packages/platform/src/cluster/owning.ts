@@ -11,7 +11,7 @@ import { PeerServer } from "./peer-server.ts";
 import type { Duplex } from "node:stream";
 
 /** What can be done with the hosts and their machines. */
-export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "anotherHost"> {
+export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "drop" | "anotherHost"> {
   /** This host. */
   host: string;
   move: ClusterMachines["moves"]["source"]["move"];
@@ -61,7 +61,12 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
       return {
         hosts: {
           host: cluster.host,
-          ...{ evacuate: machines.evacuate, drain: machines.drain, anotherHost: machines.anotherHost },
+          ...{
+            evacuate: machines.evacuate,
+            drain: machines.drain,
+            drop: machines.drop,
+            anotherHost: machines.anotherHost,
+          },
           move: (...all) => source.move(...all),
           disputed: () => ownership.disputes.list(),
         },

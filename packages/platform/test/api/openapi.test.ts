@@ -99,6 +99,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/platform/doctor",
       "GET /v1/cluster",
       "POST /v1/cluster/tokens",
+      "DELETE /v1/cluster/disputed/{machine_id}",
       "DELETE /v1/cluster/hosts/{host}",
       "GET /v1/platform/drain",
       "POST /v1/platform/drain",

@@ -118,6 +118,7 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   "GET /v1/platform/doctor": { scopes: ADMIN, limited: false },
   "GET /v1/cluster": { scopes: READ, limited: false },
   "POST /v1/cluster/tokens": { scopes: ADMIN, limited: false },
+  "DELETE /v1/cluster/disputed/{machine_id}": { scopes: ADMIN, limited: false },
   "DELETE /v1/cluster/hosts/{host}": { scopes: ADMIN, limited: false },
   "POST /v1/cluster/hosts/{host}/drain": { scopes: ADMIN, limited: false },
   "DELETE /v1/cluster/hosts/{host}/drain": { scopes: ADMIN, limited: false },

@@ -93,9 +93,15 @@ test("machines that were moved or created after the backup are there, and run on
   expect(await guests(hosts)).toHaveLength(2);
 });
 
-testInLong(
-  "of two copies after a backup from before an evacuation, one runs, and the command in the message decides",
-  async () => {
+/** The commands of the message that decides, and which copy continues then. */
+const DECISIONS = [
+  { command: "machine destroy", continues: "newer" },
+  { command: "cluster drop", continues: "older" },
+];
+
+testInLong.each(DECISIONS)(
+  "of two copies after a backup from before an evacuation, one runs, and `$command` in the message decides",
+  async (decision) => {
     await using hosts = await startHosts({ count: 2 });
     const [a, b] = [hosts.host("a"), hosts.host("b")];
     await a.client.createApp("shop");
@@ -126,10 +132,16 @@ testInLong(
     expect(await guests(hosts)).toHaveLength(1);
 
     const status = await run(b, "cluster", "status");
-    const [, command = ""] = /`hibernaut (machine destroy [^`]*)`/.exec(status) ?? [];
+    const commands = [...status.matchAll(/`hibernaut ([^`]*)`/g)].map(([, text = ""]) => text);
+    const command = commands.find((text) => text.startsWith(decision.command)) ?? "";
     expect(command).toContain(id);
-    await run(b, ...command.split(" "));
+    await run(b, ...command.split(" "), ...(decision.continues === "older" ? ["--yes"] : []));
     await vi.waitFor(async () => expect(await disputed(hosts, "b")).toBe(0), SETTLE);
+    if (decision.continues === "older") {
+      expect(await count(hosts, "b", "shop")).toMatchObject({ nonce: old.nonce, count: old.count + 2 });
+      expect(await b.guests()).toEqual([]);
+      return;
+    }
     await vi.waitFor(
       async () => expect(await count(hosts, "a", "shop")).toMatchObject({ nonce: fresh.nonce, count: fresh.count + 1 }),
       SETTLE,

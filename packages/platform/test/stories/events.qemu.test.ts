@@ -5,7 +5,7 @@ import { longOr } from "../helpers/long.ts";
 import { ask } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
-const KILLS = longOr(20, 4);
+const KILLS = longOr(20, 3);
 
 let place: Place;
 beforeAll(async () => {

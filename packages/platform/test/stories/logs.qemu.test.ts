@@ -8,8 +8,8 @@ import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
 const LOG_MB = 4;
-/** Many times what is kept. */
-const FLOOD_MB = longOr(50, 20);
+/** More than twice what is kept, or many times. */
+const FLOOD_MB = longOr(50, 10);
 const LOST = /^(\d+) bytes of output were lost/;
 
 let place: Place;

@@ -14,6 +14,9 @@ const ROWS = 20;
 /** The first start unpacks a database, which takes a while under emulation. */
 const READY_TIMEOUT_MS = "110000";
 
+/** That a volume outlives its machine is also told in `volumes`, without a database. */
+const testInLong = longOr(test, test.skip);
+
 let place: Place;
 let id: string;
 let file: string;
@@ -80,7 +83,7 @@ test("its QEMU is killed", { timeout: TIMEOUT_MS }, () =>
   }),
 );
 
-test("nothing is lost in the end, on a machine of its own", { timeout: TIMEOUT_MS }, async () => {
+testInLong("nothing is lost in the end, on a machine of its own", { timeout: TIMEOUT_MS }, async () => {
   const { config } = await place.get(id);
   await place.client.destroyMachine(place.app, id, { force: true });
   await place.reach(id, "destroyed");

@@ -1,7 +1,7 @@
 /** Volumes of real machines: what is on them outlives everything but their own end. */
 import { existsSync } from "node:fs";
 import { truncate } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { diskOf, faultsOf, notebook, Notes } from "../helpers/notebook.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
@@ -94,96 +94,99 @@ test("a volume that is extended has its new size after a restart, and what was o
   expect(await faultsOf(diskOf(place.dataDir, volumeId))).toEqual([]);
 });
 
-test("a snapshot of a sleeping machine's volume is restored into a new one", async () => {
-  const machine = await place.machine(notebook("original"));
-  const { machine_id: id, config } = machine;
-  const volumeId = config.mounts?.[0]?.volume ?? "";
-  const notes = new Notes(machine.private_address);
-  await notes.add("before");
-  await expect(place.client.createVolumeSnapshot(place.app, volumeId)).rejects.toMatchObject({
-    code: "failed_precondition",
-    message: expect.stringContaining("Suspend or stop the machine"),
+describe("a machine with a volume", () => {
+  let id: string;
+  let volumeId: string;
+  let file: string;
+  let notes: Notes;
+  beforeAll(async () => {
+    const machine = await place.machine({ ...notebook("original"), restart: { policy: "always" } });
+    id = machine.machine_id;
+    volumeId = machine.config.mounts?.[0]?.volume ?? "";
+    file = diskOf(place.dataDir, volumeId);
+    notes = new Notes(machine.private_address);
   });
-  await place.suspend(id);
-  const snapshot = await place.client.createVolumeSnapshot(place.app, volumeId);
-  expect(snapshot).toMatchObject({ status: "created", volume_size: 1 });
-  expect(snapshot.size).toBeLessThan(GB / 4);
-  await place.start(id);
-  await notes.add("after");
-  const { id: restored } = await place.client.createVolume(place.app, { name: "copy", snapshot_id: snapshot.id });
-  const other = await place.machine({ ...notebook("copy"), mounts: [{ volume: restored, path: "/data" }] });
-  expect(await new Notes(other.private_address).all()).toEqual(["before"]);
-  expect(await notes.all()).toEqual(["before", "after"]);
-  for (const one of [id, other.machine_id]) await stop(one);
-});
 
-test("kill -9 of QEMU in the middle of writes loses none that was acknowledged", async () => {
-  const machine = await place.machine({ ...notebook("sure"), restart: { policy: "always" } });
-  const { machine_id: id, config } = machine;
-  const file = diskOf(place.dataDir, config.mounts?.[0]?.volume ?? "");
-  const notes = new Notes(machine.private_address);
-  const kept: string[] = [];
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const [first] = await notes.all().then((all) => all.slice(kept.length));
-    if (first !== undefined) kept.push(first); // written, and killed before it could be acknowledged
-    // The host would repeat the request that is being sent for many seconds, until a new guest says no to it.
-    const enough = new AbortController();
-    const writing = (async () => {
-      while (!enough.signal.aborted) {
-        const line = `${round}.${kept.length}`;
-        if (
-          !(await notes.add(line, { signal: enough.signal }).then(
-            () => true,
-            () => false,
-          ))
-        )
-          return;
-        kept.push(line);
-      }
-    })();
-    const least = kept.length + 10;
-    await expect.poll(() => kept.length, { timeout: 60_000 }).toBeGreaterThan(least);
-    const vmm = (await place.processes()).find(({ machineId }) => machineId === id);
-    if (vmm === undefined) throw new Error("there is no guest to kill");
-    process.kill(vmm.pid, "SIGKILL");
-    enough.abort();
-    await writing;
-    await expect.poll(async () => (await place.get(id)).last_boot?.reason, { timeout: 60_000 }).toBe("vmm_lost");
-    await place.reach(id, "running");
-    expect((await notes.all()).slice(0, kept.length)).toEqual(kept);
-  }
-  await stop(id);
-  expect(await faultsOf(file)).toEqual([]);
-});
+  test("a snapshot of a sleeping machine's volume is restored into a new one", async () => {
+    await notes.add("before");
+    await expect(place.client.createVolumeSnapshot(place.app, volumeId)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("Suspend or stop the machine"),
+    });
+    await place.suspend(id);
+    const snapshot = await place.client.createVolumeSnapshot(place.app, volumeId);
+    expect(snapshot).toMatchObject({ status: "created", volume_size: 1 });
+    expect(snapshot.size).toBeLessThan(GB / 4);
+    await place.start(id);
+    await notes.add("after");
+    const { id: restored } = await place.client.createVolume(place.app, { name: "copy", snapshot_id: snapshot.id });
+    const other = await place.machine({ ...notebook("copy"), mounts: [{ volume: restored, path: "/data" }] });
+    expect(await new Notes(other.private_address).all()).toEqual(["before"]);
+    expect(await notes.all()).toEqual(["before", "after"]);
+    await stop(other.machine_id);
+  });
 
-test("kill -9 of the platform: the guest keeps its volume, and the next platform suspends it properly", async () => {
-  const machine = await place.machine(notebook("adopted"));
-  const { machine_id: id, config } = machine;
-  const file = diskOf(place.dataDir, config.mounts?.[0]?.volume ?? "");
-  const notes = new Notes(machine.private_address);
-  await place.served.kill();
-  await notes.add("alone");
-  await place.served.start();
-  expect((await place.get(id)).state).toBe("running");
-  await notes.add("together", { sure: false });
-  await place.suspend(id);
-  expect(await faultsOf(file)).toEqual([]);
-  await place.served.kill();
-  await place.served.start();
-  await place.start(id);
-  expect(await notes.all()).toEqual(["alone", "together"]);
+  test("kill -9 of the platform: the guest keeps its volume, and the next platform suspends it properly", async () => {
+    const before = await notes.all();
+    await place.served.kill();
+    await notes.add("alone");
+    await place.served.start();
+    expect((await place.get(id)).state).toBe("running");
+    await notes.add("together", { sure: false });
+    await place.suspend(id);
+    expect(await faultsOf(file)).toEqual([]);
+    await place.served.kill();
+    await place.served.start();
+    await place.start(id);
+    expect(await notes.all()).toEqual([...before, "alone", "together"]);
 
-  // Whether the suspend was given up or not: nothing is left frozen.
-  await place.client.suspendMachine(place.app, id);
-  await place.served.kill();
-  await place.served.start();
-  await place.reach(id, "settled");
-  await place.start(id);
-  await notes.add("after a suspend that was cut");
-  await place.client.suspendMachine(place.app, id);
-  await place.start(id);
-  await notes.add("after one that was taken back");
-  expect(await notes.all()).toHaveLength(4);
+    // Whether the suspend was given up or not: nothing is left frozen.
+    await place.client.suspendMachine(place.app, id);
+    await place.served.kill();
+    await place.served.start();
+    await place.reach(id, "settled");
+    await place.start(id);
+    await notes.add("after a suspend that was cut");
+    await place.client.suspendMachine(place.app, id);
+    await place.start(id);
+    await notes.add("after one that was taken back");
+    expect(await notes.all()).toHaveLength(before.length + 4);
+  });
+
+  test("kill -9 of QEMU in the middle of writes loses none that was acknowledged", async () => {
+    const kept = await notes.all();
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const [first] = await notes.all().then((all) => all.slice(kept.length));
+      if (first !== undefined) kept.push(first); // written, and killed before it could be acknowledged
+      // The host would repeat the request that is being sent for many seconds, until a new guest says no to it.
+      const enough = new AbortController();
+      const writing = (async () => {
+        while (!enough.signal.aborted) {
+          const line = `${round}.${kept.length}`;
+          if (
+            !(await notes.add(line, { signal: enough.signal }).then(
+              () => true,
+              () => false,
+            ))
+          )
+            return;
+          kept.push(line);
+        }
+      })();
+      const least = kept.length + 10;
+      await expect.poll(() => kept.length, { timeout: 60_000 }).toBeGreaterThan(least);
+      const vmm = (await place.processes()).find(({ machineId }) => machineId === id);
+      if (vmm === undefined) throw new Error("there is no guest to kill");
+      process.kill(vmm.pid, "SIGKILL");
+      enough.abort();
+      await writing;
+      await expect.poll(async () => (await place.get(id)).last_boot?.reason, { timeout: 60_000 }).toBe("vmm_lost");
+      await place.reach(id, "running");
+      expect((await notes.all()).slice(0, kept.length)).toEqual(kept);
+    }
+    await stop(id);
+    expect(await faultsOf(file)).toEqual([]);
+  });
 });
 
 test("a volume that cannot be mounted fails the start, with the reason", async () => {

@@ -121,6 +121,7 @@ export const ROUTES: Readonly<Record<string, Where>> = {
   "POST /v1/platform/backup": "here",
   "GET /v1/cluster": "here",
   "POST /v1/cluster/tokens": "here",
+  "DELETE /v1/cluster/disputed/:machine_id": "here",
   "DELETE /v1/cluster/hosts/:host": "here",
   "POST /v1/cluster/hosts/:host/drain": "host",
   "DELETE /v1/cluster/hosts/:host/drain": "host",

@@ -68,3 +68,9 @@ export const JoinTokenReply = Type.Object(
 );
 
 export const HostParams = Type.Object({ host: Type.String({ minLength: 1, maxLength: 80 }) }, closed);
+
+/** The part of the path that names a disputed machine. */
+export const DisputedParams = Type.Object(
+  { machine_id: Type.String({ pattern: "^[0-9a-f]{14}$", description: "The machine's whole id." }) },
+  closed,
+);

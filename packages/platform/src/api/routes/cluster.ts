@@ -1,10 +1,18 @@
 /** `/v1/cluster`: the hosts that this one belongs to. */
-import type { ClusterAdmin, ClusterStatus } from "../../cluster/admin.ts";
+import type { ClusterStatus } from "../../cluster/admin.ts";
 import { HibernautError } from "../../domain/errors.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
 import { allowNoBody } from "./actions.ts";
-import { ClusterReply, type ClusterWire, HostParams, JoinTokenBody, JoinTokenReply } from "./cluster.schemas.ts";
+import {
+  ClusterReply,
+  type ClusterWire,
+  DisputedParams,
+  HostParams,
+  JoinTokenBody,
+  JoinTokenReply,
+} from "./cluster.schemas.ts";
 
 /** How long a join token is valid by default, in seconds. */
 const TOKEN_LIFE_S = 3600;
@@ -41,6 +49,24 @@ export function clusterRoutes(app: Api, { clusterAdmin, hosts }: Pick<ApiDeps, "
   );
 
   app.delete(
+    "/v1/cluster/disputed/:machine_id",
+    {
+      config: { scope: "admin" },
+      schema: {
+        ...schema,
+        summary:
+          "Give up the disputed copy of a machine that this host keeps, because another host has the copy to continue with",
+        params: DisputedParams,
+        response: replies(200, Ok),
+      },
+    },
+    async ({ params: { machine_id: id } }, reply) => {
+      await required(hosts).drop(id, clientGone(reply));
+      return { ok: true as const };
+    },
+  );
+
+  app.delete(
     "/v1/cluster/hosts/:host",
     {
       config: { scope: "admin" },
@@ -58,8 +84,8 @@ export function clusterRoutes(app: Api, { clusterAdmin, hosts }: Pick<ApiDeps, "
   );
 }
 
-function required(admin: ClusterAdmin | undefined): ClusterAdmin {
-  if (admin !== undefined) return admin;
+function required<T>(part: T | undefined): T {
+  if (part !== undefined) return part;
   throw new HibernautError(
     "not_found",
     "This platform is not in a cluster. `hibernaut cluster init` makes one, and `hibernaut cluster join` makes this host part of one.",

@@ -6,13 +6,13 @@ import { decompressed } from "./compression.ts";
 import type { FitPapers } from "./papers.ts";
 import type { MoveTarget } from "./target.ts";
 
-const PATH = /^\/moves\/([0-9a-f]{14})(?:\/(fit|start))?$/;
+const PATH = /^\/moves\/([0-9a-f]{14})(?:\/(fit|start|has))?$/;
 /** Papers hold a configuration, which may hold files. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
 /** Answers a request if it is about a move. Resolves with whether it was. */
 export async function serveMoves(
-  target: Pick<MoveTarget, "fit" | "start" | "receive">,
+  target: Pick<MoveTarget, "fit" | "start" | "has" | "receive">,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
@@ -30,7 +30,7 @@ export async function serveMoves(
 }
 
 async function act(
-  target: Pick<MoveTarget, "fit" | "start" | "receive">,
+  target: Pick<MoveTarget, "fit" | "start" | "has" | "receive">,
   { id, what, request }: { id: string; what: string | undefined; request: IncomingMessage },
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -39,6 +39,7 @@ async function act(
     target.start(id);
     return {};
   }
+  if (what === "has") return { stores: target.has(id) };
   await target.receive(id, decompressed(request), signal);
   return {};
 }

@@ -85,6 +85,11 @@ export class MoveTarget {
     return unfit === undefined ? {} : { unfit };
   }
 
+  /** Whether a machine is here. */
+  has(id: string): boolean {
+    return this.#options.custody.stores(id);
+  }
+
   /** Starts a machine that came. */
   start(id: string): void {
     this.#options.custody.start(id);

@@ -48,7 +48,7 @@ function olderText({ id, app, epoch = 0 }: MachineRecord, owner: OwnerRecord): s
   const older = owner.epoch < epoch ? "" : ", although that one continues an older copy";
   return (
     `Machine ${id} is kept here, and does not start: the cluster directory gives it to host ${owner.host} with epoch ${owner.epoch}, and this copy of it has epoch ${epoch}${older}. The directory was restored from an older backup. ` +
-    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force --no-wait\`.`
+    `If host ${owner.host} has no copy of its own, it gives the machine back by itself as soon as its platform runs. Otherwise choose: to continue with the copy here, delete the older one with \`hibernaut machine destroy ${id} --app ${app} --force --no-wait\`; to continue with the older one, give the copy here up with \`hibernaut cluster drop ${id}\` on this host.`
   );
 }
 

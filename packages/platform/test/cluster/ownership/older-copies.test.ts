@@ -96,3 +96,32 @@ test("the older copy is not moved to the host of the newer one, which does not g
   expect(await ownerIn(world, id)).toMatchObject({ host: "a" });
   expect(disputes(b as TestHost)).toHaveLength(1);
 });
+
+test("the newer copy can be given up for the older one, but only while its host is there and has one", async () => {
+  const [older, newer] = [a as TestHost, b as TestHost];
+  const drop = () => newer.machines.drop(id, never());
+  await expect(drop()).rejects.toMatchObject({ code: "host_unreachable" });
+  expect(stateOn(newer)).toBe("suspended");
+  await older.restart();
+  expect(await wakeOn(older, id)).toBe(nonce);
+  await drop();
+  await vi.waitFor(() => expect(disputes(newer)).toEqual([]), TRIES);
+  expect(newer.platform.custody.stores(id)).toBe(false);
+  expect(await quarantined(newer)).toEqual([`${id}-2`]);
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 });
+  // It may even go where the other copy was.
+  await older.moves.source.move(id, { to: "b", cold: false }, never());
+  await newer.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+  expect(newer.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  await expect(drop()).rejects.toThrow(/Nothing was changed: host b keeps no disputed copy/);
+  expect(world.mostPerMachine).toBe(1);
+});
+
+test("the last copy of a machine is not given up", async () => {
+  const [newer, other] = [b as TestHost, c as TestHost];
+  // The directory gives it to a host that has nothing of it, and that does not look at its machines.
+  other.machines.close();
+  await giveTo(world, { id, host: "c", epoch: 1 });
+  await expect(newer.machines.drop(id, never())).rejects.toThrow(/Nothing was changed: host c has no copy of machine/);
+  expect(newer.platform.custody.stores(id)).toBe(true);
+});

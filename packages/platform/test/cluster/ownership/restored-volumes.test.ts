@@ -99,3 +99,13 @@ test("a volume that the older copy of a machine leaves behind is outdated: no ma
   const next = await b.platform.machines.create("shop", { config: withData("data"), skipLaunch: true });
   expect(next.record.config.mounts?.[0]?.volume).toBe(volume);
 });
+
+test("a disputed copy that is given up takes its volumes to quarantine, and the others stay what they are", async () => {
+  const { id, volume, a, b } = await disputedWithVolume();
+  await b.machines.drop(id, never());
+  expect(volumes(b)).toEqual([]);
+  expect((await quarantined(b)).toSorted()).toEqual([`${id}-2`, `${volume}-2`].toSorted());
+  expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, machineId: id }]);
+  a.platform.machines.start("shop", id);
+  await a.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+});
