@@ -47,6 +47,7 @@ async function ship(
   const target = {
     fit: () => Promise.resolve({}),
     start: () => {},
+    has: () => false,
     receive: (_id: string, stream: AsyncIterable<Buffer>) => receive(framesOf(stream)),
   };
   server.add((request, response) => serveMoves(target, request, response));
