@@ -5587,7 +5587,7 @@ export interface components {
       step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
-      /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
+      /** @description Bytes, of what is read in this step: the memory, and then the files of the machine and of volumes that move with it. An estimate. */
       total_bytes: number;
     };
     HourOfWakes: {
@@ -5879,7 +5879,7 @@ export interface components {
       step: "check" | "precopy" | "suspend" | "copy" | "commit" | "done";
       /** @description Bytes. */
       bytes: number;
-      /** @description Bytes, of the files of the machine and of volumes that move with it; an estimate. */
+      /** @description Bytes, of what is read in this step: the memory, and then the files of the machine and of volumes that move with it. An estimate. */
       total_bytes: number;
       /** @description The name of a host of the cluster. */
       host: string;

@@ -186,6 +186,19 @@ describe("waking", () => {
     expect((await acquire()).wake.kind).toBe("cold");
   });
 
+  test("a machine whose last virtual machine has not ended refuses requests with the reason, and is not tried again at once", async () => {
+    const id = await machine();
+    w.world.host.holding.add(id);
+    await asleep(id);
+    const message = expect.stringMatching(/could not be started: .* was killed and has not ended/);
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "machine_failed", message });
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "machine_failed", message, retryAfterS: 10 });
+    expect(w.machines.events("shop", id, 100).filter(({ type }) => type === "start")).toHaveLength(1 + 1);
+    w.world.host.letGo(id);
+    w.now += 10_000;
+    expect((await acquire()).wake.kind).toBe("resume");
+  });
+
   test("a virtual machine that ends twice in a row is not called a crash of its app", async () => {
     const id = await machine();
     const lose = () => w.world.host.of(id).forEach(({ ref }) => w.world.host.end(ref));

@@ -37,7 +37,8 @@ const moving = {
   bytes,
   total_bytes: Type.Integer({
     minimum: 0,
-    description: "Bytes, of the files of the machine and of volumes that move with it; an estimate.",
+    description:
+      "Bytes, of what is read in this step: the memory, and then the files of the machine and of volumes that move with it. An estimate.",
   }),
 };
 

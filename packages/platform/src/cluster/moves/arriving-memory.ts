@@ -11,17 +11,25 @@ export interface SentMemory {
   sum: string;
 }
 
+/** Why a memory is not taken. */
+export interface MemoryRefusal {
+  notStored(error: Error): Error;
+  notWhole(what: string): Error;
+}
+
 export class ArrivingMemory implements AsyncDisposable {
   readonly #folder: string;
+  readonly #refusal: MemoryRefusal;
   readonly #sums = new PieceSums();
   #file: FileHandle | undefined;
   /** Of what was written before. The disk works while the rest arrives, so that little is left for the end. */
   #flushing: Promise<void> | undefined;
   #failure: Error | undefined;
 
-  /** `folder` is made when the first piece arrives, and is deleted in the end. */
-  constructor(folder: string) {
+  /** `folder` is made when the first piece arrives, and is deleted in the end. `refusal` makes the errors. */
+  constructor(folder: string, refusal: MemoryRefusal) {
     this.#folder = folder;
+    this.#refusal = refusal;
   }
 
   /** Takes frames with pieces of memory. Resolves with the first other frame. */
@@ -29,15 +37,30 @@ export class ArrivingMemory implements AsyncDisposable {
     for (;;) {
       const next = await frames.next();
       if (next.done === true || next.value.type !== FRAMES.memory) return next;
-      await this.#write(next.value.payload);
+      await this.#write(next.value.payload).catch((error: Error) => {
+        throw this.#refusal.notStored(error);
+      });
     }
   }
 
   /** Moves the whole memory to its place, durably except for the entry in its directory. Rejects when it is not what was sent. */
   async place({ bytes, sum }: SentMemory, path: string): Promise<void> {
+    if (this.#sums.total(bytes) !== sum) throw this.#refusal.notWhole("its memory is not what was sent");
+    await this.#store(bytes, path).catch((error: Error) => {
+      throw this.#refusal.notStored(error);
+    });
+  }
+
+  /** What cannot be deleted is deleted when the platform starts the next time. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#flushing;
+    await this.#file?.close().catch(() => {});
+    await rm(this.#folder, { recursive: true, force: true }).catch(() => {});
+  }
+
+  async #store(bytes: number, path: string): Promise<void> {
     const file = await this.#open();
     await file.truncate(bytes);
-    if (this.#sums.total(bytes) !== sum) throw new Error("the memory that has arrived is not what was sent");
     await this.#flushing;
     if (this.#failure !== undefined) throw this.#failure;
     await file.sync();
@@ -45,17 +68,11 @@ export class ArrivingMemory implements AsyncDisposable {
     await rename(this.#path, path);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#flushing;
-    await this.#file?.close();
-    await rm(this.#folder, { recursive: true, force: true });
-  }
-
   async #write(batch: Buffer): Promise<void> {
     for (const { first, pieces, bytes } of runsIn(batch)) {
       const file = await this.#open();
       for (const [number, piece] of pieces.entries()) this.#sums.note(first + number, piece);
-      await file.write(bytes, 0, bytes.length, first * PIECE_BYTES);
+      await writeAt(file, bytes, first * PIECE_BYTES);
       this.#flushing ??= this.#flush(file);
     }
     if (this.#failure !== undefined) throw this.#failure;
@@ -83,4 +100,10 @@ export class ArrivingMemory implements AsyncDisposable {
   get #path(): string {
     return join(this.#folder, "memory");
   }
+}
+
+/** A disk that is nearly full takes a part, and says so only at the next write. */
+async function writeAt(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; )
+    done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }

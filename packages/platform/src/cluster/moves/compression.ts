@@ -13,7 +13,7 @@ export function compression(): ZstdCompress {
   return createZstdCompress({ params, chunkSize: CHUNK_BYTES });
 }
 
-/** Yields what was compressed. Throws when it breaks off. The stream itself is left open, so that its sender can be answered. */
+/** Yields what was compressed. Throws when it breaks off. The stream itself is left open: its sender may have to be answered. */
 export async function* decompressed(stream: Readable): AsyncGenerator<Buffer, void> {
   const decompress = createZstdDecompress({ chunkSize: CHUNK_BYTES });
   const forget = finished(stream, { writable: false }, (error) => {

@@ -5,7 +5,7 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { MoveProgress, MoveSource } from "./source.ts";
 
-/** Moves at a time: while one machine is suspended, another one is copied. */
+/** Moves at a time: while one machine waits for its requests or for a disk, another one is copied. */
 const AT_ONCE = 2;
 
 /** How far the move of one machine is. */

@@ -12,11 +12,16 @@ const BATCH_PIECES = 16;
 const BATCH_BYTES = BATCH_PIECES * PIECE_BYTES;
 /** How many pieces there are in a batch, and the index of each: 4 bytes, big-endian. */
 const HEADER_BYTES = 4 + 4 * BATCH_PIECES;
+/** How much is read without a change before an empty batch says that the reader is still there: a slow disk's half a minute. */
+const SILENT_BYTES = 256 * 1024 * 1024;
 const ZEROS = Buffer.alloc(BATCH_BYTES);
+
+/** A batch without pieces: it says that the other side is still there. */
+export const NO_PIECES = Buffer.alloc(HEADER_BYTES);
 
 /** SHA-256 of a piece. */
 const SUM_BYTES = 32;
-/** Stands for a piece that was never written. */
+/** Stands for a whole piece that was never written. */
 const SUM_OF_ZEROS = Buffer.alloc(SUM_BYTES);
 
 /** What a copy of a memory holds: one sum for each piece. A new one holds zeros only. */
@@ -27,7 +32,7 @@ export class PieceSums {
   note(index: number, piece: Buffer): boolean {
     this.#reach(index + 1);
     const known = this.#sums.subarray(index * SUM_BYTES, (index + 1) * SUM_BYTES);
-    const isZero = piece.equals(ZEROS.subarray(0, piece.length));
+    const isZero = piece.equals(ZEROS.subarray(0, PIECE_BYTES));
     const sum = isZero ? SUM_OF_ZEROS : hash("sha256", piece, "buffer");
     if (sum.equals(known)) return false;
     sum.copy(known);
@@ -56,42 +61,63 @@ export class PieceSums {
   }
 }
 
+/** What {@link changedPieces} has found, in bytes. */
+export interface Changes {
+  read: number;
+  changed: number;
+}
+
 /**
- * Reads a memory file, and yields batches of the pieces that differ from what `sums` know, which know them from then on. Each
- * batch is to be given to {@link runsIn}, and holds until the next one is asked for. Returns how many bytes have changed. `onBytes` is told how many were read.
+ * Reads a memory file, and yields batches of the pieces that `sums` does not have yet, which it records. A batch is for
+ * {@link runsIn}, and holds until the next one is asked for; while much is read that has not changed, some are empty.
+ * `onBytes` is told how many bytes were read. Rejects with the signal's reason, and when the file cannot be read.
  */
 export async function* changedPieces(
-  file: FileHandle,
+  file: Pick<FileHandle, "read">,
   sums: PieceSums,
   { signal, onBytes }: { signal: AbortSignal; onBytes(bytes: number): void },
-): AsyncGenerator<Buffer, number> {
+): AsyncGenerator<Buffer, Changes> {
   const room = Buffer.allocUnsafeSlow(BATCH_BYTES);
-  let changed = 0;
   const batch = new Batch();
-  for (let at = 0; ; at += BATCH_BYTES) {
+  let changed = 0;
+  let silent = 0;
+  let at = 0;
+  for (let bytes = BATCH_BYTES; bytes === BATCH_BYTES; at += bytes) {
     signal.throwIfAborted();
-    const { bytesRead } = await file.read(room, 0, BATCH_BYTES, at);
-    for (const [index, piece] of unknownIn(room.subarray(0, bytesRead), at / PIECE_BYTES, sums)) {
+    bytes = await readAt(file, room, at);
+    silent += bytes;
+    for (const [index, piece] of unknownIn(room.subarray(0, bytes), at / PIECE_BYTES, sums)) {
       changed += piece.length;
       batch.add(index, piece);
       if (!batch.isFull) continue;
+      silent = 0;
       yield batch.bytes;
       batch.clear();
     }
-    onBytes(bytesRead);
-    if (bytesRead < BATCH_BYTES) break;
+    onBytes(bytes);
+    if (silent < SILENT_BYTES) continue;
+    silent = 0;
+    yield NO_PIECES;
   }
   if (!batch.isEmpty) yield batch.bytes;
-  return changed;
+  return { read: at, changed };
+}
+
+/** Fills the room, or reads to the end of the file. Of what cannot be read, the kernel returns what comes before at first. */
+async function readAt(file: Pick<FileHandle, "read">, room: Buffer, at: number): Promise<number> {
+  let filled = 0;
+  for (let last = 1; last > 0 && filled < room.length; filled += last)
+    ({ bytesRead: last } = await file.read(room, filled, room.length - filled, at + filled));
+  return filled;
 }
 
 function* unknownIn(read: Buffer, first: number, sums: PieceSums): Generator<[index: number, piece: Buffer]> {
-  const count = Math.ceil(read.length / PIECE_BYTES);
   // Much of a memory was never written, and comparing it as a whole takes a tenth of the time.
-  if (read.equals(ZEROS.subarray(0, read.length)) && sums.areZeros(first, count)) return;
-  for (let number = 0; number < count; number += 1) {
-    const piece = read.subarray(number * PIECE_BYTES, (number + 1) * PIECE_BYTES);
-    if (sums.note(first + number, piece)) yield [first + number, piece];
+  if (read.equals(ZEROS) && sums.areZeros(first, BATCH_PIECES)) return;
+  for (let at = 0; at < read.length; at += PIECE_BYTES) {
+    const index = first + at / PIECE_BYTES;
+    const piece = read.subarray(at, at + PIECE_BYTES);
+    if (sums.note(index, piece)) yield [index, piece];
   }
 }
 
@@ -152,6 +178,3 @@ export function runsIn(batch: Buffer): Run[] {
     return { first: indices[begin] as number, pieces: pieces.slice(begin, end), bytes };
   });
 }
-
-/** Says that the other side is still there: a batch without pieces. */
-export const NO_PIECES = Buffer.alloc(HEADER_BYTES);

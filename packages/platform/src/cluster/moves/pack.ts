@@ -21,7 +21,7 @@ const MAX_STDERR = 16_384;
 export interface PackedFiles {
   /** Relative to the machine's directory. */
   paths: string[];
-  /** What they take up on the disk, in bytes: about what has to be read. */
+  /** About what has to be read, in bytes: what they take up on the disk, and all of the memory. */
   bytes: number;
 }
 
@@ -39,7 +39,12 @@ export async function filesOf(folder: string, { snapshot }: Pick<MachineRecord, 
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .filter((path) => travels(path, snapshot?.generation))
     .sort();
-  const sizes = await Promise.all(paths.map((path) => stat(join(folder, path)).then(allocatedBytes)));
+  const memory = memoryOf({ snapshot });
+  const bytesOf = async (path: string) => {
+    const file = await stat(join(folder, path));
+    return path === memory ? file.size : allocatedBytes(file);
+  };
+  const sizes = await Promise.all(paths.map(bytesOf));
   return { paths, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 

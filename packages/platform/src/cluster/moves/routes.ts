@@ -21,10 +21,10 @@ export async function serveMoves(
   const gone = new AbortController();
   response.once("close", () => gone.abort(new Error("the other host hung up")));
   try {
-    answer(response, 200, await act(target, { id, what, request }, gone.signal));
+    answer(request, response, 200, await act(target, { id, what, request }, gone.signal));
   } catch (error) {
     const known = isHibernautError(error) ? error : new HibernautError("internal", messageOf(error));
-    answer(response, known.status, { error: known.code, message: known.message, details: known.details });
+    answer(request, response, known.status, { error: known.code, message: known.message, details: known.details });
   }
   return true;
 }
@@ -44,10 +44,13 @@ async function act(
   return {};
 }
 
-function answer(response: ServerResponse, status: number, body: unknown): void {
+function answer(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
   if (response.destroyed) return;
-  // What has not been read of the request is of no interest any more.
-  response.writeHead(status, { "content-type": "application/json", connection: "close" });
+  // What has not been read of the request is of no interest any more. The other host stops sending it once it has the
+  // answer; closing the connection while it sends would reset it, and the answer would be lost.
+  request.unpipe();
+  request.resume();
+  response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(body));
 }
 

@@ -15,7 +15,8 @@ import type { PeerCall } from "../peer-call.ts";
 import type { SentMemory } from "./arriving-memory.ts";
 import { compression } from "./compression.ts";
 import { frame, FRAMES, header } from "./frames.ts";
-import { changedPieces, NO_PIECES, PieceSums } from "./memory-pieces.ts";
+import type { MoveLog } from "./log.ts";
+import { type Changes, changedPieces, NO_PIECES, PieceSums } from "./memory-pieces.ts";
 import { filesOf, memoryOf, pack } from "./pack.ts";
 import type { TravelPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
@@ -54,6 +55,7 @@ interface ShipmentOptions {
   memory: string | undefined;
   volumes: Pick<VolumeTravel, "root" | "paths">;
   rate: Rate;
+  log: MoveLog;
   tell: TellBytes;
 }
 
@@ -64,6 +66,7 @@ export class Shipment implements Disposable {
   readonly #sums = new PieceSums();
   readonly #compression = compression();
   readonly #precopied = Promise.withResolvers<void>();
+  readonly #broken = new AbortController();
   readonly #cargo = Promise.withResolvers<Cargo>();
   readonly #answer: Promise<unknown>;
 
@@ -73,13 +76,21 @@ export class Shipment implements Disposable {
     this.#signal = AbortSignal.any([signal, this.#over.signal]);
     const { call, to, id } = options;
     this.#answer = call(to, `/moves/${id}`, { bytes: this.#sent() }, this.#signal);
-    this.#answer.catch(this.#precopied.reject);
+    this.#answer.catch((error: Error) => {
+      this.#precopied.reject(error);
+      this.#broken.abort(error);
+    });
     this.#precopied.promise.catch(() => {}); // a shipment may be over before anybody asks
   }
 
   /** Resolves when the other host has nearly all of the memory. Rejects with why it cannot be sent there. */
   get precopied(): Promise<void> {
     return this.#precopied.promise;
+  }
+
+  /** Aborted with the reason when it cannot be sent there after all. */
+  get broken(): AbortSignal {
+    return this.#broken.signal;
   }
 
   /** Sends the rest. Resolves when the other host says that the machine is its own. */
@@ -91,6 +102,7 @@ export class Shipment implements Disposable {
   /** Ends it, unless it has ended. */
   [Symbol.dispose](): void {
     this.#over.abort(new Error("the move has ended"));
+    this.#compression.destroy();
   }
 
   async *#sent(): AsyncGenerator<Buffer, void> {
@@ -109,13 +121,16 @@ export class Shipment implements Disposable {
   }
 
   async *#frames(): AsyncGenerator<Buffer, void> {
-    const { id, from, folder, volumes: travel, tell } = this.#options;
+    const { id, to, from, folder, volumes: travel, tell, log } = this.#options;
     try {
+      // The request begins with its first byte, and the other host does not wait long for that.
+      yield* this.#signOfLife();
       yield* this.#precopy();
       this.#precopied.resolve();
       const { record, volumes, ...cargo } = yield* this.#awaitCargo();
       const papers: TravelPapers = { ...cargo, record: { ...record, epoch: cargo.epoch }, taken: null, from, volumes };
       yield frame(FRAMES.papers, Buffer.from(JSON.stringify(papers)));
+      const memory = memoryOf(record);
       const { paths, bytes } = await filesOf(folder, record);
       const ofVolumes = travel.paths(volumes);
       const totalBytes = volumes.reduce((sum, each) => sum + each.bytes, bytes);
@@ -124,7 +139,6 @@ export class Shipment implements Disposable {
         read += count;
         tell("copy", Math.min(read, totalBytes), totalBytes);
       };
-      const memory = memoryOf(record);
       const sent = memory !== undefined && paths.includes(memory) ? yield* this.#memory(memory, onBytes) : undefined;
       const parts = [
         { folder, paths: paths.filter((path) => path !== memory) },
@@ -136,7 +150,9 @@ export class Shipment implements Disposable {
       yield frame(FRAMES.end, Buffer.from(JSON.stringify(end)));
     } catch (error) {
       this.#signal.throwIfAborted();
-      const why = `The files of machine ${id} cannot be sent: ${messageOf(error)}. See the platform's log.`;
+      const reason = messageOf(error);
+      log.warn({ machine: id, host: to, reason }, "the files of a machine cannot be sent");
+      const why = `The files of machine ${id} cannot be sent: ${reason}. See the log of host ${from}, and its disk.`;
       throw new HibernautError("unavailable", why, { machine_id: id }, { cause: error });
     }
   }
@@ -149,10 +165,11 @@ export class Shipment implements Disposable {
     if (file === undefined) return;
     const { size } = await file.stat();
     tell("precopy", 0, size);
+    let read = 0;
     for (const sent: number[] = []; worthAnother(sent); ) {
-      let read = 0;
-      const onBytes = (bytes: number) => tell("precopy", (read += bytes), size);
-      sent.push(yield* this.#changed(file, onBytes));
+      const total = (sent.length + 1) * size;
+      const onBytes = (bytes: number) => tell("precopy", (read += bytes), total);
+      sent.push((yield* this.#changed(file, onBytes)).changed);
     }
   }
 
@@ -166,26 +183,32 @@ export class Shipment implements Disposable {
       } finally {
         waiting.abort();
       }
-      yield frame(FRAMES.memory, NO_PIECES);
-      this.#compression.flush();
+      yield* this.#signOfLife();
     }
+  }
+
+  async *#signOfLife(): AsyncGenerator<Buffer, void> {
+    yield frame(FRAMES.memory, NO_PIECES);
+    this.#compression.flush();
   }
 
   /** Sends what the other host does not have of the memory. */
   async *#memory(path: string, onBytes: (bytes: number) => void): AsyncGenerator<Buffer, SentMemory> {
     await using file = await open(join(this.#options.folder, path));
-    yield* this.#changed(file, onBytes);
+    const { read } = yield* this.#changed(file, onBytes);
     const { size } = await file.stat();
+    if (read !== size) throw new Error(`${read} of ${size} bytes of its memory could be read`);
     return { bytes: size, sum: this.#sums.total(size) };
   }
 
-  async *#changed(file: FileHandle, onBytes: (bytes: number) => void): AsyncGenerator<Buffer, number> {
+  async *#changed(file: FileHandle, onBytes: (bytes: number) => void): AsyncGenerator<Buffer, Changes> {
     const batches = changedPieces(file, this.#sums, { signal: this.#signal, onBytes });
     for (;;) {
       const { done, value } = await batches.next();
       if (done) return value;
       yield header(FRAMES.memory, value);
       yield value;
+      if (value === NO_PIECES) this.#compression.flush();
     }
   }
 }

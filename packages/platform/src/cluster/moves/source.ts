@@ -20,7 +20,15 @@ import { memoryOf } from "./pack.ts";
 import type { MoveLog } from "./log.ts";
 import type { Fit, FitPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
-import { forgotten, requireNoVolumes, requireTarget, takenMeanwhile, unsettled, volumesUnfit } from "./refusals.ts";
+import {
+  beingMoved,
+  forgotten,
+  requireNoVolumes,
+  requireTarget,
+  takenMeanwhile,
+  unsettled,
+  volumesUnfit,
+} from "./refusals.ts";
 import { Shipment } from "./shipment.ts";
 import { StepTimes } from "./step-times.ts";
 
@@ -80,6 +88,8 @@ interface SourceOptions {
 
 export class MoveSource {
   readonly #options: SourceOptions;
+  /** The host that each machine is being moved to. */
+  readonly #moving = new Map<string, string>();
 
   constructor(options: SourceOptions) {
     this.#options = options;
@@ -93,20 +103,19 @@ export class MoveSource {
     const signal = AbortSignal.any([given, this.#options.closing]);
     const { to, cold, withVolumes = false } = options;
     const { cluster, call, departures, departing, volumes } = this.#options;
-    requireTarget(to, cluster);
+    const underWay = this.#moving.get(id);
+    if (underWay !== undefined) throw beingMoved(id, underWay);
+    using moving = new DisposableStack();
+    this.#moving.set(id, to);
+    moving.defer(() => void this.#moving.delete(id));
     const times = new StepTimes<MoveProgress["step"]>();
     const tell: Tell = (step, bytes = 0, totalBytes = 0) => {
       times.begin(step);
       options.onProgress?.({ step, bytes, totalBytes });
     };
     tell("check");
-    const papers = await departures.papers(id, { cold });
-    const fitPapers: FitPapers = { ...papers, volumes: await volumes.papers(papers.record) };
-    if (!withVolumes) requireNoVolumes(id, fitPapers.volumes);
-    const fit = (await call(to, `/moves/${id}/fit`, { json: fitPapers }, signal)) as Fit;
-    if (fit.unfitVolumes !== undefined) throw volumesUnfit(id, to, fit.unfitVolumes);
-    if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
-    using shipment = this.#begin(fitPapers.record, { to, cold, tell }, signal);
+    const { record: before } = await this.#requireFit(id, { to, cold, withVolumes }, signal);
+    using shipment = this.#begin(before, { to, cold, tell }, signal);
     await shipment.precopied;
     tell("suspend");
     departing.add(id);
@@ -116,12 +125,11 @@ export class MoveSource {
     try {
       const carry = async (record: MachineRecord) => {
         held.use(await volumes.hold(volumesOf(record), signal));
-        const travelling = await volumes.papers(record);
-        // It may have got one since it was asked about.
-        if (!withVolumes) requireNoVolumes(id, travelling);
-        owner = await this.#carry(record, { to, tell, volumes: travelling, shipment });
+        // It may have another image or another volume by now, and the other host may be draining.
+        const fitting = await this.#requireFit(id, { to, cold, withVolumes }, signal);
+        owner = await this.#carry(record, { to, tell, volumes: fitting.volumes, shipment });
       };
-      gone = await departures.depart(id, { to, cold }, carry, signal);
+      gone = await departures.depart(id, { to, cold }, carry, AbortSignal.any([signal, shipment.broken]));
       await this.#giveUp(id, { to, owner });
     } finally {
       departing.delete(id);
@@ -225,12 +233,29 @@ export class MoveSource {
     };
   }
 
+  /** Resolves with what the other host was asked to take. Rejects with why it does not. */
+  async #requireFit(
+    id: string,
+    { to, cold, withVolumes }: { to: string; cold: boolean; withVolumes: boolean },
+    signal: AbortSignal,
+  ): Promise<FitPapers> {
+    const { cluster, call, departures, volumes } = this.#options;
+    requireTarget(to, cluster);
+    const papers = await departures.papers(id, { cold });
+    const fitPapers: FitPapers = { ...papers, volumes: await volumes.papers(papers.record) };
+    if (!withVolumes) requireNoVolumes(id, fitPapers.volumes);
+    const fit = (await call(to, `/moves/${id}/fit`, { json: fitPapers }, signal)) as Fit;
+    if (fit.unfitVolumes !== undefined) throw volumesUnfit(id, to, fit.unfitVolumes);
+    if (fit.unfit !== undefined) refuseUnfit(id, to, fit.unfit, { cold });
+    return fitPapers;
+  }
+
   #begin(
     record: MachineRecord,
     { to, cold, tell }: { to: string; cold: boolean; tell: Tell },
     signal: AbortSignal,
   ): Shipment {
-    const { call, cluster, folderOf, rate, volumes } = this.#options;
+    const { call, cluster, folderOf, rate, volumes, log } = this.#options;
     const { id, state } = record;
     const memory = state === "running" ? "memory" : memoryOf(record);
     return new Shipment(
@@ -243,6 +268,7 @@ export class MoveSource {
         memory: cold ? undefined : memory,
         volumes,
         rate,
+        log,
         tell,
       },
       signal,

@@ -23,6 +23,7 @@ import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, memoryOf, unpack } from "./pack.ts";
 import { disputedHere } from "./refusals.ts";
+import { notStored, notWhole } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
@@ -100,7 +101,11 @@ export class MoveTarget {
     const name = `${AHEAD}${newUlid()}`;
     this.#ahead.add(name);
     try {
-      await using memory = new ArrivingMemory(join(this.#options.folder, name));
+      const { cluster, folder } = this.#options;
+      await using memory = new ArrivingMemory(join(folder, name), {
+        notStored: (error) => notStored(id, cluster.host, error),
+        notWhole: (what) => notWhole(id, what),
+      });
       const papers = papersOf(id, await memory.takeFrom(frames));
       await this.#alone(id, () => this.#complete(papers, { frames, memory }, signal));
     } finally {
@@ -294,9 +299,5 @@ async function requireWhole(
   if (paths.length === files && (manifest === null || paths.includes(manifest))) return;
   const what =
     paths.length === files ? "its snapshot has no manifest" : `${paths.length} of its ${files} files have arrived`;
-  throw new HibernautError(
-    "unavailable",
-    `Machine ${id} did not arrive as a whole, and stays where it was: ${what}. Try again; if that does not help, look at the logs of both hosts.`,
-    { machine_id: id },
-  );
+  throw notWhole(id, what);
 }

@@ -1,6 +1,6 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
 import type { LastBoot, MachineRecord } from "../../domain/machine.ts";
-import { VmmHeld, VmmKilled } from "../../hypervisor/contract.ts";
+import { VmmKilled } from "../../hypervisor/contract.ts";
 import { within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
@@ -55,7 +55,7 @@ export async function boot(
     const killed = !signal.aborted && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
     // Whatever went wrong: if its VMM does not end, that is what has to be known.
     const reason = (await ports.guest.kill().catch(messageOf)) ?? messageOf(error);
-    if (error instanceof NotOwned || error instanceof VmmHeld) return { type: "start_refused", reason };
+    if (error instanceof NotOwned) return { type: "start_refused", reason };
     if (!killed) return { type: "start_failed", reason };
     const { attempt } = effect;
     ports.log.warn({ machine: record.id, reason, attempt }, "a guest was killed while it started");

@@ -110,7 +110,7 @@ export function refuseUnfit(id: string, host: string, reason: string, { cold }: 
     : "Choose another host, or add --cold to move it without its memory: it keeps its files, and starts from scratch there.";
   throw new HibernautError(
     "failed_precondition",
-    `Machine ${id} cannot resume on host ${host}: ${reason}. Nothing was copied. ${advice}`,
+    `Machine ${id} cannot resume on host ${host}: ${reason}. It stays where it was. ${advice}`,
     { machine_id: id, host, reason },
   );
 }

@@ -1,9 +1,9 @@
 /** Memory that is sent while its guest still writes to it: what arrives in the end is what was there in the end. */
-import { mkdtemp, open, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdtemp, open, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ArrivingMemory } from "../../../src/cluster/moves/arriving-memory.ts";
 import { frame, FRAMES, framesOf } from "../../../src/cluster/moves/frames.ts";
 import { changedPieces, NO_PIECES, PIECE_BYTES, PieceSums, runsIn } from "../../../src/cluster/moves/memory-pieces.ts";
@@ -11,6 +11,7 @@ import { worthAnother } from "../../../src/cluster/moves/shipment.ts";
 import { never } from "../../../src/lib/async.ts";
 
 const MB = 1024 * 1024;
+const REFUSAL = { notStored: (error: Error) => error, notWhole: (what: string) => new Error(what) };
 
 let folder: string;
 let memory: string;
@@ -29,6 +30,10 @@ afterEach(async () => {
 /** Returns what has changed since the last time. */
 async function changed(): Promise<Buffer[]> {
   await using file = await open(memory);
+  return await changedIn(file);
+}
+
+async function changedIn(file: Pick<FileHandle, "read">): Promise<Buffer[]> {
   const batches: Buffer[] = [];
   for await (const batch of changedPieces(file, sums, { signal: never(), onBytes: () => {} }))
     batches.push(Buffer.from(batch));
@@ -37,7 +42,7 @@ async function changed(): Promise<Buffer[]> {
 
 /** Receives these batches, and says that it was all. Resolves with what has arrived. */
 async function arrive(batches: readonly Buffer[], bytes: number): Promise<Buffer> {
-  await using arriving = new ArrivingMemory(join(folder, "incoming"));
+  await using arriving = new ArrivingMemory(join(folder, "incoming"), REFUSAL);
   async function* stream() {
     for (const batch of batches) yield frame(FRAMES.memory, batch);
     yield frame(FRAMES.end, Buffer.from("{}"));
@@ -96,6 +101,49 @@ test("only what has changed is sent again, and nothing of what was never written
     { first: (50 * MB) / PIECE_BYTES - 1, pieces: [{}, {}] },
   ]);
   expect(await changed()).toEqual([]);
+});
+
+test("a memory that shrinks to a few bytes and grows again arrives", async () => {
+  await writeFile(memory, Buffer.alloc(PIECE_BYTES, 1));
+  const sent = await changed();
+  await writeFile(memory, Buffer.alloc(7));
+  sent.push(...(await changed()));
+  await truncate(memory, PIECE_BYTES);
+  sent.push(...(await changed()));
+  expect((await arrive(sent, PIECE_BYTES)).equals(Buffer.alloc(PIECE_BYTES))).toBe(true);
+});
+
+test("while a large memory is read in which nothing has changed, something is sent from time to time", async () => {
+  await truncate(await emptyFile(), 1024 * MB);
+  expect(await changed()).toEqual([NO_PIECES, NO_PIECES, NO_PIECES, NO_PIECES]);
+});
+
+describe("a disk that fails", () => {
+  test("in the middle of a memory does not pass for its end", async () => {
+    await writeFile(memory, Buffer.alloc(4 * MB, 1));
+    await using file = await open(memory);
+    const bad = 2 * MB + PIECE_BYTES;
+    // Of a read that meets a bad sector, the kernel returns what comes before. Only the next read fails.
+    const read = (...[room, offset, bytes, at]: [Buffer, number, number, number]) => {
+      if (at >= bad) throw new Error("EIO");
+      return file.read(room, offset, Math.min(bytes, bad - at), at);
+    };
+    await expect(changedIn({ read: read as FileHandle["read"] })).rejects.toThrow("EIO");
+  });
+
+  test("to take all of a piece is asked to take the rest", async () => {
+    await writeFile(memory, Buffer.alloc(MB, 1));
+    const probe = await open(memory);
+    const handle = Object.getPrototypeOf(probe) as FileHandle;
+    await probe.close();
+    const whole = handle.write;
+    const partly = vi.spyOn(handle, "write").mockImplementation(function (this: FileHandle, ...all: unknown[]) {
+      const [bytes, offset, length, at] = all as [Buffer, number, number, number];
+      return (whole as (...all: unknown[]) => unknown).call(this, bytes, offset, Math.min(length, 100_000), at);
+    } as FileHandle["write"]);
+    const arrived = await arrive(await changed(), MB).finally(() => partly.mockRestore());
+    expect(arrived.equals(Buffer.alloc(MB, 1))).toBe(true);
+  });
 });
 
 describe("a memory is refused", () => {

@@ -266,7 +266,7 @@ test("a host that has built the same image with another result does not get the 
   b.world.images.salt = "built by another version of the tools: ";
   await expect(a.moves.source.move(id, { to: "b", cold: false, onProgress: () => {} }, never())).rejects.toMatchObject({
     code: "failed_precondition",
-    message: expect.stringMatching(/image_changed: .* Nothing was copied\. .*--cold/),
+    message: expect.stringMatching(/image_changed: .* It stays where it was\. .*--cold/),
   });
   expect(await wakeOn(a, id)).toBe(nonce);
   await putToSleep(a, id);

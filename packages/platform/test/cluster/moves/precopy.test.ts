@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { MoveOptions, MoveProgress } from "../../../src/cluster/moves/source.ts";
 import { never } from "../../../src/lib/async.ts";
 import { ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
-import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
+import { type ClusterWorld, hostChange, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 let world: ClusterWorld;
@@ -17,7 +17,7 @@ afterEach(async () => {
 /** Moves a machine to host b, and does something once, while its memory is sent. */
 async function moveWith(
   id: string,
-  act: () => void,
+  act: () => unknown,
   { signal = never(), ...options }: Partial<MoveOptions> & { signal?: AbortSignal } = {},
 ): Promise<MoveProgress["step"][]> {
   const steps = new Set<MoveProgress["step"]>();
@@ -72,6 +72,57 @@ test("a sleeping machine that is woken meanwhile runs on the other host", async 
   await b.platform.machines.wait("shop", id, ["running"], TIMEOUT);
   expect(b.world.host.guest(id)?.request()?.nonce).toBe(nonce);
   expect(world.mostPerMachine).toBe(1);
+});
+
+test("a machine whose new host goes away once its memory is there runs on", async () => {
+  const { a, b, id, nonce } = await newRunning();
+  const onProgress = ({ step }: MoveProgress) => {
+    if (step === "suspend") void b.stop();
+  };
+  const moved = a.moves.source.move(id, { to: "b", cold: false, onProgress }, never());
+  await expect(moved).rejects.toMatchObject({ code: "host_unreachable" });
+  await a.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  expect(a.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+});
+
+test("a machine that gets an image meanwhile that the other host has built differently stays", async () => {
+  const { a, b, id } = await newRunning();
+  const { config, imageDigest } = a.platform.machines.get("shop", id).record;
+  b.world.images.fingerprint = async (digest) => (digest === imageDigest ? digest : `another ${digest}`);
+  let updated: Promise<unknown> | undefined;
+  const update = () => (updated = a.platform.machines.update("shop", id, { ...config, image: "oci:/other" }));
+  await expect(moveWith(id, update)).rejects.toMatchObject({ code: "failed_precondition" });
+  await updated;
+  expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 });
+  await a.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+});
+
+test("a host that begins to drain meanwhile does not get the machine", async () => {
+  const { a, id, nonce } = await newRunning();
+  const begin = async () => {
+    const { key, value } = hostChange("b", true);
+    const record = { ...(JSON.parse(value ?? "{}") as Record<string, unknown>), draining: true };
+    await world.directory.transact([], [{ key, value: JSON.stringify(record) }]);
+    await vi.waitFor(() => expect(a.cluster.view.host("b")?.up?.draining).toBe(true), TIMEOUT.timeoutMs);
+  };
+  const held = Promise.withResolvers<void>();
+  a.world.host.hold.capture = held.promise;
+  const moved = moveWith(id, () => void begin().then(held.resolve, held.reject));
+  await expect(moved).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringContaining("draining"),
+  });
+  await a.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  expect(a.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+});
+
+test("a second move of the machine is refused at once", async () => {
+  const { a, b, id } = await newRunning();
+  let second: Promise<unknown> | undefined;
+  await moveWith(id, () => (second = moveWith(id, () => {}).catch((error: unknown) => error)));
+  expect(await second).toMatchObject({ code: "aborted", message: expect.stringContaining("being moved to host b") });
+  await b.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  expect(await readdir(join(a.world.folder, "quarantine")).catch(() => [])).toEqual([]);
 });
 
 test("a machine that is moved without its memory sends none of it", async () => {

@@ -127,7 +127,7 @@ describe("a machine with a volume", () => {
     const full = vi.spyOn(b.platform.volumes.travel, "unfit").mockResolvedValue(reason);
     await expect(a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never())).rejects.toMatchObject({
       code: "failed_precondition",
-      message: expect.stringContaining(`with its volumes: ${reason}. Nothing was copied.`),
+      message: expect.stringContaining(`with its volumes: ${reason}. It stays where it was.`),
     });
     expect(full).toHaveBeenCalledOnce();
     expect([volumes(a), volumes(b)]).toEqual([[volume], []]);
