@@ -63,6 +63,11 @@ export function choose<T extends Candidate>(machines: readonly T[]): MachineChoi
   return { send: underHard, wake, hope: underHard !== undefined || up || coming || wake !== undefined };
 }
 
+/** Whether the machine runs, and takes requests. */
+export function isReady({ state, healthy, reachable }: Pick<Candidate, "state" | "healthy" | "reachable">): boolean {
+  return state === "running" && healthy && reachable;
+}
+
 function isComing(machine: Candidate): boolean {
   return ON_ITS_WAY.has(machine.state) && !machine.crashing && machine.reachable;
 }
@@ -91,8 +96,7 @@ function leastLoaded<T extends Candidate>(
 ): T | undefined {
   let best: T | undefined;
   for (const machine of machines) {
-    if (machine.state !== "running" || !machine.healthy || !machine.reachable || machine.load >= machine[limit])
-      continue;
+    if (!isReady(machine) || machine.load >= machine[limit]) continue;
     if (machine.resting && !resting) continue;
     if (best === undefined || isBetter(machine, best)) best = machine;
   }

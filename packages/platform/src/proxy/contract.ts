@@ -65,6 +65,8 @@ export interface Destination {
   readonly machineId: string | undefined;
   /** The port of another service of the machine than the one that takes HTTP requests. */
   readonly port?: number | undefined;
+  /** Whether the proxy of another host, which sent it here, has another machine for it, should this one not be ready. */
+  readonly hasOthers?: boolean | undefined;
 }
 
 /** A field line of a message: `name` as it was spelled, `key` in lower case, `value` without surrounding whitespace. */
@@ -160,6 +162,8 @@ export interface LeasePeer {
   readonly host: string;
   /** The port of another service of the machine than the one that takes HTTP requests. */
   readonly port: number | undefined;
+  /** Whether another machine could take the request now: it need not wait for this one. */
+  readonly hasOthers: boolean;
   /** How to connect to that host's proxy, for HTTP or for a TCP connection. Throws if the host is away. */
   target(kind: "http" | "tcp"): PeerTarget;
   /** The other host says how its machine came to answer. */

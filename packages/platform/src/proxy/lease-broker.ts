@@ -3,7 +3,7 @@
  * machine wakes. Each proxy has one. About sleeping it decides only whether it needs a machine itself.
  */
 import { AppQueues } from "./app-queues.ts";
-import { choose } from "./balance.ts";
+import { choose, isReady } from "./balance.ts";
 import {
   type Destination,
   type Lease,
@@ -196,6 +196,12 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     return this.#table.get(id) !== undefined;
   }
 
+  /** Whether the machine with this id runs, and takes requests. */
+  isReady(id: string): boolean {
+    const machine = this.#table.get(id);
+    return machine !== undefined && isReady(machine);
+  }
+
   /** Whether an app of this name has a machine with a service. */
   hasApp(app: string): boolean {
     return this.#table.ofApp(app).length > 0;
@@ -270,7 +276,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     const refusal = wake?.refusal;
     if (wake !== undefined && refusal === undefined) this.onWanted(wake, request);
     if (send?.resting && send.row.remote === undefined) this.#recall(send);
-    if (send !== undefined) return this.#lease(send, request, since, chosen);
+    if (send !== undefined) return this.#lease(send, machines, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
     if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
@@ -294,13 +300,21 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
-  #lease(machine: RoutedMachine, request: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
-    const { connection, tcpPort } = request;
+  #lease(
+    machine: RoutedMachine,
+    all: readonly RoutedMachine[],
+    request: RequestHead,
+    since?: number,
+    chosen?: ChosenMachine,
+  ): Lease {
+    const { connection, tcpPort, tried } = request;
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (machine.row.remote !== undefined) {
-      const named = chosen?.machine === machine ? chosen.port : undefined;
-      return new PeerLease(this, machine, connection, named);
+      const port = chosen?.machine === machine ? chosen.port : undefined;
+      // Once only: after a second refusal there might be no machine left to wait for.
+      const hasOthers = tried.length === 0 && all.some((other) => other !== machine && isReady(other));
+      return new PeerLease(this, machine, connection, { port, hasOthers });
     }
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
     const tcp = tcpPort === undefined ? undefined : tcpPortOf(machine.row.tcp, tcpPort);

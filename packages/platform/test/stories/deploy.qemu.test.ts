@@ -245,8 +245,10 @@ grace_period = "3s"
     before.splice(0, before.length, ...(await versions()));
     const orphaned = await running(folder, "deploy");
     await begun();
+    // It may end before the platform's processes are gone.
+    const ended = once(orphaned, "exit");
     await place.served.kill();
-    const [code] = (await once(orphaned, "exit")) as [number];
+    const [code] = (await ended) as [number];
     expect(code).toBe(1);
     await place.served.start();
     const finished = await hibernaut(folder, "deploy");

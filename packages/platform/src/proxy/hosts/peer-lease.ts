@@ -46,8 +46,14 @@ export class PeerLease implements Lease {
   /**
    * @param connection identity of the client's connection
    * @param port that of another service than the one that its policy is about
+   * @param hasOthers whether another machine could take the request now
    */
-  constructor(keeper: PeerLeaseKeeper, machine: RoutedMachine, connection: object, port: number | undefined) {
+  constructor(
+    keeper: PeerLeaseKeeper,
+    machine: RoutedMachine,
+    connection: object,
+    { port, hasOthers }: { port: number | undefined; hasOthers: boolean },
+  ) {
     const { row, policy, open } = machine;
     const remote = row.remote as RemoteMachine;
     this.address = row.address;
@@ -57,6 +63,7 @@ export class PeerLease implements Lease {
     this.peer = {
       host: remote.host,
       port: port === policy.port ? undefined : port,
+      hasOthers,
       target: (kind) => this.#target(kind),
       answered: (wake) => this.#answered(wake),
     };

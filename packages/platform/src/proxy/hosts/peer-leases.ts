@@ -4,7 +4,7 @@ import type { LeaseBroker } from "../lease-broker.ts";
 import { MoveWaits } from "./move-waits.ts";
 
 interface PeerLeasesOptions {
-  broker: Pick<LeaseBroker, "leaseNow" | "waitForLease" | "replayTo" | "hasMachine" | "wake">;
+  broker: Pick<LeaseBroker, "leaseNow" | "waitForLease" | "replayTo" | "hasMachine" | "isReady" | "wake">;
   /** Whether this host owns the machine, whether its proxies know the machine yet or not. */
   isOwn(id: string): boolean;
 }
@@ -37,7 +37,11 @@ export class PeerLeases implements LeaseProvider {
   leaseNow(app: string, request: RequestHead): Lease | undefined {
     const { broker, isOwn } = this.#options;
     const id = machineOf(request);
-    if (broker.hasMachine(id)) return broker.leaseNow(app, request);
+    if (broker.hasMachine(id)) {
+      // The other host heard too late that it is being updated, stopped or put to sleep.
+      if (request.to?.hasOthers === true && !broker.isReady(id)) throw notReadyRefusal(app, id);
+      return broker.leaseNow(app, request);
+    }
     if (isOwn(id)) return undefined;
     throw movedRefusal(app, id);
   }
@@ -57,6 +61,12 @@ export class PeerLeases implements LeaseProvider {
 
 function machineOf({ to }: RequestHead): string {
   return to?.machineId ?? "";
+}
+
+/** For the other host's proxy, which has another machine for the request. */
+function notReadyRefusal(app: string, id: string): ProxyRefusal {
+  const message = `Machine ${id} of app ${app} has just stopped taking requests. Try again in a moment.`;
+  return new ProxyRefusal(503, "not_running", message, { retryAfterS: 1 });
 }
 
 function movedRefusal(app: string, id: string): ProxyRefusal {

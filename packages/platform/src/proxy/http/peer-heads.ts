@@ -29,11 +29,15 @@ export interface PeerRequest {
   source: string | undefined;
 }
 
+/** Bodies of up to this many bytes are kept until the app answers, even while many others are. */
+const SHORT_BODY = 65_536;
+
 /** {@link PeerRequest} on the wire. Keys that are not known are ignored: hosts may be a version apart. */
 interface Wire {
   app: string;
   machine: string;
   port?: number | undefined;
+  others?: boolean | undefined;
   id: string;
   peer: string;
   client: string;
@@ -54,6 +58,7 @@ export function peerRequestHead(message: RequestMessage, origin: Origin, lease: 
     app: lease.appName,
     machine: lease.machineId,
     port: lease.peer?.port,
+    others: lease.peer?.hasOthers === true && isShort(message) ? true : undefined,
     id: origin.requestId,
     peer: origin.peer,
     client: origin.clientAddress,
@@ -70,12 +75,12 @@ export function readPeerRequest(message: RequestMessage): PeerRequest {
   const given = message.fields.filter((one) => one.key === key);
   const wire = given.length === 1 ? parsed(given[0]?.value) : undefined;
   if (!isWire(wire)) throw new Malformed(`A request between hosts needs one ${REQUEST}.`);
-  const { app, machine, port, id: requestId, peer, client: clientAddress, secure, version, source } = wire;
+  const { app, machine, port, others, id: requestId, peer, client: clientAddress, secure, version, source } = wire;
   const fields = message.fields.filter((one) => one.key !== key);
   return {
     message: { ...message, fields, httpVersion: version },
     origin: { requestId, peer, clientAddress, secure },
-    to: { from: app, app, machineId: machine, port },
+    to: { from: app, app, machineId: machine, port, hasOthers: others === true },
     source,
   };
 }
@@ -137,6 +142,11 @@ export function wakeAtPeer(fields: readonly Field[]): Wake {
   const [, kind = "", ms = "0"] = WAKE_VALUE.exec(fields.find(({ key }) => key === WAKE)?.value ?? "") ?? [];
   const known = BOOT_KINDS.includes(kind as BootKind);
   return { kind: known ? (kind as BootKind) : "running", durationMs: Number(ms) };
+}
+
+/** Whether all of the request can be sent again, to another machine. */
+function isShort({ framing }: RequestMessage): boolean {
+  return framing.kind === "none" || (framing.kind === "length" && framing.length <= SHORT_BODY);
 }
 
 function isWire(wire: unknown): wire is Wire {

@@ -6,6 +6,8 @@ import { KEYS } from "../../../src/cluster/keys.ts";
 import { RawClient, until } from "../http/helpers.ts";
 import { APP, startHost, startHosts, type TestHost } from "./hosts-world.ts";
 
+const noFaults = (...hosts: TestHost[]) => expect(hosts.flatMap(({ faults }) => faults)).toEqual([]);
+
 const says =
   (text: string): RequestListener =>
   (request, response) => {
@@ -100,6 +102,27 @@ test("a machine that cannot be started there: another host's machine takes the r
   expect(answers.map(({ status, body }) => ({ status, body }))).toEqual(
     [1, 2, 3].map(() => ({ status: 200, body: "c" })),
   );
+});
+
+test("a machine that stops while another host believes that it runs: the app's other machine takes the requests", async () => {
+  const [a, b] = await startHosts("a", "b");
+  const both = { one: await b.machine(says("one")), two: await b.machine(says("two")) };
+  await Promise.all([a.hears(both.one.id, "running"), a.hears(both.two.id, "running")]);
+  // The next request goes to the same one, as nothing is open on either.
+  const { body: first } = await a.ask("/");
+  const [stopped, left] = first === "one" ? [both.one, both.two] : [both.two, both.one];
+  const hears = a.hearsNothing();
+  await b.suspend(stopped.id);
+  for (const ask of [{}, { method: "POST", body: "x".repeat(50_000) }]) {
+    const { status, body } = await a.ask("/", ask);
+    expect({ status, body }).toEqual({ status: 200, body: first === "one" ? "two" : "one" });
+  }
+  expect(b.state(stopped.id)).toBe("suspended");
+  // With no other machine that runs, it is the one to wait for.
+  await b.suspend(left.id);
+  expect((await a.ask("/")).status).toBe(200);
+  hears();
+  noFaults(a, b);
 });
 
 test("what the other host says is what the client gets when nothing else can take the request", async () => {
