@@ -29,7 +29,7 @@ import {
 import { isPrewarming } from "./decide/prewarm.ts";
 import type { Departure } from "./departure.ts";
 import type { MachineDependencies } from "./dependencies.ts";
-import { discardSnapshots } from "./effects/discard.ts";
+import { discardGivenUp } from "./effects/discard.ts";
 import { copyPaused, type CopyTarget, type PausedCopy } from "./effects/copy-paused.ts";
 import { holdStill } from "./effects/hold-still.ts";
 import { runEffect } from "./effects/index.ts";
@@ -402,7 +402,10 @@ export class MachineController {
 
   #begin(effect: Effect): void {
     if (effect.type === "cancel_capture") return this.#queue.cancel("a start was requested");
-    if (effect.type === "discard_snapshots") return void this.#queue.add(() => this.#discardSnapshots(effect));
+    if (effect.type === "discard_snapshots") {
+      const given = { machineId: this.#record.id, memory: effect.memory, guest: this.#guest };
+      return void this.#queue.add(() => discardGivenUp(given, this.#deps));
+    }
     // A platform that is shutting down leaves the wait to the next one.
     if (effect.type === "back_off" && this.#closed) return;
     const patient = effect.type === "apply_update" && effect.patient;
@@ -426,16 +429,6 @@ export class MachineController {
     await this.#report(outcome, task);
     const operation = operationOf({ ...input, outcome, current, steps: ports.steps, ended });
     if (operation !== undefined) this.#deps.watch?.operation(operation);
-  }
-
-  async #discardSnapshots({ memory }: Extract<Effect, { type: "discard_snapshots" }>): Promise<void> {
-    const machineId = this.#record.id;
-    try {
-      if (memory && this.#guest.kept !== undefined) await this.#guest.kill();
-      await discardSnapshots({ machineId, memory }, this.#deps);
-    } catch (error) {
-      this.#deps.log.warn({ machine: machineId, reason: messageOf(error) }, "old snapshots cannot be deleted");
-    }
   }
 
   /**
