@@ -29,6 +29,10 @@ async function startInVain(id: string): Promise<void> {
   await platform.machines.wait("shop", id, ["settled"], WAIT);
 }
 
+/** What was logged of restarts of the machine that wait for its VMM. */
+const waits = (id: string) =>
+  world.logged.filter(({ message, fields }) => message === "a restart waits for a VMM to end" && fields.machine === id);
+
 async function stopInVain(): Promise<string> {
   const id = await runningMachine(platform, { stop_config: { timeout: 0 } });
   world.host.holding.add(id);
@@ -103,14 +107,19 @@ test("the next platform starts although a VMM does not end, and starts no second
   expect(world.host.mostPerMachine).toBe(1);
 });
 
-test("the next platform does not restart a machine that was stored as running while its VMM does not end", async () => {
-  const id = await runningMachine(platform, { restart: { policy: "always" } });
+test("the next platform waits with the restart of a machine that was stored as running until its VMM has ended", async () => {
+  const restart = { policy: "on-failure", max_retries: 1 } as const;
+  const id = await runningMachine(platform, { restart });
   await platform.close();
   // It was killed while nobody looked, and answers nothing any more.
   world.host.holding.add(id);
   for (const { ref } of world.host.of(id)) expect(() => world.host.kill(ref)).toThrow(HELD);
   platform = await startPlatform(world, IMPATIENT);
-  await reach(id, "stopped", "failed");
-  expect(record(id).stateReason).toMatch(HELD);
+  await expect.poll(() => waits(id), { timeout: WAIT.timeoutMs }).toHaveLength(1);
+  expect(record(id).state).toBe("restarting");
   expect(world.host.mostPerMachine).toBe(1);
+  world.host.letGo(id);
+  await reach(id, "running");
+  expect(world.host.mostPerMachine).toBe(1);
+  expect(waits(id)).toHaveLength(1);
 });
