@@ -55,7 +55,7 @@ interface TargetOptions {
     takeIn(taken: TakenIn): void;
     takeAway(taken: TakenAway): Promise<void>;
     stores(id: string): boolean;
-    record(id: string): Pick<MachineRecord, "disputed"> | undefined;
+    record(id: string): Pick<MachineRecord, "disputed" | "state"> | undefined;
     epochOf(id: string): number | undefined;
     start(id: string): void;
   };
@@ -85,9 +85,10 @@ export class MoveTarget {
     return unfit === undefined ? {} : { unfit };
   }
 
-  /** Whether a machine is here. */
+  /** Whether a machine is here to stay: not while it is being destroyed, or created, which may come to nothing. */
   has(id: string): boolean {
-    return this.#options.custody.stores(id);
+    const record = this.#options.custody.record(id);
+    return record !== undefined && record.state !== "destroying";
   }
 
   /** Starts a machine that came. */

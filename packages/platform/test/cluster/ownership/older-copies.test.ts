@@ -3,7 +3,9 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
+import { dropCopy } from "../../../src/cluster/ownership/drop.ts";
 import { never } from "../../../src/lib/async.ts";
+import type { MachineDependencies } from "../../../src/machines/dependencies.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
@@ -124,4 +126,47 @@ test("the last copy of a machine is not given up", async () => {
   await giveTo(world, { id, host: "c", epoch: 1 });
   await expect(newer.machines.drop(id, never())).rejects.toThrow(/Nothing was changed: host c has no copy of machine/);
   expect(newer.platform.custody.stores(id)).toBe(true);
+});
+
+test("a copy that its host is destroying is not one to continue with", async () => {
+  const [older, newer] = [a as TestHost, b as TestHost];
+  const removal = Promise.withResolvers<void>();
+  const slowly = (deps: MachineDependencies) => {
+    const remove = deps.files.remove.bind(deps.files);
+    vi.spyOn(deps.files, "remove").mockImplementation(async (machine) => {
+      await removal.promise;
+      await remove(machine);
+    });
+    return deps;
+  };
+  await older.restart({ wrap: slowly });
+  older.platform.machines.destroy("shop", id, { force: true });
+  expect(stateOn(older)).toBe("destroying");
+  try {
+    const drop = newer.machines.drop(id, never());
+    await expect(drop).rejects.toThrow(/Nothing was changed: host a has no copy of machine \w+ to continue with/);
+    expect(stateOn(newer)).toBe("suspended");
+  } finally {
+    removal.resolve();
+  }
+  await vi.waitFor(() => expect(newer.world.host.guest(id)?.request()?.nonce).toBe(nonce), TRIES);
+  expect(await quarantined(newer)).toEqual([]);
+});
+
+test("a machine that is its host's again before the other one has answered is not given up", async () => {
+  const [older, newer] = [a as TestHost, b as TestHost];
+  await older.restart();
+  const { cluster, platform } = newer;
+  const call = async () => {
+    const stores = older.moves.target.has(id);
+    older.platform.machines.destroy("shop", id, { force: true });
+    // It ran when the dispute began, and so it runs again.
+    await vi.waitFor(() => expect(newer.world.host.guest(id)?.request()?.nonce).toBe(nonce), TRIES);
+    return { stores };
+  };
+  const drop = dropCopy(id, { cluster, custodian: platform.custody, call }, never());
+  await expect(drop).rejects.toMatchObject({ code: "aborted", message: expect.stringMatching(/changed hands/) });
+  expect(newer.world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  expect(await ownerIn(world, id)).toMatchObject({ host: "b" });
+  expect(await quarantined(newer)).toEqual([]);
 });
