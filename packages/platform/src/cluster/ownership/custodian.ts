@@ -12,8 +12,8 @@ export interface Custodian {
   record(id: string): MachineRecord | undefined;
   /** Returns the volumes that the machine has here, with how often they have changed hosts. */
   volumes(id: string): VolumeHere[];
-  /** The machine's claim was found, or made again. */
-  owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">): void;
+  /** The machine's claim was found, or made again, and raised the epochs of these volumes. */
+  owned(id: string, claimed: Pick<MachineRecord, "address" | "epoch">, raised: readonly VolumeHere[]): void;
   /** Another host's older copy counts as the machine for now, also for the next platform: see `MachineRecord.disputed`. */
   disputed(id: string): void;
   /** Returns a free address other than these. */

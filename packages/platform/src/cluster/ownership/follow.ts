@@ -12,7 +12,7 @@ import type { StartGate } from "./gate.ts";
 import { Looks } from "./looks.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { completeClaim, settled } from "./settle.ts";
-import { readVolumesElsewhere, volumesElsewhere } from "./volumes.ts";
+import { readRaised, readVolumesElsewhere, volumesElsewhere } from "./volumes.ts";
 
 /**
  * How often all machines are compared with this host's copy of the directory, in milliseconds. It costs no request, and finds
@@ -131,11 +131,12 @@ class Follower {
     if (this.#isLeaving(id)) return true;
     const { owner } = found;
     let one = settled(record, found, cluster.host);
+    const isClaimed = one === "claim";
     if (one === "claim") one = await completeClaim(record, { ...this.#contextOf(), volumes: custodian.volumes(id) });
     if (one.kind !== "unknown") {
       disputes.end(id);
       if (one.kind === "elsewhere") await this.#giveUp(record, owner, await this.#volumesElsewhere(record, isTold));
-      else this.#own(record, one.record);
+      else await this.#own(record, one.record, isClaimed);
       return true;
     }
     disputes.begin(id, one.why ?? "");
@@ -167,12 +168,13 @@ class Follower {
     return { cluster, gate, another: (taken: ReadonlySet<string>) => custodian.anotherAddress(taken) };
   }
 
-  #own(before: MachineRecord, claimed: MachineRecord): void {
-    const { gate, custodian, log } = this.#context;
+  async #own(before: MachineRecord, claimed: MachineRecord, isClaimed: boolean): Promise<void> {
+    const { gate, custodian, cluster, log } = this.#context;
     const { id, epoch, address } = claimed;
     gate.add(id, epoch ?? 0);
     const isSame = before.epoch === epoch && before.address === address && before.disputed !== true;
-    if (!isSame) custodian.owned(id, claimed);
+    if (isClaimed || !isSame)
+      custodian.owned(id, claimed, await readRaised(claimed.app, custodian.volumes(id), cluster));
     if (!this.#ran.delete(id)) return;
     try {
       custodian.start(id, "dispute");

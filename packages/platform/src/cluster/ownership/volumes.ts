@@ -58,6 +58,24 @@ export function newerOn(
 }
 
 /**
+ * Of the volumes that a host has stored, those that are its own with a newer epoch than the stored one, with the newer one: a
+ * claim raised it. Rejects when the directory does not answer.
+ */
+export async function readRaised(
+  app: string,
+  volumes: readonly VolumeHere[],
+  { directory, host }: { directory: Directory; host: string },
+): Promise<VolumeHere[]> {
+  const raised: VolumeHere[] = [];
+  for (const { id, epoch } of volumes) {
+    const entry = await directory.get(volumeKey(app, id));
+    const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
+    if (owner?.host === host && owner.epoch > epoch) raised.push({ id, epoch: owner.epoch });
+  }
+  return raised;
+}
+
+/**
  * What makes the volumes of a machine that is claimed again this host's, too: after a restore, the directory may know nothing
  * of their moves, or something older. A volume that never moved needs no record.
  */

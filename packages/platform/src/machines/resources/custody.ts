@@ -2,6 +2,7 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import { volumesOf } from "../../domain/mounts.ts";
+import type { VolumeRecord } from "../../domain/volume.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
@@ -59,8 +60,21 @@ export class Custody {
     return found.map((volume) => ({ id: volume.id, epoch: volume.epoch ?? 0 }));
   }
 
-  /** The machine's claim was found, or made again, after the platform had to start without it. */
-  owned(id: string, { address, epoch }: Pick<MachineRecord, "address" | "epoch">): void {
+  /**
+   * The machine's claim was found, or made again, after the platform had to start without it, and raised the epochs of these
+   * volumes.
+   */
+  owned(
+    id: string,
+    { address, epoch }: Pick<MachineRecord, "address" | "epoch">,
+    raised: readonly Required<Pick<VolumeRecord, "id" | "epoch">>[] = [],
+  ): void {
+    const { volumes } = this.#deps.store;
+    // Before the machine: without its own record, it is looked at again.
+    for (const { id: volumeId, epoch: above } of raised) {
+      const volume = volumes.get(volumeId);
+      if (volume !== undefined) volumes.update({ ...volume, epoch: above });
+    }
     this.#controllers
       .get(id)
       ?.restate(({ disputed: _over, ...record }) => ({ ...record, address, ...(epoch !== undefined && { epoch }) }));

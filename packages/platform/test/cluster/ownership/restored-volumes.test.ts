@@ -3,6 +3,8 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
+import type { VolumeOwner } from "../../../src/cluster/keys.ts";
+import { volumeKey } from "../../../src/cluster/ownership/volumes.ts";
 import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
@@ -59,7 +61,7 @@ test("a volume that came back since, and has another machine now, stays when tha
  * The older copy counts, and the newer one is disputed.
  */
 async function disputedWithVolume(): Promise<{ id: string; volume: string; a: TestHost; b: TestHost }> {
-  world = await newClusterWorld(["a", "b"]);
+  world = await newClusterWorld(["a", "b", "c"]);
   const [a, b] = [world.host("a"), world.host("b")];
   const { id, volume } = await asleep(a);
   const before = await backup();
@@ -108,4 +110,21 @@ test("a disputed copy that is given up takes its volumes to quarantine, and the 
   expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, machineId: id }]);
   a.platform.machines.start("shop", id);
   await a.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+});
+
+test("a volume that became newer by a claim than any other copy stays so when it moves on", async () => {
+  const { id, volume, a, b } = await disputedWithVolume();
+  const c = world.host("c");
+  const epochIn = async () => {
+    const entry = await world.directory.get(volumeKey("shop", volume));
+    return (JSON.parse(entry?.value ?? "{}") as Partial<VolumeOwner>).epoch;
+  };
+  await a.moves.source.move(id, { to: "c", ...WITH_VOLUMES }, never());
+  await c.moves.source.move(id, { to: "a", ...WITH_VOLUMES }, never());
+  expect(await epochIn()).toBe(2);
+  a.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(() => expect(b.ownership.disputes.list()).toEqual([]), TRIES);
+  await vi.waitFor(() => expect(b.platform.custody.volumes(id)).toEqual([{ id: volume, epoch: 3 }]), TRIES);
+  await b.moves.source.move(id, { to: "c", ...WITH_VOLUMES }, never());
+  expect(await epochIn()).toBe(4);
 });
