@@ -313,7 +313,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     if (machine.row.remote !== undefined) {
       const port = chosen?.machine === machine ? chosen.port : undefined;
       // Once only: after a second refusal there might be no machine left to wait for.
-      const hasOthers = tried.length === 0 && all.some((other) => other !== machine && isReady(other));
+      const hasOthers = tried.length === 0 && all.some((other) => other !== machine && hasRoom(other));
       return new PeerLease(this, machine, connection, { port, hasOthers });
     }
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
@@ -333,6 +333,11 @@ function chooseOfHosts(machines: readonly RoutedMachine[]): ReturnType<typeof ch
   if (choice.send !== undefined || choice.wake?.refusal === undefined) return choice;
   const others = machines.filter(({ refusal }) => refusal === undefined);
   return others.some(({ row }) => row.remote !== undefined) ? choose(others) : choice;
+}
+
+/** Whether the machine could take a request at once. One at its hard limit might have no room for a long time. */
+function hasRoom(machine: RoutedMachine): boolean {
+  return isReady(machine) && machine.load < machine.hardLimit;
 }
 
 /** WebSockets go to the app over HTTP/1.1 in any case, as hardly an app takes them over HTTP/2. */

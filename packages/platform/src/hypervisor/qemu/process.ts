@@ -156,12 +156,14 @@ export async function isAlive(ref: VmmRef): Promise<boolean> {
   return (await startTicks(ref.pid)) === ref.startTicks;
 }
 
-/** Processes that were killed by this platform and had not ended when it gave up, by machine. */
-const held = new Map<string, VmmRef[]>();
+/** Processes that were killed by this platform and had not ended when it gave up, by {@link keyOf}. */
+const held = new Map<string, VmmRef>();
+const keyOf = ({ pid, startTicks: ticks }: VmmRef) => `${pid} ${ticks}`;
 
 /**
  * Kills the process, unless its pid belongs to another one by now, and waits until it has ended. Rejects with
- * {@link VmmHeld} when it has not ended after 10 s; {@link requireEnded} knows of it from then on.
+ * {@link VmmHeld} when it has not ended after 10 s; from then on {@link requireEnded} knows of it, and nobody who kills it
+ * again waits again.
  */
 export async function killProcess(
   ref: VmmRef,
@@ -170,8 +172,8 @@ export async function killProcess(
   const deadline = performance.now() + deadlineMs;
   if (await isAlive(ref)) kill(ref.pid);
   while (await isAlive(ref)) {
-    if (performance.now() > deadline) {
-      held.set(ref.machineId, [...(held.get(ref.machineId) ?? []), ref]);
+    if (held.has(keyOf(ref)) || performance.now() > deadline) {
+      held.set(keyOf(ref), ref);
       throw new VmmHeld(ref);
     }
     await delay(POLL_MS);
@@ -180,8 +182,11 @@ export async function killProcess(
 
 /** Rejects with {@link VmmHeld} while a process of the machine that was killed has not ended. */
 export async function requireEnded(machineId: string): Promise<void> {
-  for (const ref of held.get(machineId) ?? []) if (await isAlive(ref)) throw new VmmHeld(ref);
-  held.delete(machineId);
+  for (const [key, ref] of held) {
+    if (ref.machineId !== machineId) continue;
+    if (await isAlive(ref)) throw new VmmHeld(ref);
+    held.delete(key);
+  }
 }
 
 function sendKill(pid: number): void {

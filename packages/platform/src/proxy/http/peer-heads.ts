@@ -29,7 +29,10 @@ export interface PeerRequest {
   source: string | undefined;
 }
 
-/** Bodies of up to this many bytes are kept until the app answers, even while many others are. */
+/**
+ * Bodies of up to this many bytes are kept until the app answers, unless those of other open requests take up all that may
+ * be kept. The client then gets the refusal.
+ */
 const SHORT_BODY = 65_536;
 
 /** {@link PeerRequest} on the wire. Keys that are not known are ignored: hosts may be a version apart. */

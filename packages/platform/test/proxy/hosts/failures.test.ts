@@ -125,6 +125,26 @@ test("a machine that stops while another host believes that it runs: the app's o
   noFaults(a, b);
 });
 
+test("a machine that stops while the app's other one is full: the request wakes it, and does not wait for the full one", async () => {
+  const [a, b] = await startHosts("a", "b");
+  const far = await b.machine(says("far"));
+  await a.hears(far.id, "running");
+  const held: (() => void)[] = [];
+  const service = { concurrency: { soft_limit: 1, hard_limit: 1 } };
+  const near = await a.machine((_request, response) => void held.push(() => response.end("near")), { service });
+  await a.hears(near.id, "running");
+  const busy = a.ask("/");
+  await until(() => held.length === 1, "a request at the near machine");
+  const hears = a.hearsNothing();
+  await b.suspend(far.id);
+  const { status, body } = await a.ask("/");
+  expect({ status, body }).toEqual({ status: 200, body: "far" });
+  for (const answer of held) answer();
+  expect((await busy).body).toBe("near");
+  hears();
+  noFaults(a, b);
+});
+
 test("what the other host says is what the client gets when nothing else can take the request", async () => {
   const [a, b] = await startHosts("a", "b");
   const { id } = await b.machine(says("b"));
