@@ -69,7 +69,8 @@ export function takenMeanwhile(id: string, host: string | undefined): HibernautE
 /** The other host keeps a copy that the cluster's directory does not give to it, and that nobody gives up by itself. */
 export function disputedHere(id: string, host: string): HibernautError {
   const message = `Host ${host} keeps another copy of machine ${id}, which is disputed: the cluster directory was restored from an older backup. Choose another host, or decide between the copies: \`hibernaut cluster status\` on host ${host} says how.`;
-  return new HibernautError("failed_precondition", message, { machine_id: id, host });
+  // The reason lets a drain ask the next host.
+  return new HibernautError("failed_precondition", message, { machine_id: id, host, reason: "disputed" });
 }
 
 /** The machine is being moved already. */

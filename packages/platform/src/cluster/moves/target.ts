@@ -22,8 +22,7 @@ import { callOff, commit, standingOf } from "./intent.ts";
 import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, memoryOf, unpack } from "./pack.ts";
-import { disputedHere } from "./refusals.ts";
-import { notStored, notWhole } from "./refusals.ts";
+import { disputedHere, notStored, notWhole } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 

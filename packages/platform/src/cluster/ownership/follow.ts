@@ -123,6 +123,7 @@ class Follower {
     this.#heard.delete(id);
     if (record === undefined) {
       disputes.end(id);
+      this.#ran.delete(id); // its copy here was dropped
       return this.#lookForAbsent(id);
     }
     if (this.#isLeaving(id)) return true;

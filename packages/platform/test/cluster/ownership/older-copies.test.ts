@@ -94,6 +94,8 @@ test("the older copy is not moved to the host of the newer one, which does not g
   await expect(moved).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringMatching(/Host b keeps another copy of machine \w+, which is disputed.*Choose another host/),
+    // As every host that does not fit, so that a drain asks the next one.
+    details: { host: "b", reason: "disputed" },
   });
   expect(await ownerIn(world, id)).toMatchObject({ host: "a" });
   expect(disputes(b as TestHost)).toHaveLength(1);
