@@ -77,11 +77,18 @@ export class DnsServer {
     ]);
   }
 
+  /** Never rejects: whatever a machine sends, the others need this server, and the platform. */
   async #answerUdp(bytes: Buffer, client: string, port: number): Promise<void> {
-    const response = await this.#respond(bytes, "udp", client);
-    if (response === undefined || this.#closed) return;
-    // The client may have gone to sleep or ended by now.
-    this.#udp.send(response, port, client, () => {});
+    // A guest with root can send from port 0, to which nothing can be sent.
+    if (port === 0) return;
+    try {
+      const response = await this.#respond(bytes, "udp", client);
+      if (response === undefined || this.#closed) return;
+      // The client may have gone to sleep or ended by now.
+      this.#udp.send(response, port, client, () => {});
+    } catch {
+      // A datagram that cannot be answered is lost, like any other: the client asks again.
+    }
   }
 
   async #respond(bytes: Buffer, transport: "udp" | "tcp", client: string): Promise<Buffer | undefined> {

@@ -1,16 +1,28 @@
 /** The name server, queried over real sockets on the loopback interface. */
 import { createSocket } from "node:dgram";
-import { once } from "node:events";
+import { type EventEmitter, once } from "node:events";
 import { connect } from "node:net";
 import packet, { type DecodedPacket, type RecordType } from "dns-packet";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { answers, forUdp, parseQuery, Rcode, reply } from "../../src/dns/messages.ts";
 import { Quota } from "../../src/dns/quota.ts";
 import { DnsServer } from "../../src/dns/server.ts";
 import { TcpMessages, tcpMessage } from "../../src/dns/tcp.ts";
 import { type NameServer, parseResolvConf } from "../../src/dns/upstream.ts";
 import { lookUp, type Zone } from "../../src/dns/zone.ts";
+
+/** Every UDP socket that was made; a server's is the first of its test. */
+const openSockets = vi.hoisted((): EventEmitter[] => []);
+vi.mock("node:dgram", async (original) => {
+  const dgram = await original<typeof import("node:dgram")>();
+  const createSocket: typeof dgram.createSocket = (...args: Parameters<typeof dgram.createSocket>) => {
+    const socket = dgram.createSocket(...args);
+    openSockets.push(socket);
+    return socket;
+  };
+  return { ...dgram, createSocket };
+});
 
 const ZONE: Zone = {
   gateway: "10.213.0.1",
@@ -90,6 +102,14 @@ describe("the server answers for .internal", () => {
     expect(first).toMatchObject({ id: 1, answers: [{ ttl: 5 }, { ttl: 5 }] });
     expect(second).toMatchObject({ id: 2, answers: [] });
     expect(rcode(second as DecodedPacket)).toBe("NXDOMAIN");
+  });
+
+  test("and a question from port 0, which has no way back, ends nothing", async () => {
+    const { port } = await serve();
+    // No socket of the host can send from port 0, but a guest with raw sockets can: the kernel hands it over like this.
+    const received = openSockets.at(-1);
+    received?.emit("message", query("shop.internal"), { address: "127.0.0.1", port: 0, family: "IPv4", size: 0 });
+    expect(data(await overUdp(port, query("shop.internal")))).toEqual(["10.213.0.5", "10.213.0.6"]);
   });
 
   test.each(["AAAA", "MX", "UNKNOWN_65"] as RecordType[])(
