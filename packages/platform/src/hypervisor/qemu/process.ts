@@ -119,9 +119,25 @@ async function untilGone(pid: number, machineId: string): Promise<void> {
 const TICKS_PER_S = 100;
 const PAGE_BYTES = 4096;
 
-/** The fields of proc_pid_stat(5) from the third on; none when the process has ended. */
+/** What the kernel answers about a process that is not there: no directory, or one that went away while it was read. */
+const ENDED = ["ENOENT", "ESRCH"];
+/** What it answers about a process of another user, if it hides those. */
+const HIDDEN = ["EACCES", "EPERM"];
+
+/**
+ * Returns `absent` if the process has ended. Any other error, such as a full table of descriptors (EMFILE), says nothing
+ * about the process, and is thrown: what is unknown must never be taken for ended.
+ */
+function unlessEnded<Absent>(absent: Absent): (error: unknown) => Absent {
+  return (error) => {
+    if (ENDED.includes((error as NodeJS.ErrnoException).code ?? "")) return absent;
+    throw error;
+  };
+}
+
+/** The fields of proc_pid_stat(5) from the third on; none when the process has ended. Rejects when it cannot be known. */
 async function statOf(pid: number): Promise<string[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(unlessEnded(""));
   // The name in field 2 may contain spaces and parentheses: count from its closing one.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
@@ -133,7 +149,7 @@ async function statOf(pid: number): Promise<string[]> {
 async function startTicks(pid: number): Promise<string | undefined> {
   const fields = await statOf(pid);
   if (fields[0] !== "Z" && fields[0] !== "X") return fields[19];
-  const threads = await readdir(`/proc/${pid}/task`).catch((): string[] => []);
+  const threads = await readdir(`/proc/${pid}/task`).catch(unlessEnded<string[]>([]));
   return threads.length > 1 ? fields[19] : undefined;
 }
 
@@ -151,7 +167,7 @@ export async function usageOf(ref: VmmRef): Promise<VmmUsage | undefined> {
   };
 }
 
-/** Whether the process is alive, and not another one with the same pid. */
+/** Whether the process is alive, and not another one with the same pid. Rejects when the host does not tell. */
 export async function isAlive(ref: VmmRef): Promise<boolean> {
   return (await startTicks(ref.pid)) === ref.startTicks;
 }
@@ -171,7 +187,8 @@ export async function killProcess(
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   if (await isAlive(ref)) kill(ref.pid);
-  while (await isAlive(ref)) {
+  // A host that does not tell whether it has ended may still have it: only its answer ends the wait.
+  while (await isAlive(ref).catch(() => true)) {
     if (held.has(keyOf(ref)) || performance.now() > deadline) {
       held.set(keyOf(ref), ref);
       throw new VmmHeld(ref);
@@ -197,9 +214,9 @@ function sendKill(pid: number): void {
   }
 }
 
-/** Resolves when the process has ended or `stop` is aborted. */
+/** Resolves when the process has ended or `stop` is aborted. Looks again for as long as the host does not tell. */
 export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
-  while (!stop.aborted && (await isAlive(ref))) {
+  while (!stop.aborted && (await isAlive(ref).catch(() => true))) {
     await delay(WATCH_MS, undefined, { signal: stop, ref: false }).catch(() => {});
   }
 }
@@ -229,11 +246,15 @@ export function guestsIn(dataDir: string): Promise<VmmRef[]> {
 
 /** Returns what a process was started with; nothing when it has ended. */
 export async function argumentsOf(pid: number): Promise<string[]> {
-  return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+  return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(unlessEnded(""))).split("\0");
 }
 
 async function identify(pid: number, { runRoot, machineRoot }: Roots): Promise<VmmRef | undefined> {
-  const args = await argumentsOf(pid);
+  // Where the host hides processes of other users (hidepid), they are not our guests.
+  const args = await argumentsOf(pid).catch((error: NodeJS.ErrnoException) => {
+    if (HIDDEN.includes(error.code ?? "")) return [];
+    throw error;
+  });
   const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
   if (machineId === undefined || basename(args[0] ?? "") === LAUNCHER) return undefined;
   const doubled = (path: string) => path.replaceAll(",", ",,");
