@@ -7,6 +7,8 @@ const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 
 /** Builds the program that tests start, unless it is newer than its sources. */
 const BUILD = "scripts/lib/test-build.mjs";
+/** Keeps tests away from the home of whoever runs them. */
+const GUARD = "scripts/lib/test-guard.mjs";
 /** Packs the images that these tests share. */
 const QEMU_SETUP = "packages/platform/test/helpers/qemu-setup.ts";
 
@@ -27,12 +29,14 @@ const FILES = availableParallelism() + 1;
 export default defineConfig({
   test: {
     sequence: { sequencer: SpreadingSequencer },
+    tags: [{ name: "again", description: "tries once more what another test shows: npm run test:all" }],
     projects: [
       {
         test: {
           name: "unit",
           include: ["{packages,services}/*/test/**/*.test.ts"],
           exclude: [QEMU, LONG, "**/node_modules/**"],
+          setupFiles: GUARD,
           globalSetup: BUILD,
           maxWorkers: FILES,
           // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
@@ -46,6 +50,7 @@ export default defineConfig({
           name: "qemu",
           include: [QEMU],
           exclude: [...ALONE, "**/node_modules/**"],
+          setupFiles: GUARD,
           globalSetup: [BUILD, QEMU_SETUP],
           maxWorkers: FILES,
           testTimeout: 120_000,
@@ -57,6 +62,7 @@ export default defineConfig({
         test: {
           name: "qemu-alone",
           include: ALONE,
+          setupFiles: GUARD,
           globalSetup: [BUILD, QEMU_SETUP],
           fileParallelism: false,
           testTimeout: 120_000,
@@ -68,6 +74,7 @@ export default defineConfig({
         test: {
           name: "long",
           include: [LONG],
+          setupFiles: GUARD,
           globalSetup: BUILD,
           // They set whole systems up, and are measured in minutes: each names its own limit.
           fileParallelism: false,

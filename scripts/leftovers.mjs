@@ -7,6 +7,8 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { lookAtHome } from "./lib/real-home.mjs";
+import { atHome, makeHome } from "./lib/test-home.mjs";
 
 /** Every process started by a test run inherits this variable, unless it is started with an environment of its own. */
 export const RUN_VARIABLE = "TEST_RUN_ID";
@@ -16,6 +18,8 @@ const LIKE_TMP = 0o1777;
 
 /** Newer npm keeps its compile cache in the directory for temporary files. It belongs to npm, for its next run. */
 const NPM_CACHE = "node-compile-cache";
+/** Programs may keep what they like in the home of a run. */
+const HOME = "home";
 
 /**
  * @typedef {object} Run
@@ -23,6 +27,7 @@ const NPM_CACHE = "node-compile-cache";
  * @property {string} directory where all its temporary files are, including data directories: bridges, firewall tables and QEMU
  *   processes name theirs
  * @property {NodeJS.ProcessEnv} environment
+ * @property {string[]} realHome what was in the real home when the run began
  */
 
 /** @returns {Run} */
@@ -32,7 +37,9 @@ export function openRun() {
   const directory = join(tmpdir(), `hib-${id}`);
   mkdirSync(directory);
   chmodSync(directory, LIKE_TMP);
-  return { id, directory, environment: { ...process.env, TMPDIR: directory, [RUN_VARIABLE]: id } };
+  const environment = atHome(process.env, makeHome(directory));
+  const own = { ...environment, TMPDIR: directory, [RUN_VARIABLE]: id };
+  return { id, directory, environment: own, realHome: lookAtHome() };
 }
 
 /**
@@ -45,14 +52,15 @@ export function closeRun(run) {
 }
 
 /**
- * Everything of the run that is there now: processes, temporary files, mounts, network interfaces and firewall tables.
+ * Everything of the run that is there now: processes, temporary files, mounts, network interfaces, firewall tables, and
+ * changes in the real home.
  *
  * @param {Run} run
  * @returns {string[]}
  */
 export function findLeftovers(run) {
   const files = list(run.directory)
-    .filter((name) => name !== NPM_CACHE)
+    .filter((name) => name !== NPM_CACHE && name !== HOME)
     .map((name) => join(run.directory, name));
   const memory = list("/dev/shm").filter((name) => name.startsWith(`hibernaut-${run.id}-`));
   const namespaces = list("/run/netns").filter((name) => name.startsWith(`hib-${run.id}-`));
@@ -64,6 +72,7 @@ export function findLeftovers(run) {
     ...interfaces(run).map((name) => `network interface ${name}`),
     ...namespaces.map((name) => `network namespace ${name}`),
     ...tables(run).map((name) => `nftables table ${name}`),
+    ...changes(run.realHome, lookAtHome()).map((line) => `changed in the real home: ${line}`),
   ];
 }
 
@@ -77,6 +86,11 @@ function processes({ id, directory }) {
       ? [`process ${pid}: ${command.slice(0, 200)}`]
       : [];
   });
+}
+
+/** Lines of only one of the lists. @param {string[]} before @param {string[]} after */
+function changes(before, after) {
+  return [...before.filter((line) => !after.includes(line)), ...after.filter((line) => !before.includes(line))];
 }
 
 /** @param {Run} run */

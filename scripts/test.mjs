@@ -1,10 +1,11 @@
 /**
- * Runs the whole test suite: `npm test`, or `npm test -- lock` for the test files with the word "lock" in their path.
+ * Runs the test suite: `npm test`, or `npm test -- lock` for the test files with the word "lock" in their path.
  * Sets up what is missing, runs the checks, the unit tests and the tests on QEMU, looks for leftovers, and lists the
  * slowest files. The last line is the total.
  *
- * `npm run test:long` runs what takes too long for `npm test`, and ends the same way. `npm run test:kvm` runs chosen tests
- * under KVM, and `npm run test:cluster` runs stories through another host than the one that has the machines.
+ * `npm run test:all` runs the tests that `npm test` leaves out because they try again what another test shows: those with
+ * the tag `again`. `npm run test:long` runs what takes too long for both. `npm run test:kvm` runs chosen tests under KVM, and
+ * `npm run test:cluster` runs stories through another host than the one that has the machines. All end the same way.
  *
  * Plain JavaScript for Node 18 and later, because it installs the Node that the tests run with.
  */
@@ -17,7 +18,7 @@ import { fileURLToPath } from "node:url";
 import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
 import { planCluster } from "./lib/cluster-tests.mjs";
 import { planKvm } from "./lib/kvm-tests.mjs";
-import { chooseFiles, isLong, listTestFiles } from "./lib/test-files.mjs";
+import { chooseFiles, hasAgain, isAllAgain, isLong, listTestFiles } from "./lib/test-files.mjs";
 import { runProgram } from "./lib/test-process.mjs";
 import { minutes, slowest } from "./lib/test-summary.mjs";
 
@@ -29,10 +30,12 @@ const LONG_DEADLINE_MS = 6 * 60 * 60_000;
 /** A process that was told to end may need a moment. */
 const LEFTOVERS_GRACE_MS = 5000;
 
-const USAGE = `Usage: npm test [-- <word>...], and the same for npm run test:long, test:kvm and test:cluster
+const USAGE = `Usage: npm test [-- <word>...], and the same for npm run test:all, test:long, test:kvm and test:cluster
 
 Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
-(lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
+(lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all files.
+
+npm run test:all runs the tests with the tag "again", which npm test leaves out.
 
 HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
 HIBERNAUT_POWER_CUTS sets how many power cuts it makes. Its default is 50.
@@ -49,17 +52,18 @@ if (first === "--help") {
   process.exit();
 }
 const RUN = openRun();
+const again = first === "--all";
 const kvm = first === "--kvm";
 const cluster = first === "--cluster";
 const long = first === "--long" || kvm || cluster;
-const words = long ? rest : process.argv.slice(2);
+const words = long || again ? rest : process.argv.slice(2);
 const environment = {
   ...RUN.environment,
   ...(first === "--long" && { HIBERNAUT_LONG_TESTS: "1" }),
   ...(cluster && { HIBERNAUT_TEST_THROUGH: "peer" }),
 };
 /** For Vitest, besides the files. @type {string[]} */
-const selection = [];
+const selection = long ? [] : [`--tagsFilter=${again ? "again" : "!again"}`];
 
 /** Vitest's projects, by stage. Stages run one after another. */
 const STAGES = long
@@ -133,6 +137,13 @@ async function runStage(node, reports, stage, projects, files) {
   console.log(`${stage}: ${minutes(performance.now() - began)}\n`);
 }
 
+/** Whether a file may have tests of `npm test`, `test:all` or `test:long`. @param {string} file */
+function belongs(file) {
+  if (long) return isLong(ROOT, file);
+  if (file.endsWith(".long.test.ts")) return false;
+  return again ? hasAgain(ROOT, file) : !isAllAgain(ROOT, file);
+}
+
 /** Lists the files of this kind of run. @param {string} node @returns {string[]} */
 function listFiles(node) {
   if (cluster) {
@@ -140,7 +151,7 @@ function listFiles(node) {
     if (names !== "") selection.push(`--testNamePattern=${names}`);
     return files;
   }
-  if (!kvm) return listTestFiles(ROOT).filter((file) => (long ? isLong(ROOT, file) : !file.endsWith(".long.test.ts")));
+  if (!kvm) return listTestFiles(ROOT).filter(belongs);
   const plan = planKvm(ROOT, node);
   console.log(`under KVM: ${plan.why}\n`);
   Object.assign(environment, plan.environment);
@@ -180,7 +191,7 @@ async function main() {
   const began = performance.now();
   const reports = mkdtempSync(join(tmpdir(), "hibernaut-reports-"));
   try {
-    if (!long) await runChecks(node, reports);
+    if (!long && !again) await runChecks(node, reports);
     for (const { stage, projects, files } of chooseStages(node))
       if (files.length > 0) await runStage(node, reports, stage, projects, files);
     if (sum.files.length === 0) {

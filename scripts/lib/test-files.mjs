@@ -54,3 +54,25 @@ export function chooseFiles(files, words) {
 export function isLong(root, file) {
   return file.endsWith(".long.test.ts") || LONG_IMPORT.test(readFileSync(join(root, file), "utf8"));
 }
+
+/** The tag of a whole file, and that of a test or a group. */
+const ALL_AGAIN = /^ \* @module-tag again$/m;
+const AGAIN = /\btags: "again"/;
+
+/**
+ * Returns whether all tests of the file have the tag `again`, so that `npm test` need not read it.
+ *
+ * @param {string} root @param {string} file @returns {boolean}
+ */
+export function isAllAgain(root, file) {
+  return ALL_AGAIN.test(readFileSync(join(root, file), "utf8"));
+}
+
+/**
+ * Returns whether `npm run test:all` has tests in the file.
+ *
+ * @param {string} root @param {string} file @returns {boolean}
+ */
+export function hasAgain(root, file) {
+  return AGAIN.test(readFileSync(join(root, file), "utf8")) || isAllAgain(root, file);
+}

@@ -17,8 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** In the directory, without a platform: the app file does not need one. */
 function hibernaut(...args: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
-  // Without the variable, the CLI would find the platform that runs on this host as a service.
-  const env = { PATH: process.env.PATH, HOME: folder, HIBERNAUT_DATA_DIR: join(folder, "data") };
+  const env = { PATH: process.env.PATH, HOME: folder };
   return new Promise((resolve) => {
     execFile(process.execPath, [PROGRAM, ...args], { env, cwd: folder, timeout: 30_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),

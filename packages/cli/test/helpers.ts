@@ -69,8 +69,6 @@ export function runCli(
   const env = {
     PATH: process.env.PATH,
     HOME: folder,
-    // Otherwise, the CLI would find the platform that runs on this host as a service.
-    HIBERNAUT_DATA_DIR: join(folder, "data"),
     // Whatever the zone of this host is.
     TZ: "UTC",
     HIBERNAUT_API_URL: url,

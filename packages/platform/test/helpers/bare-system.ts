@@ -6,6 +6,7 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
@@ -88,7 +89,7 @@ export class BareSystem {
       const file = join(settings, name);
       if (/^\s*Acquire/m.test(await readFile(file, "utf8"))) await this.#give(file);
     }
-    const npm = join(process.env.HOME ?? "/root", ".npmrc");
+    const npm = process.env["npm_config_userconfig"] ?? join(homedir(), ".npmrc");
     for (const file of ["/etc/resolv.conf", CERTIFICATES]) await this.#give(file);
     if (existsSync(npm)) await this.#give(npm, "/root/.npmrc");
   }
