@@ -18,10 +18,14 @@ if (!inRun) {
   Object.assign(process.env, own);
 }
 
-/** What all ways to start a program without waiting for it come to. */
-const { prototype } = childProcess.ChildProcess;
+/**
+ * What all ways to start a program without waiting for it come to.
+ *
+ * @type {{spawn(options: {envPairs?: string[]}): unknown}}
+ */
+const prototype = /** @type {any} */ (childProcess.ChildProcess.prototype);
 const { spawn } = prototype;
-prototype.spawn = function (/** @type {{envPairs?: string[]}} */ options) {
+prototype.spawn = function (options) {
   return spawn.call(this, { ...options, envPairs: guarded(options.envPairs ?? [], home) });
 };
 

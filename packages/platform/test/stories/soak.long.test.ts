@@ -6,15 +6,15 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { parseSeconds } from "../../src/lib/quantities.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { RotatingApp } from "../helpers/rotating-app.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { packSmallApp } from "../helpers/small-app/image.ts";
+import { soakSeconds } from "../helpers/soak-seconds.ts";
 import type { Tally } from "../helpers/visits.ts";
 import { type Vitals, vitalsOf } from "../helpers/vitals.ts";
 
-const SECONDS = durationOf(process.env.HIBERNAUT_SOAK ?? "1h");
+const SECONDS = soakSeconds();
 /** What a minute adds at least: 10,000 requests in an hour. */
 const REQUESTS_PER_MINUTE = 170;
 /** In seconds: long enough for visits in between, and short enough for many sleeps in an hour. */
@@ -27,13 +27,6 @@ const MORE_MS = 600_000;
 const MORE_FILES = 8;
 /** Node's heap grows by 20 MB in the first ten minutes, then no more. In an hour, this would be 1.3 KB per request. */
 const MORE_MB = 64;
-
-function durationOf(text: string): number {
-  const seconds = parseSeconds(text, "s");
-  if (seconds === undefined || seconds <= 0)
-    throw new Error(`HIBERNAUT_SOAK is "${text}", which is not a duration. Set it to one such as 3m or 1h.`);
-  return seconds;
-}
 
 /** Every kind of load, once. */
 async function cycle(app: RotatingApp): Promise<void> {

@@ -35,7 +35,7 @@ export async function packSmallApp(): Promise<void> {
   try {
     // mkdtemp made it private; platforms of other users read it too.
     await chmod(work, 0o755);
-    await promisify(execFile)("cc", [...FLAGS, "-o", join(work, "app"), SOURCE]);
+    await compileStatic(SOURCE, join(work, "app"));
     await writeImage(join(work, "layout"), join(work, "app"), []);
     await writeFile(join(work, "fingerprint"), fingerprint);
     await rm(OUT, { recursive: true, force: true });
@@ -50,7 +50,13 @@ export async function packSmallAppWith(args: string[], layout: string): Promise<
   await writeImage(layout, join(OUT, "app"), args);
 }
 
-async function writeImage(layout: string, program: string, args: string[]): Promise<void> {
+/** Compiles a C file to a program that needs nothing else. */
+export async function compileStatic(source: string, program: string): Promise<void> {
+  await promisify(execFile)("cc", [...FLAGS, "-o", program, source]);
+}
+
+/** Writes an OCI layout with one static program, `/app`, and starts it with these arguments. */
+export async function writeImage(layout: string, program: string, args: string[]): Promise<void> {
   const directories = DIRECTORIES.map((name) => directory(name, name === "tmp" ? { mode: 0o1777 } : {}));
   await writeLayout(layout, [...directories, await hostFile(program, "app", 0o755)], { ...CONFIG, Cmd: args });
 }

@@ -1,0 +1,168 @@
+/**
+ * An app whose neighbours want everything: machines that print, fork, fill their disks, connect and ask without end, and
+ * clients that open connections, send slow bodies and reset streams. Its requests never fail, and the platform has at the
+ * end what it had at the beginning. `HIBERNAUT_SOAK` sets how long, such as `5m`.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { Agent } from "node:http";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { packHostileApp } from "../helpers/hostile-app/image.ts";
+import { PATIENT } from "../helpers/patient.ts";
+import { ask } from "../helpers/proxied.ts";
+import { selfSigned } from "../helpers/self-signed.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { packSmallApp } from "../helpers/small-app/image.ts";
+import { soakSeconds } from "../helpers/soak-seconds.ts";
+import { openTempFolder } from "../helpers/temp.ts";
+import { type Vitals, vitalsOf } from "../helpers/vitals.ts";
+
+const SECONDS = soakSeconds();
+/** The part of the time in which nobody else is there, to compare with. */
+const QUIET = 0.2;
+/** Between the polite client's requests. */
+const PAUSE_MS = 50;
+const PROGRESS_MS = 60_000;
+/** Machines start before the time, and end after it. */
+const MORE_MS = 900_000;
+/** How long the kernel and the garbage collector may take until what is gone is no longer counted. */
+const SETTLE_MS = 90_000;
+/** As in the soak of apps that sleep. */
+const MORE_FILES = 8;
+const MORE_MB = 96;
+
+const CLIENT = join(import.meta.dirname, "../helpers/hostile-client.ts");
+const tell = (text: string) => process.stderr.write(`neighbours: ${text}\n`);
+const told = ({ memoryMb, files }: Vitals) => `the platform has ${memoryMb} MB and ${files} open files`;
+
+/** What hostile machines do. They reach the proxy at the bridge's address, which is the first of its network. */
+function deeds(proxyUrl: string, neighbour: string): Record<string, string[]> {
+  const { port } = new URL(proxyUrl);
+  const gateway = neighbour.replace(/\.\d+$/, ".1");
+  return {
+    print: ["print"],
+    fork: ["fork"],
+    fill: ["fill", "/tmp/full"],
+    connect: ["connect", gateway, port],
+    half: ["half", gateway, port],
+    dns: ["dns", gateway],
+    flows: ["flows", gateway],
+  };
+}
+
+/** The times of requests, and those that failed. */
+class Polite {
+  readonly failures: string[] = [];
+  times: number[] = [];
+  readonly #place: Place;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** One request after the other until the signal aborts, half of them over a kept connection. */
+  async visit(until: AbortSignal): Promise<void> {
+    const agent = new Agent({ keepAlive: true });
+    for (let visit = 0; !until.aborted; visit += 1) {
+      const began = performance.now();
+      try {
+        const target = { proxyUrl: this.#place.proxyUrl, app: this.#place.app };
+        const { status, text } = await ask(target, "/", visit % 2 === 0 ? { agent } : {});
+        if (status !== 200) throw new Error(`${status} ${text}`);
+        this.times.push(performance.now() - began);
+      } catch (error) {
+        this.failures.push(`${new Date().toISOString()} ${String(error)}`);
+      }
+      await delay(PAUSE_MS, undefined, { signal: until }).catch(() => {}); // aborted: the loop ends
+    }
+    agent.destroy();
+  }
+
+  /** Visits for so long. Returns percentiles in milliseconds. */
+  async visitFor(seconds: number, during = ""): Promise<{ p50: number; p99: number; requests: number }> {
+    this.times = [];
+    const over = AbortSignal.timeout(seconds * 1000);
+    const progress = setInterval(
+      () => tell(`${during}: ${this.times.length} requests, ${this.failures.length} failed`),
+      PROGRESS_MS,
+    );
+    await this.visit(over);
+    clearInterval(progress);
+    const sorted = this.times.toSorted((a, b) => a - b);
+    const at = (part: number) => Math.round((sorted[Math.floor(sorted.length * part)] ?? 0) * 10) / 10;
+    return { p50: at(0.5), p99: at(0.99), requests: sorted.length };
+  }
+}
+
+/** Starts a hostile client, which ends with the test. */
+function client(...args: string[]): ChildProcess {
+  const child = spawn(process.execPath, [CLIENT, ...args], { stdio: ["ignore", "inherit", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and nothing stays taken`, {
+  timeout: SECONDS * 1000 + MORE_MS,
+}, async () => {
+  await packSmallApp();
+  await using folder = await openTempFolder("neighbours");
+  const image = await packHostileApp(folder.path);
+  selfSigned(folder.path, "_.localhost", ["*.localhost"]);
+  const tlsPort = await freePort();
+  const listen = {
+    // Machines reach it, too, at the bridge's address.
+    HIBERNAUT_PROXY_LISTEN: "0.0.0.0:0",
+    HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${tlsPort}`,
+    HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
+  };
+  const place = await Place.open({ ...PATIENT, ...listen, HIBERNAUT_LOG_LEVEL: "warn" });
+  try {
+    const { private_address: address } = await place.machine();
+    const polite = new Polite(place);
+    await polite.visitFor(10, "warming up");
+    const began = await vitalsOf(place.served.pid);
+    const quiet = await polite.visitFor(SECONDS * QUIET, "quiet");
+    tell(`quiet: ${JSON.stringify(quiet)}; ${told(began)}`);
+
+    const machines = Object.entries(deeds(place.proxyUrl, address));
+    for (const [deed, cmd] of machines) {
+      await place.client.createApp(`hostile-${deed}`);
+      const config = { image, init: { cmd }, restart: { policy: "always" as const } };
+      await place.client.createMachine(`hostile-${deed}`, { config });
+    }
+    const host = `${place.app}.localhost`;
+    const plain = `http://127.0.0.1:${new URL(place.proxyUrl).port}`;
+    const secure = `https://127.0.0.1:${tlsPort}`;
+    const clients = [
+      client("idle", plain, "127.0.0.2", host),
+      client("idle", plain, "127.0.0.3", host),
+      client("bodies", plain, "127.0.0.2", host),
+      client("resets", secure, "127.0.0.3", host),
+    ];
+    const busy = await polite.visitFor(SECONDS * (1 - QUIET), "with neighbours");
+    tell(`with neighbours: ${JSON.stringify(busy)}; ${told(await vitalsOf(place.served.pid))}`);
+    for (const one of clients) expect(one.exitCode, "hostile clients are at it to the end").toBeNull();
+
+    for (const one of clients) one.kill("SIGKILL");
+    await Promise.all(clients.map((one) => one.exitCode ?? one.signalCode ?? once(one, "exit")));
+    for (const [deed] of machines) await place.client.destroyApp(`hostile-${deed}`, { force: true });
+    await expect
+      .poll(() => vitalsOf(place.served.pid).then(({ files }) => files), { timeout: SETTLE_MS })
+      .toBeLessThanOrEqual(began.files + MORE_FILES);
+    const after = await polite.visitFor(10, "afterwards");
+    const ended = await vitalsOf(place.served.pid);
+    tell(`afterwards: ${JSON.stringify(after)}; ${told(ended)}`);
+
+    expect(polite.failures).toEqual([]);
+    expect(ended.memoryMb).toBeLessThanOrEqual(began.memoryMb + MORE_MB);
+    expect(busy.p99).toBeLessThanOrEqual(2 * quiet.p99);
+  } catch (error) {
+    // What failed says more than what is left.
+    await place.close().catch(() => {});
+    throw error;
+  }
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
