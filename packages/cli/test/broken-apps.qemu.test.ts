@@ -67,7 +67,7 @@ describe("an app that crashes at its start", () => {
     expect((await visit()).text).toBe("version 2");
   });
 
-  test("the advice that is given works: stop ends the retries", async () => {
+  test("the advice that is given works: stop ends the retries", { tags: "again" }, async () => {
     const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     const advised = /`hibernaut (machine stop [^`]+)`/.exec(run.err)?.[1]?.split(" ") ?? [];
     expect((await hib(...advised)).code).toBe(0);
@@ -82,7 +82,7 @@ describe("an app that crashes at each start", () => {
   });
   afterAll(destroyAll);
 
-  test("everybody sees the next attempt, and visitors are told at once", async () => {
+  test("everybody sees the next attempt, and visitors are told at once", { tags: "again" }, async () => {
     expect(run.code, run.err).toBe(1);
     expect(run.err).toMatch(/crashed on start: the app exited with code 7/);
     expect(run.err).toMatch(/It restarts (now|in \d+ s), attempt \d+ of 10/);
@@ -102,7 +102,9 @@ describe("an app that crashes at each start", () => {
     expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
   });
 
-  test("restart, scale and update are accepted whatever it is at, and tell how it went", async () => {
+  test("restart, scale and update are accepted whatever it is at, and tell how it went", {
+    tags: "again",
+  }, async () => {
     const { id } = await machine();
     const restart = await hib("machine", "restart", id);
     expect(restart).toMatchObject({ code: 1, err: expect.stringMatching(/exited with code 7/) });
@@ -134,14 +136,14 @@ describe("an app that listens where nobody comes", () => {
     expect((await hib("machine", "status", (await machine()).id)).out).toMatch(/127\.0\.0\.1:8080 only/);
   });
 
-  test("on another port than the service's: run warns of it", async () => {
+  test("on another port than the service's: run warns of it", { tags: "again" }, async () => {
     const run = await hib("machine", "run", SMALL_APP, "--port", "9999");
     expect(run.code, run.err).toBe(0);
     expect(run.err).toMatch(/Warning: Requests do not reach machine .*port 9999.*8080/);
     expect(JSON.parse((await visit()).text)).toMatchObject({ error: "upstream_unreachable" });
   });
 
-  test("it is fine as soon as it listens everywhere", async () => {
+  test("it is fine as soon as it listens everywhere", { tags: "again" }, async () => {
     await appFile([...ON_LOOPBACK, "--anywhere-after", "6000"]);
     expect((await hib("deploy")).code).toBe(1);
     await expect.poll(async () => (await machine()).unreachable, { timeout: 30_000 }).toBeNull();

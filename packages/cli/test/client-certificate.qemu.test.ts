@@ -1,4 +1,8 @@
-/** A real machine behind an API that asks clients for a certificate: commands, shells, files and ports through the CLI. */
+/**
+ * A real machine behind an API that asks clients for a certificate: commands, shells, files and ports through the CLI.
+ *
+ * @module-tag again
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";

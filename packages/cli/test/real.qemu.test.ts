@@ -78,7 +78,7 @@ test("run, suspend, start, update, stop, destroy", async () => {
   expect(await json("machine", "list")).toEqual([]);
 });
 
-test("an app that ends at once is told as that, without waiting for the end of time", async () => {
+test("an app that ends at once is told as that, without waiting for the end of time", { tags: "again" }, async () => {
   const { code, err } = await hib(
     "machine",
     "run",
@@ -95,7 +95,7 @@ test("an app that ends at once is told as that, without waiting for the end of t
   expect(err).toMatch(/crashed on start: the app exited with code 5\. It will not be restarted\./);
 });
 
-test("an image that does not exist is told before anything is made", async () => {
+test("an image that does not exist is told before anything is made", { tags: "again" }, async () => {
   const { code, err } = await hib("machine", "run", "oci:/nowhere/at/all:latest");
   expect(code).toBe(1);
   expect(err).toMatch(/\/nowhere\/at\/all/);

@@ -105,7 +105,7 @@ describe("someone on a machine's page", { timeout: LIMIT_MS * 2 }, () => {
     await page.locator(".u-wrap canvas").nth(1).waitFor();
   });
 
-  test("cordons it and ends that, and sees at once when someone else did", async () => {
+  test("cordons it and ends that, and sees at once when someone else did", { tags: "again" }, async () => {
     await page.goto(machinePage(worker));
     await button("Cordon").click();
     await button("Uncordon").click();
@@ -213,7 +213,9 @@ describe("someone on an app's page", { timeout: LIMIT_MS * 2 }, () => {
     expect(await answer()).toContain("nonce");
   });
 
-  test("is told in the platform's words when an image does not exist, and nothing has changed", async () => {
+  test("is told in the platform's words when an image does not exist, and nothing has changed", {
+    tags: "again",
+  }, async () => {
     const before = await place.client.listReleases(place.app);
     await page.goto(appPage());
     await button("Deploy an image…").click();
@@ -225,7 +227,9 @@ describe("someone on an app's page", { timeout: LIMIT_MS * 2 }, () => {
     await button("Dismiss").click();
   });
 
-  test("shortens the idle timeout, and sees the machine fall asleep by itself, and wake at a request", async () => {
+  test("shortens the idle timeout, and sees the machine fall asleep by itself, and wake at a request", {
+    tags: "again",
+  }, async () => {
     await page.goto(appPage());
     await page.getByLabel("Idle timeout, in seconds").fill("");
     // Anything that happens to a machine renders the form again. What is being typed stays.
@@ -259,7 +263,7 @@ describe("someone on an app's page", { timeout: LIMIT_MS * 2 }, () => {
     expect(await place.client.listSecrets(place.app)).toEqual([]);
   });
 
-  test("adds a hostname, and removes it", async () => {
+  test("adds a hostname, and removes it", { tags: "again" }, async () => {
     await page.goto(appPage());
     await button("Add a hostname…").click();
     await page.getByRole("dialog").getByLabel("Hostname").fill("www.shop.test");
@@ -271,7 +275,7 @@ describe("someone on an app's page", { timeout: LIMIT_MS * 2 }, () => {
     await page.locator('[data-hostname="www.shop.test"]').waitFor({ state: "detached" });
   });
 
-  test("follows the logs of all its machines", async () => {
+  test("follows the logs of all its machines", { tags: "again" }, async () => {
     await page.goto(appPage());
     const log = page.getByRole("log");
     await log.locator(".log-line", { hasText: worker.name }).first().waitFor();

@@ -1,4 +1,8 @@
-/** A deploy of an archive from another machine, to a platform that is killed in the middle, until a request is answered. */
+/**
+ * A deploy of an archive from another machine, to a platform that is killed in the middle, until a request is answered.
+ *
+ * @module-tag again
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";

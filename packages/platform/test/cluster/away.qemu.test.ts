@@ -1,4 +1,8 @@
-/** One cluster to look at: what any host shows of the others, also of one that is lost. Real platforms and machines. */
+/**
+ * One cluster to look at: what any host shows of the others, also of one that is lost. Real platforms and machines.
+ *
+ * @module-tag again
+ */
 import type { StreamEntry, StreamEvent } from "@hibernaut/client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { slowed } from "../helpers/slow.ts";

@@ -40,7 +40,9 @@ it("an administrator makes a cluster, adds a host, sees it, and takes it out, wi
   });
 });
 
-it("an operator empties a host, moves a machine, and gives up a lost host, with commands alone", async () => {
+it("an operator empties a host, moves a machine, and gives up a lost host, with commands alone", {
+  tags: "again",
+}, async () => {
   await using hosts = await startHosts({ count: 2 });
   const [a, b] = hosts.all as [TestHost, TestHost];
   const app = ["--app", "shop"];

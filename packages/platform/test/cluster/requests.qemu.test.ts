@@ -119,6 +119,7 @@ test(
 
 test(
   "a TCP connection reaches a machine that sleeps on another host, and stays open",
+  { tags: "again" },
   async () => {
     const [a, b] = [hosts.host("a"), hosts.host("b")];
     const port = await freePort();

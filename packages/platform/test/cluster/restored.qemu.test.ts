@@ -1,4 +1,8 @@
-/** etcd is restored from a backup, on real hosts: machines that were made or moved since are there, and each runs once. */
+/**
+ * etcd is restored from a backup, on real hosts: machines that were made or moved since are there, and each runs once.
+ *
+ * @module-tag again
+ */
 import { expect, test, vi } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { ask } from "../helpers/proxied.ts";

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { expect, it, vi } from "vitest";
 import { leaveCluster } from "../../src/membership.ts";
 import { startHosts } from "./hosts.ts";

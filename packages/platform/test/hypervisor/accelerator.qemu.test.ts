@@ -49,7 +49,7 @@ test("this host gets a verdict with its reason, kept until something changes", a
 });
 
 describe.runIf(existsSync("/dev/kvm"))("a KVM that cannot be trusted", () => {
-  test("one that never runs a guest is given up after a deadline", async () => {
+  test("one that never runs a guest is given up after a deadline", { tags: "again" }, async () => {
     const folder = await tempFolder("kvm");
     // Stopped CPUs are what a KVM looks like that opens and then does nothing.
     const hung = await alteredQemu(folder, `${EMULATE}\nexec ${QEMU} "$@" -S`);
@@ -65,14 +65,16 @@ describe.runIf(existsSync("/dev/kvm"))("a KVM that cannot be trusted", () => {
     await expect(prove(folder, broken, { accelerator: "kvm" })).rejects.toMatchObject({ code: "failed_precondition" });
   });
 
-  test("a CPU that QEMU does not know is refused with QEMU's line, not with its warnings", async () => {
+  test("a CPU that QEMU does not know is refused with QEMU's line, not with its warnings", {
+    tags: "again",
+  }, async () => {
     const folder = await tempFolder("kvm");
     const emulating = await alteredQemu(folder, `echo 'qemu: warning: of little use' >&2; exec ${QEMU} "$@"`);
     const { accelerator, reason } = await prove(folder, emulating, { kvmCpu: "max,no-such-part=on" });
     expect([accelerator, reason]).toEqual(["tcg", expect.stringMatching(/no-such-part.* not found/)]);
   });
 
-  test("one that stops in the middle is not waited for, and QEMU's own line is shown", async () => {
+  test("one that stops in the middle is not waited for, and QEMU's own line is shown", { tags: "again" }, async () => {
     const folder = await tempFolder("kvm");
     const script = join(import.meta.dirname, "stand-in-qemu.ts");
     const stopped = await alteredQemu(folder, `exec '${process.execPath}' '${script}' "$@"`);
@@ -120,7 +122,7 @@ describe.runIf(existsSync("/dev/kvm"))("a KVM that refuses a part of the host's 
     ]);
   });
 
-  test("is not used with a CPU that the owner chose and it refuses", async () => {
+  test("is not used with a CPU that the owner chose and it refuses", { tags: "again" }, async () => {
     const folder = await tempFolder("kvm");
     const { qemu, tried } = await partialQemu(folder);
     const { accelerator, reason } = await prove(folder, qemu, { kvmCpu: "host,-vmx" });

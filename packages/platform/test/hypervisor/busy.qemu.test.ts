@@ -1,4 +1,8 @@
-/** A host whose CPUs are all taken: guests must still boot, every time. */
+/**
+ * A host whose CPUs are all taken: guests must still boot, every time.
+ *
+ * @module-tag again
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { cpus } from "node:os";

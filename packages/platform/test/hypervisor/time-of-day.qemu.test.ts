@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { describeTimeOfDay } from "./conformance.ts";
 import { openQemu } from "./qemu-harness.ts";
 

@@ -340,7 +340,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       expect(open.sockets.size).toBe(1);
     });
 
-    test("through NAT survives sleeps, and a change of rules", async () => {
+    test("through NAT survives sleeps, and a change of rules", { tags: "again" }, async () => {
       await hold(OUTSIDE, PORTS.echo);
       await lives(0);
       await place.suspend(a.machine_id);
@@ -353,7 +353,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       await place.client.destroyApp("extra", { force: true });
     });
 
-    test("fails soon after the wake when the host's service closed it", async () => {
+    test("fails soon after the wake when the host's service closed it", { tags: "again" }, async () => {
       await hold(gateway, open.port);
       await lives(0);
       expect(
@@ -363,7 +363,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       ).toBeLessThan(SOON_MS);
     });
 
-    test("fails soon when the host's service ended", async () => {
+    test("fails soon when the host's service ended", { tags: "again" }, async () => {
       await hold(gateway, open.port);
       await lives(0);
       expect(
@@ -373,13 +373,13 @@ describe.skipIf(!isRoot)("a bridge", () => {
       ).toBeLessThan(SOON_MS);
     });
 
-    test("fails soon when a server outside closed it", async () => {
+    test("fails soon when a server outside closed it", { tags: "again" }, async () => {
       await hold(OUTSIDE, PORTS.echo);
       await lives(0);
       expect(await failsAfter(() => outside.closeConnections())).toBeLessThan(SOON_MS);
     });
 
-    test("fails soon when the host no longer knows how it was translated", async () => {
+    test("fails soon when the host no longer knows how it was translated", { tags: "again" }, async () => {
       await hold(OUTSIDE, PORTS.echo);
       await lives(0);
       const flap = async () => {
@@ -409,7 +409,9 @@ describe.skipIf(!isRoot)("a bridge", () => {
       await expect.poll(present, { timeout: 20_000 }).toEqual(before);
     });
 
-    test("is made again after a crash and a reboot of the host; a machine wakes with the same address", async () => {
+    test("is made again after a crash and a reboot of the host; a machine wakes with the same address", {
+      tags: "again",
+    }, async () => {
       await place.suspend(a.machine_id);
       const before = await present();
       await place.served.kill();

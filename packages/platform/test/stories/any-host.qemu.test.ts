@@ -1,4 +1,8 @@
-/** Three hosts, real etcd, real machines: everything that a user does with an app, through the host that does not have it. */
+/**
+ * Three hosts, real etcd, real machines: everything that a user does with an app, through the host that does not have it.
+ *
+ * @module-tag again
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";

@@ -120,7 +120,9 @@ test("after every sleep the wall clock is right at the first request, and the ot
   expect(faults).toEqual([]);
 }, 300_000);
 
-test("an app that looks at the clock all the time sees one jump per sleep, and never the old time after it", async () => {
+test("an app that looks at the clock all the time sees one jump per sleep, and never the old time after it", {
+  tags: "again",
+}, async () => {
   const { id, address } = await machine({ WATCH: "1" });
   await look(address);
   for (let cycle = 1; cycle <= WATCHED_SLEEPS; cycle += 1) {

@@ -59,27 +59,34 @@ test("a file goes in and comes back the same, with its permissions, and belongs 
   expect((await lstat(local("c"))).mode & 0o777).toBe(0o640);
 });
 
-test("a directory of 500 files goes in and comes back, with its links", async () => {
-  await mkdir(local("many", "deep".repeat(30), "x"), { recursive: true });
-  const names = Array.from({ length: 500 }, (_, index) =>
-    index % 2 ? `${index}` : join("deep".repeat(30), `x/${index} ü`),
-  );
-  for (const name of names) await writeFile(local("many", name), name);
-  await symlink("/nowhere", local("many", "link"));
-  expect(await cp("many", `${id}:/tmp/many`)).toMatchObject({ code: 0 });
-  expect(await cp(`${id}:/tmp/many`, "back")).toMatchObject({
-    code: 0,
-    out: expect.stringMatching(/^Copied 504 entries/),
-  });
-  await promisify(execFile)("diff", ["-r", "--no-dereference", local("many"), local("back")]);
-  expect(await readlink(local("back/link"))).toBe("/nowhere");
-  // The directory exists now: a copy goes into it, and its content replaces what is there.
-  expect(await cp("many/.", `${id}:/tmp/many`)).toMatchObject({ code: 0 });
-  expect(await cp("many/1", `${id}:/tmp/many/`)).toMatchObject({ code: 0 });
-  expect((await listed("/tmp/many")).length).toBe(504);
-}, 60_000);
+test(
+  "a directory of 500 files goes in and comes back, with its links",
+  { tags: "again" },
+  async () => {
+    await mkdir(local("many", "deep".repeat(30), "x"), { recursive: true });
+    const names = Array.from({ length: 500 }, (_, index) =>
+      index % 2 ? `${index}` : join("deep".repeat(30), `x/${index} ü`),
+    );
+    for (const name of names) await writeFile(local("many", name), name);
+    await symlink("/nowhere", local("many", "link"));
+    expect(await cp("many", `${id}:/tmp/many`)).toMatchObject({ code: 0 });
+    expect(await cp(`${id}:/tmp/many`, "back")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Copied 504 entries/),
+    });
+    await promisify(execFile)("diff", ["-r", "--no-dereference", local("many"), local("back")]);
+    expect(await readlink(local("back/link"))).toBe("/nowhere");
+    // The directory exists now: a copy goes into it, and its content replaces what is there.
+    expect(await cp("many/.", `${id}:/tmp/many`)).toMatchObject({ code: 0 });
+    expect(await cp("many/1", `${id}:/tmp/many/`)).toMatchObject({ code: 0 });
+    expect((await listed("/tmp/many")).length).toBe(504);
+  },
+  60_000,
+);
 
-test("a path that is not there, a target that is a file, and a machine that sleeps: the error says what to do", async () => {
+test("a path that is not there, a target that is a file, and a machine that sleeps: the error says what to do", {
+  tags: "again",
+}, async () => {
   await mkdir(local("d"));
   expect(await cp(":/no/such", ".")).toMatchObject({
     code: 1,
@@ -139,13 +146,15 @@ describe("forward", () => {
     return text(socket);
   };
 
-  test("several connections at once, and one whose client has nothing more to say", async () => {
+  test("several connections at once, and one whose client has nothing more to say", { tags: "again" }, async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask("/health", { half: true })));
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 200 [^]*fine/);
     expect(await ask("/wait/300", { half: true })).toMatch(/began [^]*ended/);
   });
 
-  test("a port that nothing listens on: the connection is closed, and the command says why", async () => {
+  test("a port that nothing listens on: the connection is closed, and the command says why", {
+    tags: "again",
+  }, async () => {
     const socket = connect(closed);
     socket.on("error", () => {});
     await once(socket, "close");
@@ -169,7 +178,7 @@ describe("forward", () => {
     open.destroy();
   });
 
-  test("Ctrl-C ends it, with connections that are open or were refused", async () => {
+  test("Ctrl-C ends it, with connections that are open or were refused", { tags: "again" }, async () => {
     expect(forward.exitCode, said).toBeNull();
     said = "";
     const [open, refused] = [connect(address), connect(closed)];

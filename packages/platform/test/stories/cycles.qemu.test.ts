@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";

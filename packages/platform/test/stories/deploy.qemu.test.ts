@@ -117,7 +117,7 @@ primary_region = "ams"
   await place.client.destroyApp("cafe", { force: true });
 });
 
-test("with --prewarm, the first visitor of a new version does not wait for its start", async () => {
+test("with --prewarm, the first visitor of a new version does not wait for its start", { tags: "again" }, async () => {
   const old = await registry.pushSmallApp("dawn:1", ["--label", "old"]);
   const newer = await registry.pushSmallApp("dawn:2", ["--label", "new"]);
   const bad = await registry.pushSmallApp("dawn:3", ["--label", "bad", "--health", "500"]);
@@ -214,7 +214,9 @@ grace_period = "3s"
     expect(answers.length).toBeGreaterThan(50);
   });
 
-  test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
+  test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", {
+    tags: "again",
+  }, async () => {
     const newer = await registry.pushSmallApp("shop:newer", ["--label", "newer"]);
     const versions = async () => (await place.client.listMachines("kiosk")).map(({ version }) => version);
     const before = await versions();

@@ -60,7 +60,9 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 2 });
   });
 
-  test("a machine whose QEMU ends says so although that may not be stored, and restarts once there is room", async () => {
+  test("a machine whose QEMU ends says so although that may not be stored, and restarts once there is room", {
+    tags: "again",
+  }, async () => {
     const { machine_id: id, private_address: address } = await place.machine();
     await askUntilAnswered(address);
     await fill();
@@ -105,7 +107,9 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     await place.reach(id, "destroyed");
   });
 
-  test("a machine for which there is no room is not started, and says how much is missing", async () => {
+  test("a machine for which there is no room is not started, and says how much is missing", {
+    tags: "again",
+  }, async () => {
     await fill();
     await run("truncate", ["--size", "-30M", join(disk, "filler")]);
     const refused = await place.machine({ env: { COPY: "2" } });

@@ -1,4 +1,8 @@
-/** A host that has no memory left for machines, as its owner sees it. */
+/**
+ * A host that has no memory left for machines, as its owner sees it.
+ *
+ * @module-tag again
+ */
 import { totalmem } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "../helpers/proxied.ts";

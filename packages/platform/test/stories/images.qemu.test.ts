@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // From a real registry over a slow line to a machine that runs: command line and platform die by `kill -9` in between.
 import { spawn } from "node:child_process";
 import { once } from "node:events";

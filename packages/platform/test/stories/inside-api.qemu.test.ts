@@ -45,7 +45,7 @@ test("a script suspends its own machine, is resumed, and continues at the next l
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 
-test("what is only for machines is refused from outside", async () => {
+test("what is only for machines is refused from outside", { tags: "again" }, async () => {
   const { apiUrl } = place.client;
   const answer = await fetch(`${apiUrl}/v1/keepalive`, {
     method: "PUT",
@@ -120,7 +120,9 @@ describe("a machine whose programs ask", () => {
   });
 });
 
-test("a program says when its machine is prepared: that ends a prewarm, and nothing else", async () => {
+test("a program says when its machine is prepared: that ends a prewarm, and nothing else", {
+  tags: "again",
+}, async () => {
   const { machine_id: id, config } = await machineOf(
     `${CURL} -X POST http://x/v1/prepared > /tmp/reply; exec sleep 3600`,
   );
@@ -189,7 +191,7 @@ test("an app hears of starts, gets ready for a suspend, and its event stream sur
   await place.reach(id, "destroyed");
 });
 
-test("an app that is never ready cannot put off the suspend", async () => {
+test("an app that is never ready cannot put off the suspend", { tags: "again" }, async () => {
   const listens = "exec curl --silent --no-buffer --unix-socket /.hibernaut/api http://x/v1/events";
   const { machine_id: id } = await machineOf(listens, { suspend_config: { timeout: 1 } });
   await place.suspend(id);

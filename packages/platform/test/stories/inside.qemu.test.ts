@@ -114,7 +114,9 @@ test("an app that needs more memory than there is is killed soon, and told as th
   expect((await place.get(machine.machine_id)).state_reason).toBe("the app was killed: out of memory");
 });
 
-test("an app that a signal ends is started again so often and no more, and every end is told", async () => {
+test("an app that a signal ends is started again so often and no more, and every end is told", {
+  tags: "again",
+}, async () => {
   const { machine_id: id } = await place.machine({
     init: { cmd: ["--signal", "11"] },
     services: [],
@@ -130,7 +132,7 @@ test("an app that a signal ends is started again so often and no more, and every
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 
-test("an app that kills itself is not taken for one that ran out of memory", async () => {
+test("an app that kills itself is not taken for one that ran out of memory", { tags: "again" }, async () => {
   const { machine_id: id } = await place.machine({
     init: { cmd: ["--after", "100", "--signal", "9"] },
     services: [],
@@ -141,7 +143,7 @@ test("an app that kills itself is not taken for one that ran out of memory", asy
   expect(end?.details).toMatchObject({ code: 0, signal: 9, oom: false });
 });
 
-test("a command that is not there fails the start, with the reason", async () => {
+test("a command that is not there fails the start, with the reason", { tags: "again" }, async () => {
   const machine = await place.machine({ init: { exec: ["no-such-program"] } });
   expect(machine).toMatchObject({
     state: "failed",

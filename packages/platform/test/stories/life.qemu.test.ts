@@ -2,6 +2,8 @@
  * Two machines live through everything that happens to a host, one after the other: the upgrade from version 0.1, a new
  * guest bundle, another build of QEMU, a reboot, and a restore from a backup in another directory. After each step, each
  * machine still has its memory, its writable layer and its volume, or says why not with a reason that is documented.
+ *
+ * @module-tag again
  */
 import { execFile } from "node:child_process";
 import { cp, glob, readFile, writeFile } from "node:fs/promises";

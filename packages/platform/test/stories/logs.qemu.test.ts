@@ -148,7 +148,9 @@ const ON_REQUEST = `
   }).listen(8080);
 `;
 
-test("an app that prints while no platform runs is not held up, and what did not fit is told to the byte", async () => {
+test("an app that prints while no platform runs is not held up, and what did not fit is told to the byte", {
+  tags: "again",
+}, async () => {
   const { machine_id: id, private_address: address } = await place.machine({
     image,
     init: { exec: ["node", "-e", ON_REQUEST] },

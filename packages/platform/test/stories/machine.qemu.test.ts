@@ -40,7 +40,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
   const events = async () => (await place.client.listMachineEvents(place.app, id)).map((event) => event.type);
 
   describe("waking", () => {
-    test("fifty starts at once are one start", async () => {
+    test("fifty starts at once are one start", { tags: "again" }, async () => {
       const before = await askUntilAnswered(address);
       await place.suspend(id);
       const answers = await Promise.all(Array.from({ length: 50 }, () => place.client.startMachine(place.app, id)));
@@ -64,7 +64,9 @@ describe.each(NETWORKS)("on the %s network", (network) => {
     });
   });
 
-  test("a wake notes which memory it needed, for the next one; a damaged note harms nobody", async () => {
+  test("a wake notes which memory it needed, for the next one; a damaged note harms nobody", {
+    tags: "again",
+  }, async () => {
     const note = join(place.dataDir, "machines", id, "hot-pages.json");
     const sleepAndWake = async () => {
       await place.suspend(id);
@@ -100,7 +102,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       expect(await coldStart()).toMatchObject({ kind: "cold", reason: "updated" });
     });
 
-    test("a memory file that was cut short", async () => {
+    test("a memory file that was cut short", { tags: "again" }, async () => {
       await place.suspend(id);
       await truncate(join(place.dataDir, "machines", id, "memory"), 1024 * 1024);
       expect(await coldStart()).toMatchObject({
@@ -129,7 +131,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       });
     });
 
-    test("another version of QEMU", async () => {
+    test("another version of QEMU", { tags: "again" }, async () => {
       await place.suspend(id);
       const other = join(place.dataDir, "qemu-other");
       await writeFile(
@@ -151,7 +153,9 @@ describe.each(NETWORKS)("on the %s network", (network) => {
     });
   });
 
-  test("a newer guest bundle does not end a sleep; the machine that is updated to it gets it at its next cold start", async () => {
+  test("a newer guest bundle does not end a sleep; the machine that is updated to it gets it at its next cold start", {
+    tags: "again",
+  }, async () => {
     const before = await askUntilAnswered(address);
     await place.suspend(id);
     const newer = join(place.dataDir, "newer-bundle");
@@ -183,7 +187,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "stopped" });
     });
 
-    test("the platform stops gracefully while a guest keeps running", async () => {
+    test("the platform stops gracefully while a guest keeps running", { tags: "again" }, async () => {
       const before = await askUntilAnswered(address);
       await place.served.stop();
       expect(await ask(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });

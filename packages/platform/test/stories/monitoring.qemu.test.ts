@@ -86,7 +86,9 @@ test("one trace: from the client through the proxy and the wake to the app", asy
   expect(answer.text).toContain("tracestate: vendor=1");
 });
 
-test("the same through a proxy in a process of its own: each process sends its spans, and they are one trace", async () => {
+test("the same through a proxy in a process of its own: each process sends its spans, and they are one trace", {
+  tags: "again",
+}, async () => {
   const other = TRACE.replace("4bf9", "5bf9");
   const metrics = `127.0.0.1:${await freePort()}`;
   const env = {

@@ -65,7 +65,9 @@ test("each way wakes the right one of four machines, and hundreds of requests re
   await place.client.destroyApp(USERS, { force: true });
 });
 
-test("plain HTTP is redirected to HTTPS, which serves the app with its own headers and tells browsers to stay", async () => {
+test("plain HTTP is redirected to HTTPS, which serves the app with its own headers and tells browsers to stay", {
+  tags: "again",
+}, async () => {
   const headers = { "X-Frame-Options": "DENY" };
   const service = { internal_port: 8080, force_https: true, http_options: { response: { headers } } };
   await place.client.createApp("safe");

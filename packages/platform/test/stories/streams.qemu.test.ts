@@ -1,4 +1,8 @@
-/** Sleeps under constant traffic: commands, output and the local API at once, and nothing is lost or mixed up. */
+/**
+ * Sleeps under constant traffic: commands, output and the local API at once, and nothing is lost or mixed up.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";

@@ -1,4 +1,8 @@
-/** What a newcomer types first. */
+/**
+ * What a newcomer types first.
+ *
+ * @module-tag again
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

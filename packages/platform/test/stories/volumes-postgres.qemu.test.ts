@@ -55,7 +55,7 @@ async function cycles(what: string, disturb: () => Promise<void>): Promise<void>
   console.log(`${CYCLES} x ${what} in ${seconds} s: ${rows}; ${writer.broken} connections broke`);
 }
 
-test("it is suspended and resumed", { timeout: TIMEOUT_MS }, () =>
+test("it is suspended and resumed", { tags: "again", timeout: TIMEOUT_MS }, () =>
   cycles("suspend and resume", async () => {
     await place.suspend(id);
     expect(await faultsOf(file), "suspended").toEqual([]);
@@ -64,7 +64,7 @@ test("it is suspended and resumed", { timeout: TIMEOUT_MS }, () =>
   }),
 );
 
-test("it is stopped and started", { timeout: TIMEOUT_MS }, () =>
+test("it is stopped and started", { tags: "again", timeout: TIMEOUT_MS }, () =>
   cycles("stop and start", async () => {
     await place.client.stopMachine(place.app, id);
     await place.reach(id, "stopped");

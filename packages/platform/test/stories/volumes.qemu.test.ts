@@ -126,7 +126,9 @@ describe("a machine with a volume", () => {
     await stop(other.machine_id);
   });
 
-  test("kill -9 of the platform: the guest keeps its volume, and the next platform suspends it properly", async () => {
+  test("kill -9 of the platform: the guest keeps its volume, and the next platform suspends it properly", {
+    tags: "again",
+  }, async () => {
     const before = await notes.all();
     await place.served.kill();
     await notes.add("alone");
@@ -189,7 +191,7 @@ describe("a machine with a volume", () => {
   });
 });
 
-test("a volume that cannot be mounted fails the start, with the reason", async () => {
+test("a volume that cannot be mounted fails the start, with the reason", { tags: "again" }, async () => {
   const { id: volumeId } = await place.client.createVolume(place.app, { name: "broken" });
   await truncate(diskOf(place.dataDir, volumeId), 0);
   const machine = await place.machine({ ...notebook("broken"), restart: { policy: "no" } });

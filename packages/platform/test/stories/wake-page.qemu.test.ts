@@ -74,6 +74,7 @@ test("a browser shows a page while the machine starts, and then the app, by itse
 });
 
 test("what a page fetches is held, and so is a visit to a machine that resumes", {
+  tags: "again",
   timeout: START_LIMIT_MS * 2,
 }, async () => {
   await place.start(id);
@@ -98,6 +99,7 @@ test("what a page fetches is held, and so is a visit to a machine that resumes",
 });
 
 test("an operator's own page is shown instead, and one that would never end is refused at the start", {
+  tags: "again",
   timeout: START_LIMIT_MS * 2,
 }, async () => {
   const own = join(folder.path, "page.html");

@@ -89,13 +89,16 @@ test("its time is over: the process ends, and the snapshot is resumed", async ()
   await place.served.start();
 });
 
-test("the kept process is killed: the snapshot is resumed", async () => {
+test("the kept process is killed: the snapshot is resumed", { tags: "again" }, async () => {
   await place.suspend(id);
   process.kill(await kept(), "SIGKILL");
   expect(await wake()).toBe("resume");
 });
 
-test("the kept process does not answer: it is ended, and the snapshot resumed", { timeout: LIMIT_MS }, async () => {
+test("the kept process does not answer: it is ended, and the snapshot resumed", {
+  tags: "again",
+  timeout: LIMIT_MS,
+}, async () => {
   await place.suspend(id);
   const pid = await kept();
   process.kill(pid, "SIGSTOP");
@@ -103,7 +106,9 @@ test("the kept process does not answer: it is ended, and the snapshot resumed", 
   expect(await kept()).not.toBe(pid);
 });
 
-test("the platform is killed: the next one ends the kept process, and resumes the snapshot", async () => {
+test("the platform is killed: the next one ends the kept process, and resumes the snapshot", {
+  tags: "again",
+}, async () => {
   await place.suspend(id);
   await place.served.kill();
   await kept();
@@ -124,7 +129,7 @@ test("everything dies, and the page cache with it: the disk has it all", async (
   expect(await wake()).toBe("resume");
 });
 
-test("the platform ends: nothing that it kept is left", async () => {
+test("the platform ends: nothing that it kept is left", { tags: "again" }, async () => {
   await place.suspend(id);
   await kept();
   await place.served.stop();
