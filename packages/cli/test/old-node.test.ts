@@ -1,4 +1,8 @@
-/** Every command, started with a Node that is too old for it: the one that Debian or Ubuntu brings. */
+/**
+ * Every command, started with a Node that is too old for it: the one that Debian or Ubuntu brings.
+ *
+ * @module-tag again
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";

@@ -1,4 +1,8 @@
-/** Which kernels are unpacked while the guest bundle is built, and which stay as they are. */
+/**
+ * Which kernels are unpacked while the guest bundle is built, and which stay as they are.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

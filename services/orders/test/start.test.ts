@@ -74,7 +74,10 @@ test("fails in time, with a sentence, exit code 1 and no stack", { timeout: TEST
   expect(ms).toBeLessThan(15_000);
 });
 
-test("a server that accepts connections but does not answer takes no longer", { timeout: TEST_LIMIT_MS }, async () => {
+test("a server that accepts connections but does not answer takes no longer", {
+  tags: "again",
+  timeout: TEST_LIMIT_MS,
+}, async () => {
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   onTestFinished(() => void silent.close());
@@ -86,14 +89,14 @@ test("a server that accepts connections but does not answer takes no longer", { 
   expect(ms).toBeLessThan(15_000);
 });
 
-test("the start does not wait when the password is wrong", { timeout: TEST_LIMIT_MS }, async () => {
+test("the start does not wait when the password is wrong", { tags: "again", timeout: TEST_LIMIT_MS }, async () => {
   const { code, errors, ms } = await givenUp(serve({ ...access, password: "wrong" }));
   expect(code).toBe(1);
   expect(errors).toMatch(/^.*refuses the connection: password authentication failed for user "orders"\n$/);
   expect(ms).toBeLessThan(15_000);
 });
 
-test("a service that is waiting stops at once on a signal", { timeout: TEST_LIMIT_MS }, async () => {
+test("a service that is waiting stops at once on a signal", { tags: "again", timeout: TEST_LIMIT_MS }, async () => {
   const child = serve({ ...access, port: 1 });
   await heard(child.stdout, /Waiting/);
   child.kill("SIGTERM");

@@ -200,7 +200,9 @@ test("a certificate is renewed before it expires, and the proxy shows the new on
   await r.shows(NAME, root, first);
 });
 
-test("an authority that is down for the whole window costs no certificate before its end, and everybody is told", async () => {
+test("an authority that is down for the whole window costs no certificate before its end, and everybody is told", {
+  tags: "again",
+}, async () => {
   const r = await rig();
   await r.add();
   const root = await r.pebble.root();
@@ -238,7 +240,7 @@ test("an authority that is down for the whole window costs no certificate before
   await r.shows(NAME, await r.pebble.root());
 });
 
-test("an authority that rejects nonces at random costs retries, and no certificate", async () => {
+test("an authority that rejects nonces at random costs retries, and no certificate", { tags: "again" }, async () => {
   const r = await rig({ nonceReject: 30 });
   await r.manager.add("shop", NAME, { agreeToTerms: true, signal: new AbortController().signal });
   await vi.waitFor(async () => {
@@ -253,7 +255,7 @@ test("an authority that rejects nonces at random costs retries, and no certifica
 /** Many times what is ordered at once. */
 const HOSTNAMES = longOr(50, 20);
 
-test(`${HOSTNAMES} hostnames at once get their certificates, a few at a time`, async () => {
+test(`${HOSTNAMES} hostnames at once get their certificates, a few at a time`, { tags: "again" }, async () => {
   const r = await rig();
   const names = Array.from({ length: HOSTNAMES }, (_, index) => `n${index}.example.com`);
   for (const name of names) r.platform.hostnames.add("shop", name);
@@ -297,7 +299,7 @@ echo "$1 $2" >> ${txtFile}.calls
   await r.shows("anything.example.com", await r.pebble.root());
 });
 
-test("what is missing is found where it is missing, and an order says why it failed", async () => {
+test("what is missing is found where it is missing, and an order says why it failed", { tags: "again" }, async () => {
   const r = await rig();
   const { signal } = new AbortController();
   const found = async () =>
@@ -342,7 +344,7 @@ test("a certificate is revoked before it is removed, and stays if the authority 
   expect(r.manager.all()).toMatchObject([{ hostname: other, status: "valid" }]);
 });
 
-test("requests below the challenges' path that are not ours reach the app, or nobody", async () => {
+test("requests below the challenges' path that are not ours reach the app, or nobody", { tags: "again" }, async () => {
   const r = await rig();
   const { proxyListen } = r.settings;
   const response = await fetch(`http://127.0.0.1:${proxyListen.port}/.well-known/acme-challenge/made-up`, {

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // `kill -9` of a platform during a pull from Debian's docker-registry over a slow connection.
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // `kill -9` of a platform that receives an upload.
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,8 @@
-/** What `npm run package` makes, as far as it can be tried without installing it. The rest is in debian.long.test.ts. */
+/**
+ * What `npm run package` makes, as far as it can be tried without installing it. The rest is in debian.long.test.ts.
+ *
+ * @module-tag again
+ */
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";

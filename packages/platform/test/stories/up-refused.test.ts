@@ -1,4 +1,8 @@
-/** `npm run up` where the platform cannot start: a newcomer's second try, or a second user of the host. No machine is made. */
+/**
+ * `npm run up` where the platform cannot start: a newcomer's second try, or a second user of the host. No machine is made.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";

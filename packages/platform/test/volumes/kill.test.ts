@@ -1,4 +1,8 @@
-/** Kills the platform at every step of a volume's life: nothing half made is used, nothing whole is lost. */
+/**
+ * Kills the platform at every step of a volume's life: nothing half made is used, nothing whole is lost.
+ *
+ * @module-tag again
+ */
 import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

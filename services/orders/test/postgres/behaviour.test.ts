@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // The suite for both variants, on a real PostgreSQL.
 import { afterAll, beforeAll } from "vitest";
 import { longOr } from "../../../../scripts/lib/long.mjs";

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // PostgreSQL stops and starts again under load.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";

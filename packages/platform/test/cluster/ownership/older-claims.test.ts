@@ -1,4 +1,8 @@
-/** After a restore of the directory, a host has a claim of its machine that is older than what it has stored. */
+/**
+ * After a restore of the directory, a host has a claim of its machine that is older than what it has stored.
+ *
+ * @module-tag again
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { settle } from "../../../src/cluster/ownership/settle.ts";

@@ -1,4 +1,8 @@
-/** The platform is killed at every step of a scheduled start: the run is neither repeated nor lost. */
+/**
+ * The platform is killed at every step of a scheduled start: the run is neither repeated nor lost.
+ *
+ * @module-tag again
+ */
 import { afterEach, expect, test } from "vitest";
 import { newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";
