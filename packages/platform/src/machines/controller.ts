@@ -79,6 +79,7 @@ export class MachineController {
       machine: record.id,
       folder: deps.files.paths(record.id).logs,
       maxBytes: deps.settings.logMaxMb * 1024 * 1024,
+      rate: { bytesPerS: deps.settings.logRateMb * 1024 * 1024, linesPerS: deps.settings.logLines },
       prepare: () => deps.files.prepare(record.id),
       ended: record.state === "destroyed",
     });
