@@ -16,7 +16,7 @@ import { type Frame, FrameType } from "./frame.ts";
 const FRAMES_PER_S = 20_000;
 /** Frames at once: a fifth of a second of work, which no other machine notices. */
 const BURST = 40_000;
-/** What the agent says, and bytes that are no frames, cost by their length: so many bytes count as a frame. */
+/** What the agent says, and bytes that are not frames, cost by their length: this many bytes count as a frame. */
 const BYTES_PER_FRAME = 64;
 /** Output of the app is cut into lines elsewhere. Here it only costs its checksum. */
 const LOG_BYTES_PER_FRAME = 2048;
