@@ -1,5 +1,5 @@
 /**
- * The house's checks: types, lint, format, imports, prose. `npm run check`.
+ * The house's checks: types, lint, promises, format, imports, prose. `npm run check`.
  *
  * Prints a line for each, with what it found when it failed, and exits 1 when any did.
  * `--json FILE` writes the outcomes for test.mjs, which counts them as tests.
@@ -37,6 +37,12 @@ const STEPS = [
     command: [process.execPath, TSC, "-p", "packages/dashboard/src", "--pretty", "false"],
   },
   { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"], read: / on (\d+) files? / },
+  {
+    name: "promises",
+    command: [process.execPath, "scripts/check-promises.mjs"],
+    read: /Read (\d+) files?/,
+    least: 900,
+  },
   {
     name: "format",
     command: [

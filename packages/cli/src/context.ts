@@ -4,6 +4,7 @@ import { findApp, findConnection, isAppNamed, type TlsFiles } from "./config.ts"
 import { UsageError } from "./failure.ts";
 import { trustAuthorities } from "./trust.ts";
 import { showProgress } from "./terminal.ts";
+import { shown } from "./visible.ts";
 
 /** Options of every command, or of every command about an app. */
 export interface GlobalOptions {
@@ -68,7 +69,7 @@ export class Context {
 
   /** Writes a line to standard error, which is for everything except the result. */
   say(line: string): void {
-    process.stderr.write(`${line}\n`);
+    process.stderr.write(shown(`${line}\n`, process.stderr));
   }
 
   /** Shows that work is in progress. */

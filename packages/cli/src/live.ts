@@ -6,6 +6,7 @@ import { EXIT, failureText, toFailure } from "./failure.ts";
 import { localTime } from "./local-time.ts";
 import { interruptible } from "./interrupting.ts";
 import { write } from "./terminal.ts";
+import { shown } from "./visible.ts";
 
 /** Seconds between two looks, unless asked otherwise: as `watch` has it. */
 export const INTERVAL_S = 2;
@@ -50,7 +51,8 @@ export async function repeat(
     } catch (error) {
       const failure = toFailure(error);
       if (!seen || failure.error !== "unavailable") throw error;
-      if (!lost) process.stderr.write(`${failureText(failure)} Trying again every ${seconds} s.\n`);
+      if (!lost)
+        process.stderr.write(`${shown(failureText(failure), process.stderr)} Trying again every ${seconds} s.\n`);
       lost = true;
     }
     await delay(seconds * 1000, undefined, { signal }).catch(() => {}); // aborted
@@ -64,7 +66,7 @@ export function screen(stream: NodeJS.WriteStream = process.stdout): (result: Re
   return async ({ text }) => {
     // Some terminals don't know their size.
     const size = { columns: stream.columns || 80, rows: stream.rows || 24 };
-    await write(`${first ? CLEAR : ""}${frame(text, size)}`, stream);
+    await write(`${first ? CLEAR : ""}${frame(shown(text, stream), size)}`, stream);
     first = false;
   };
 }
@@ -78,7 +80,7 @@ function blocks(): (result: Result) => Promise<void> {
 
 /** One line whenever something has changed. */
 function jsonLines(): (result: Result) => Promise<void> {
-  return onChange(({ document }) => write(`${JSON.stringify(document)}\n`));
+  return onChange(({ document }) => write(shown(`${JSON.stringify(document)}\n`, process.stdout)));
 }
 
 function onChange(show: (result: Result, count: number) => Promise<void>): (result: Result) => Promise<void> {

@@ -8,6 +8,7 @@ import { isPaged, NO_PAGER, printLines } from "./pager.ts";
 import { buildProgram } from "./program.ts";
 import { NOUNS } from "./commands.ts";
 import { style } from "./terminal.ts";
+import { shown } from "./visible.ts";
 
 declare const HIBERNAUT_VERSION: string;
 
@@ -64,7 +65,8 @@ async function report(
   { document, text, failures = [], exitCode = EXIT.ok }: Result,
   { json, paged }: { json: boolean; paged: boolean },
 ): Promise<number> {
-  if (json && document !== undefined) process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+  if (json && document !== undefined)
+    process.stdout.write(shown(`${JSON.stringify(document, null, 2)}\n`, process.stdout));
   if (!json && text !== "") await printLines(text.split("\n"), { paged });
   for (const failure of failures) complain(failure);
   return failures[0] === undefined ? exitCode : exitCodeOf(toFailure(failures[0]));
@@ -72,13 +74,13 @@ async function report(
 
 function fail(error: unknown, json: boolean): number {
   const failure = toFailure(error);
-  if (json) process.stdout.write(`${JSON.stringify(failure, null, 2)}\n`);
+  if (json) process.stdout.write(shown(`${JSON.stringify(failure, null, 2)}\n`, process.stdout));
   complain(error);
   return exitCodeOf(failure);
 }
 
 function complain(error: unknown): void {
-  const text = failureText(toFailure(error));
+  const text = shown(failureText(toFailure(error)), process.stderr);
   if (!(error instanceof Interrupted)) process.stderr.write(`${style("red", "Error:", process.stderr)} ${text}\n`);
   // What Ctrl-C did is not an error, but what it ended should be said.
   else if (!error.quiet) process.stderr.write(`${text}\n`);

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { Command, Option } from "./command.ts";
 import { write } from "./terminal.ts";
+import { shown } from "./visible.ts";
 
 /** The option of commands whose output may be long. It is what makes their output go through a pager. */
 export const NO_PAGER = {
@@ -34,13 +35,14 @@ type Start = "head" | "end";
 const LESS: Record<Start, string> = { head: "FRX", end: "FRX +G" };
 
 /**
- * Prints the lines. On a terminal, those that do not fit go through the pager, unless `paged` is false. Resolves when
- * the pager is quit, which may be before the last line.
+ * Prints the lines. On a terminal, those that do not fit go through the pager, unless `paged` is false, and control
+ * characters are shown, unless the lines are `raw`. Resolves when the pager is quit, which may be before the last line.
  */
 export async function printLines(
-  lines: AsyncIterable<string> | Iterable<string>,
-  { paged, start = "head" }: { paged: boolean; start?: Start },
+  given: AsyncIterable<string> | Iterable<string>,
+  { paged, start = "head", raw = false }: { paged: boolean; start?: Start; raw?: boolean },
 ): Promise<void> {
+  const lines = raw ? given : shownLines(given);
   const command = paged && process.stdout.isTTY ? pagerOf(process.env) : undefined;
   if (command === undefined) {
     for await (const line of lines) await write(`${line}\n`);
@@ -57,6 +59,10 @@ export async function printLines(
     else if (pager !== undefined && !(await pager.print(line)) && (await pager.end())) return;
   }
   if (pager === undefined || !(await pager.end())) for (const line of held) await write(`${line}\n`);
+}
+
+async function* shownLines(lines: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield shown(line, process.stdout);
 }
 
 /** How many rows of the terminal the lines take. */

@@ -29,7 +29,9 @@ import { openQemu } from "./hypervisor/qemu/open.ts";
 import { QMP_FAULTS } from "./hypervisor/qemu/qmp.ts";
 import type { FetchImage } from "./images/contract.ts";
 import { Library, openImages } from "./images/index.ts";
+import { installLastResort } from "./last-resort.ts";
 import { aborted } from "./lib/async.ts";
+import { background } from "./lib/background.ts";
 import { hostBootId } from "./lib/boot-id.ts";
 import { Port } from "./lib/port.ts";
 import { openLog } from "./log.ts";
@@ -98,6 +100,7 @@ interface ServeOptions {
 /** Runs the platform until the signal is aborted. Rejects with a HibernautError if the platform cannot start. */
 export async function serve(options: ServeOptions): Promise<void> {
   const log = openLog(options.settings.logLevel, options.settings.logFormat);
+  installLastResort(log);
   const { dataDir, release } = await openDataDir(options.settings.dataDir);
   // The timers that wait for guests do not keep the process alive. This one does, until the platform ends.
   const alive = setInterval(() => {}, 2 ** 30);
@@ -257,7 +260,7 @@ async function runLocked(
   const clustered = owning?.open({
     ...{ resources, volumes: volumes.travel, settings, dataDir: settings.dataDir, log },
     folderOf: (id) => files.paths(id).folder,
-    factsChanged: () => void publish(),
+    factsChanged: () => background(publish(), "publishing what this host has"),
   });
   open.defer(() => clustered?.close());
   const backups = new Backups({
@@ -411,7 +414,7 @@ async function runLocked(
   });
   open.defer(() => recorder.close());
   // The last platform may have ended before it measured what machines wrote.
-  void recorder.measureLayers();
+  background(recorder.measureLayers(), "measuring what machines wrote");
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const inside = { connectionsSurvive, gateway: network.gateway };
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
@@ -421,7 +424,9 @@ async function runLocked(
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());
   // An authority asks for proofs at once, so the proxies come first.
-  open.defer(resources.hostnames.subscribe(() => void certificates.look()));
+  open.defer(
+    resources.hostnames.subscribe(() => background(certificates.look(), "looking for certificates that are due")),
+  );
   certificates.start();
   webhooks.start();
   open.defer(resources.startTimer());
@@ -435,7 +440,7 @@ async function runLocked(
   // The others may place machines here from now on, and hear of a drain at once.
   // Those who start the platform may create a machine at once. While the directory is away, nobody can.
   if (cluster?.lease.state === "live") await publish();
-  open.defer(resources.drain.subscribe(() => void publish()));
+  open.defer(resources.drain.subscribe(() => background(publish(), "publishing what this host has")));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
 }

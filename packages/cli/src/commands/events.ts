@@ -4,6 +4,7 @@ import { command } from "../command.ts";
 import { localWord } from "../local-time.ts";
 import { NO_PAGER, printLines } from "../pager.ts";
 import { style } from "../terminal.ts";
+import { shown } from "../visible.ts";
 
 /** Enough of an id to tell the machines of an app apart. */
 const SHORT_ID = 6;
@@ -60,7 +61,8 @@ export const events = command({
       ...(since !== undefined && { since }),
       ...(limit !== undefined && { tail: limit }),
     };
-    const onLost = ({ message }: Error) => void process.stderr.write(`${message} Connecting again...\n`);
+    const onLost = ({ message }: Error) =>
+      void process.stderr.write(shown(`${message} Connecting again...\n`, process.stderr));
     const entries = follow ? client.followEvents({ ...options, onLost }) : client.readEvents(options);
     const paged = !follow && !context.json && pager !== false;
     await printLines(linesOf(entries, context.json ? JSON.stringify : lineOf), { paged, start: "end" });

@@ -4,6 +4,7 @@ import { command } from "../command.ts";
 import { localWord, writtenTime } from "../local-time.ts";
 import { NO_PAGER, printLines } from "../pager.ts";
 import { style } from "../terminal.ts";
+import { visible } from "../visible.ts";
 
 /** Enough of an id to tell the machines of an app apart. */
 const SHORT_ID = 6;
@@ -41,6 +42,10 @@ export const logs = command({
       description: `one of ${STREAMS.join(", ")}; repeat for several (default: all)`,
       repeats: true,
     },
+    {
+      flags: "--raw",
+      description: "print colours and all other control sequences of the app, which can change your terminal",
+    },
     NO_PAGER,
   ],
   ofApp: true,
@@ -49,7 +54,7 @@ export const logs = command({
     "hibernaut logs --app shop -m 3f9c01 --follow",
     "hibernaut logs --app shop --since 10m --stream stderr --json | jq .text",
   ],
-  async run(context, _args, { machine, follow = false, since, tail, limit = tail, stream, pager }) {
+  async run(context, _args, { machine, follow = false, since, tail, limit = tail, stream, raw = false, pager }) {
     const client = await context.client();
     const options: ReadOptions = {
       ...(machine !== undefined && { machine }),
@@ -59,7 +64,8 @@ export const logs = command({
     };
     const entries = follow ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
     const paged = !follow && !context.json && pager !== false;
-    await printLines(linesOf(entries, context.json ? JSON.stringify : lineOf), { paged, start: "end" });
+    const line = context.json ? JSON.stringify : (entry: LogEntry) => lineOf(entry, raw);
+    await printLines(linesOf(entries, line), { paged, start: "end", raw });
     return { document: undefined, text: "" };
   },
 });
@@ -68,12 +74,13 @@ async function* linesOf(entries: AsyncIterable<LogEntry>, text: (entry: LogEntry
   for await (const entry of entries) yield text(entry);
 }
 
-function lineOf({ at, machine, stream, text }: LogEntry): string {
+function lineOf({ at, machine, stream, text }: LogEntry, raw: boolean): string {
   const { stdout } = process;
   const parts = [
     style("dim", localWord(at), stdout),
     style("bold", machine.slice(0, SHORT_ID), stdout),
     style(COLOURS[stream] ?? "dim", stream.padEnd(STREAM_WIDTH), stdout),
   ];
-  return `${parts.join(" ")} ${text}`;
+  // Strictly: the colours of an app are not ours.
+  return `${parts.join(" ")} ${raw || !stdout.isTTY ? text : visible(text)}`;
 }

@@ -5,6 +5,7 @@ import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
 import { awake, NO_WAKE } from "../waking.ts";
 import { chosenMachine, MACHINE, machineOf } from "../which-machine.ts";
+import { shown } from "../visible.ts";
 
 const TIMED_OUT = 124;
 /** What `console` runs: bash if the image has it, otherwise sh. */
@@ -122,7 +123,7 @@ async function attach(context: Context, id: string, words: string[], options: Ex
         `The command did not finish within ${timeout} s and was killed. Allow more time with --timeout.`,
       );
     if (exit.exit_code === null) throw new CliError("aborted", `The command did not finish: ${exit.error}.`);
-    if (exit.error !== null) stderr.write(`${exit.error}\n`);
+    if (exit.error !== null) stderr.write(shown(`${exit.error}\n`, process.stderr));
     return { document: undefined, text: "", exitCode: exit.exit_code };
   } finally {
     restore();

@@ -13,9 +13,11 @@ export async function reporting<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   // A report that fails is followed by the next. What the work itself asks for shows whether the platform is there.
-  const report = () => void client.updateRelease(app, version, { status: "pending" }).catch(() => {});
+  const report = () => {
+    client.updateRelease(app, version, { status: "pending" }).catch(() => {});
+  };
   const timer = setInterval(report, REPORT_EVERY_MS).unref();
-  const interrupted = () => void endInterrupted(client, { app, version });
+  const interrupted = () => endInterrupted(client, { app, version });
   process.once("SIGINT", interrupted);
   try {
     const result = await work();
@@ -34,11 +36,10 @@ export async function reporting<T>(
 }
 
 /** After Ctrl-C: the next deploy need not wait until the release is abandoned. A second Ctrl-C ends the process at once. */
-async function endInterrupted(
-  client: HibernautClient,
-  { app, version }: { app: string; version: Release["version"] },
-): Promise<void> {
+function endInterrupted(client: HibernautClient, { app, version }: { app: string; version: Release["version"] }): void {
   const description = "The deploy was interrupted.";
-  await client.updateRelease(app, version, { status: "failed", description }).catch(() => {});
-  process.exit(EXIT.interrupted);
+  client
+    .updateRelease(app, version, { status: "failed", description })
+    .catch(() => {})
+    .finally(() => process.exit(EXIT.interrupted));
 }

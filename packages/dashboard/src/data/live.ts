@@ -8,6 +8,7 @@ import {
   type StreamGap,
   type StreamPosition,
 } from "@hibernaut/client/browser";
+import { background } from "./background.ts";
 import { Refresher, REPLY_MS } from "./refresh.ts";
 import { type Sight, untilSeen, whenHidden } from "./sight.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
@@ -91,14 +92,14 @@ export class Live {
       this.#connection.abort();
     };
     whenHidden(this.#document, leave, signal);
-    const asking = setInterval(() => void this.#ask(), ASK_AFTER_MS);
+    const asking = setInterval(() => background(this.#ask(), "asking whether the platform is there"), ASK_AFTER_MS);
     let turn = 0;
     const warm = setInterval(() => this.#readWarm({ all: ++turn % ALL_WARM_EVERY === 0 }), WARM_EVERY_MS);
     signal.addEventListener("abort", () => {
       clearInterval(asking);
       clearInterval(warm);
     });
-    void this.#run();
+    background(this.#run(), "following the platform");
   }
 
   stop(): void {
@@ -134,7 +135,7 @@ export class Live {
       onLost: (error) => this.#lost(error),
       onConnected: (after) => {
         this.#at ??= after;
-        void this.#read(signal);
+        background(this.#read(signal), "reading the present state");
       },
     });
     for await (const event of events) this.#take(event, signal);
@@ -144,13 +145,13 @@ export class Live {
     this.#heardAt = performance.now();
     if (event.type === "missing") {
       // The machines of a host that went away, or is back, are listed otherwise.
-      void this.#read(signal);
+      background(this.#read(signal), "reading the present state");
       return;
     }
     if (!("sequence" in event)) {
       const { until, position } = event as StreamGap;
       this.#at = position ?? until;
-      void this.#read(signal);
+      background(this.#read(signal), "reading the present state");
       return;
     }
     this.#at = event.position ?? event.sequence;
@@ -162,7 +163,8 @@ export class Live {
   #apply(event: StreamEvent): void {
     const id = this.#store.apply(event);
     if (id !== undefined && event.app_name !== null) this.#refresher.add(event.app_name, id);
-    if (event.type.startsWith("app.") || event.type.startsWith("hostname.")) void this.#readApps();
+    if (event.type.startsWith("app.") || event.type.startsWith("hostname."))
+      background(this.#readApps(), "reading the apps");
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Reads machines again about which events do not tell everything: few of them one by one, many in one list. */
 import type { Machine } from "@hibernaut/client/browser";
+import { background } from "./background.ts";
 import type { TakeOver } from "./store.ts";
 
 /** Milliseconds that changes are collected for. A machine that wakes makes several. */
@@ -43,7 +44,7 @@ export class Refresher {
 
   constructor(sources: Sources) {
     this.#sources = sources;
-    this.#timer = setInterval(() => void this.#read(), COLLECT_MS);
+    this.#timer = setInterval(() => background(this.#read(), "reading machines again"), COLLECT_MS);
   }
 
   add(app: string, id: string): void {

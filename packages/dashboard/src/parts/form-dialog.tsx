@@ -1,6 +1,7 @@
 /** A form in a dialog: what it does may fail, and the reason is shown in it. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { background } from "../data/background.ts";
 import { ErrorNote } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
 import { ReasonedButton } from "./reasoned-button.tsx";
@@ -43,7 +44,7 @@ export function FormDialog({ title, action, danger = false, refusal, onClose, on
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form ref={element} class="form" onSubmit={(event) => void submit(event)}>
+      <form ref={element} class="form" onSubmit={(event) => background(submit(event), "what the form does")}>
         {children}
         <ErrorNote error={error} />
         <div class="buttons">

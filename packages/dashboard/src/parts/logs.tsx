@@ -1,6 +1,7 @@
 /** Logs as they come: of one machine, or of all machines of an app. Always text, whatever is in a line. */
 import "./logs.css";
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { background } from "../data/background.ts";
 import { useServices, useStore } from "../data/context.ts";
 import { followLog } from "../data/follow-log.ts";
 import { type LogChoice, type LogLine, LogLines, MOST_LINES } from "../data/log-lines.ts";
@@ -103,7 +104,10 @@ function useLines(app: string, { machine, stream }: LogChoice, { following, isVi
     };
     const isGone = () => (machine === "" ? !store.apps.has(app) : !store.machines.has(machine));
     setError(undefined);
-    void followLog({ api, app, choice, lines, follow: following, signal, isGone, onChange, onError: setError });
+    background(
+      followLog({ api, app, choice, lines, follow: following, signal, isGone, onChange, onError: setError }),
+      "following a log",
+    );
     return () => {
       end.abort();
       cancelAnimationFrame(frame);

@@ -2,6 +2,7 @@
 import { appendFileSync, createReadStream, mkdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { background } from "../lib/background.ts";
 import { flush } from "../lib/durable.ts";
 import { type AuditEntry, type AuditQuery, matches } from "./entry.ts";
 
@@ -42,7 +43,7 @@ export class AuditLog {
     if (this.#size > 0 && this.#size + bytes > this.#options.maxBytes / FILES) this.#rotate();
     appendFileSync(this.#file(0), line, { mode: 0o600 });
     this.#size += bytes;
-    this.#flushing ??= setTimeout(() => void this.#flush(), FLUSH_MS).unref();
+    this.#flushing ??= setTimeout(() => background(this.#flush(), "flushing the audit log"), FLUSH_MS).unref();
     for (const listener of this.#listeners) listener(entry);
   }
 

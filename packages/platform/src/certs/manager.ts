@@ -1,5 +1,6 @@
 /** Gets certificates for apps and renews them: the implementation of {@link CertificateService}. */
 import { isHibernautError } from "../domain/errors.ts";
+import { background } from "../lib/background.ts";
 import { messageOf } from "../lib/text.ts";
 import type { CertificateRecord } from "../store/contract.ts";
 import type { CertificateService, CertificateView, Finding } from "./contract.ts";
@@ -48,8 +49,8 @@ export class CertificateManager implements CertificateService {
 
   /** Orders what is due, now and from now on. */
   start(): void {
-    void this.look();
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+    background(this.look(), "looking for certificates that are due");
+    this.#timer = setInterval(() => background(this.look(), "looking for certificates that are due"), LOOK_MS).unref();
   }
 
   /** Orders what is due now. Resolves when these orders have ended, and never rejects. */

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
+import { background } from "../lib/background.ts";
 import { wipe } from "../lib/wipe.ts";
 import type { View } from "./cluster.ts";
 import type { Directory } from "./contract.ts";
@@ -62,7 +63,9 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) =>
+      background(this.#answer(request, response), "answering a host that joins"),
+    );
   }
 
   /** Makes a token with which one host can join. Rejects with `unavailable` when the directory is out of reach. */

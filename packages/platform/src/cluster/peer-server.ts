@@ -1,6 +1,7 @@
 /** Answers what other hosts ask over the peer port, apart from requests to the API and to apps. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { background } from "../lib/background.ts";
 
 /** Answers a request if it is for this route. Resolves with whether it was. Never rejects. */
 export type PeerRoute = (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
@@ -28,7 +29,7 @@ export class PeerServer {
     this.#patience = patience;
     // Node holds servers to its other limits only if they listen, which this one does not.
     this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (request, response) => {
-      void this.#answer(request, response);
+      background(this.#answer(request, response), "answering another host");
     });
   }
 

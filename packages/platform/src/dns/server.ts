@@ -2,6 +2,7 @@
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
+import { background } from "../lib/background.ts";
 import { answer, forUdp, parseQuery, Rcode, reply } from "./messages.ts";
 import { Quota } from "./quota.ts";
 import { TcpMessages, tcpMessage } from "./tcp.ts";
@@ -51,7 +52,9 @@ export class DnsServer {
       await server.close();
       throw error;
     }
-    server.#udp.on("message", (bytes, { address: client, port: at }) => void server.#answerUdp(bytes, client, at));
+    server.#udp.on("message", (bytes, { address: client, port: at }) =>
+      background(server.#answerUdp(bytes, client, at), "answering a DNS question"),
+    );
     for (const part of [server.#udp, server.#tcp]) part.on("error", () => {});
     return server;
   }
@@ -120,7 +123,7 @@ export class DnsServer {
       this.#sockets.delete(socket);
       this.#connections.giveBack(client);
     });
-    void this.#serve(socket, client);
+    background(this.#serve(socket, client), "answering DNS questions over TCP");
   }
 
   /** Answers one question after the other. Those that are not read yet wait in the kernel. */

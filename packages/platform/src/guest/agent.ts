@@ -8,6 +8,7 @@ import { GuestError } from "./error.ts";
 import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL, SWAP_PROTOCOL } from "./hello.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
+import { ChannelPace } from "./pace.ts";
 import type { GuestConfig, GuestExit, Hello } from "./protocol.ts";
 import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
@@ -42,6 +43,8 @@ export class GuestAgent {
   readonly streams: GuestStreams;
   readonly #channel: Duplex;
   readonly #reader = new FrameReader();
+  readonly #pace = new ChannelPace();
+  #resting: NodeJS.Timeout | undefined;
   readonly #waiting = new Map<number, Set<PromiseWithResolvers<Frame>>>();
   #ready = Promise.withResolvers<void>();
   #startFailure: string | undefined;
@@ -51,9 +54,7 @@ export class GuestAgent {
     this.#channel = channel;
     this.streams = streams;
     this.#ready.promise.catch(() => {});
-    channel.on("data", (chunk: Buffer) => {
-      for (const frame of this.#reader.push(chunk)) this.#receive(frame);
-    });
+    channel.on("data", (chunk: Buffer) => this.#read(chunk));
     channel.on("error", (error) => this.#end(error.message));
     channel.on("end", () => channel.destroy());
     channel.on("close", () => this.#end("the channel to the guest closed"));
@@ -197,6 +198,18 @@ export class GuestAgent {
     return abortable(waiter.promise, signal).finally(forget);
   }
 
+  #read(chunk: Buffer): void {
+    const noise = this.#reader.skipped;
+    const frames = this.#reader.push(chunk);
+    this.#channel.cork(); // what is answered goes out in one piece
+    for (const frame of frames) this.#receive(frame);
+    this.#channel.uncork();
+    const restMs = this.#pace.handled(frames, this.#reader.skipped - noise);
+    if (restMs === 0) return;
+    this.#channel.pause();
+    this.#resting = setTimeout(() => this.#channel.resume(), restMs);
+  }
+
   #receive(frame: Frame): void {
     if (frame.stream >= FIRST_STREAM && this.streams.receive(frame)) return;
     const waiters = this.#waiting.get(frame.type);
@@ -216,6 +229,7 @@ export class GuestAgent {
   }
 
   #end(why: string): void {
+    clearTimeout(this.#resting);
     const error = new GuestError(why);
     this.#ready.reject(error);
     for (const waiters of this.#waiting.values()) for (const waiter of waiters) waiter.reject(error);

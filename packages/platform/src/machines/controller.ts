@@ -10,6 +10,7 @@ import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
 import { abortable, never, within } from "../lib/async.ts";
+import { background } from "../lib/background.ts";
 import { messageOf } from "../lib/text.ts";
 import type { SnapshotOrigin } from "../snapshots/manifest.ts";
 import { protocolOf } from "./agent-protocol.ts";
@@ -79,6 +80,7 @@ export class MachineController {
       machine: record.id,
       folder: deps.files.paths(record.id).logs,
       maxBytes: deps.settings.logMaxMb * 1024 * 1024,
+      rate: { bytesPerS: deps.settings.logRateMb * 1024 * 1024, linesPerS: deps.settings.logLines },
       prepare: () => deps.files.prepare(record.id),
       ended: record.state === "destroyed",
     });
@@ -404,13 +406,19 @@ export class MachineController {
     if (effect.type === "cancel_capture") return this.#queue.cancel("a start was requested");
     if (effect.type === "discard_snapshots") {
       const given = { machineId: this.#record.id, memory: effect.memory, guest: this.#guest };
-      return void this.#queue.add(() => discardGivenUp(given, this.#deps));
+      return background(
+        this.#queue.add(() => discardGivenUp(given, this.#deps)),
+        "discarding a snapshot",
+      );
     }
     // A platform that is shutting down leaves the wait to the next one.
     if (effect.type === "back_off" && this.#closed) return;
     const patient = effect.type === "apply_update" && effect.patient;
     const reason = `${effect.type.replace("_", " ")} was requested`;
-    void this.#queue.replace((task) => this.#carryOut(effect, task), { reason, patient });
+    background(
+      this.#queue.replace((task) => this.#carryOut(effect, task), { reason, patient }),
+      "the work of a machine",
+    );
   }
 
   async #carryOut(effect: EffectWithOutcome, task: Task): Promise<void> {
@@ -465,10 +473,13 @@ export class MachineController {
   #noticeEnd(): void {
     if (this.#record.state !== "running") return;
     const { exit, lost, failure } = this.#guest;
-    if (exit !== undefined) return void this.#report({ type: "app_ended", exit });
+    if (exit !== undefined) return background(this.#report({ type: "app_ended", exit }), "noting the end of a guest");
     if (!lost) return;
     this.#guest.forget();
-    void this.#report({ type: "lost", reason: failure ?? "the virtual machine ended" });
+    background(
+      this.#report({ type: "lost", reason: failure ?? "the virtual machine ended" }),
+      "noting the end of a guest",
+    );
   }
 
   #stalled(why: string | undefined): void {

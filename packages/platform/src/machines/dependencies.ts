@@ -46,6 +46,8 @@ type MachineSettings = Pick<
   | "slowFactor"
   | "keepAwakeMaxS"
   | "logMaxMb"
+  | "logRateMb"
+  | "logLines"
   | "proxySuffixes"
   | "drainSuspends"
   | "resumeOnBoot"

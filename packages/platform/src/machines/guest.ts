@@ -4,6 +4,7 @@ import type { GuestExit } from "../guest/protocol.ts";
 import type { GuestStreams } from "../guest/streams.ts";
 import { type Vmm, VmmKilled } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
+import { background } from "../lib/background.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Logger } from "./dependencies.ts";
 import type { LogStream } from "./logs/entry.ts";
@@ -118,7 +119,10 @@ export class MachineGuest {
       throw gone ? new VmmKilled(vmm.failure ?? messageOf(error)) : error;
     }
     vmm.onStalled = (why) => this.#live?.vmm === vmm && this.#options.listener.stalled(why);
-    void vmm.exited.then(() => this.#gone(vmm));
+    background(
+      vmm.exited.then(() => this.#gone(vmm)),
+      "noticing the end of a guest",
+    );
     return this.#live;
   }
 

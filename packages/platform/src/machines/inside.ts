@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
 import { abortable } from "../lib/async.ts";
+import { background } from "../lib/background.ts";
 import { GuestStreams } from "../guest/streams.ts";
 
 /** What `GET /v1/events` in the machine carries. Times in milliseconds. */
@@ -75,7 +76,10 @@ export class Inside {
   awaitReply(sent: Promise<void>): void {
     const over = sent.catch(() => {}); // a reply that cannot be sent delays nothing
     this.#replies.add(over);
-    void over.then(() => this.#replies.delete(over));
+    background(
+      over.then(() => this.#replies.delete(over)),
+      "counting replies to a machine",
+    );
   }
 
   /** Settles when those replies were sent. Rejects with the signal's reason. */

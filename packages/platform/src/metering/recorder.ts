@@ -4,6 +4,7 @@
  * it. Time is not affected: it is stored with each transition.
  */
 import { wholeMb } from "../domain/usage.ts";
+import { background } from "../lib/background.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Traffic, UsageStore } from "../store/contract.ts";
 
@@ -36,7 +37,7 @@ export class UsageRecorder {
     this.#options = options;
     this.#timers = [
       setInterval(() => this.storeTraffic(), options.intervalMs).unref(),
-      setInterval(() => void this.measureLayers(), LAYER_INTERVAL_MS).unref(),
+      setInterval(() => background(this.measureLayers(), "measuring what machines wrote"), LAYER_INTERVAL_MS).unref(),
     ];
   }
 

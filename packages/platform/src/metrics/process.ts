@@ -1,6 +1,7 @@
 /** What the metrics say about this process: the platform, or a proxy of its own. */
 import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Histogram, type Registry } from "prom-client";
+import { FAULT_KINDS, type FaultKind, faultCounts } from "../lib/background.ts";
 import { readGauge } from "./gauge.ts";
 
 /** How often the event loop is asked whether it is late, in milliseconds: ten short timers a second cost nothing. */
@@ -33,7 +34,25 @@ export function processMetrics(registry: Registry): () => void {
       counted = seconds;
     },
   });
+  countFaults(registry);
   return watchEventLoop(registry);
+}
+
+function countFaults(registry: Registry): void {
+  const before: Record<FaultKind, number> = { background: 0, rejection: 0 };
+  const faults = new Counter({
+    name: "hibernaut_unexpected_errors_total",
+    help: "Errors that nobody waited for, by how they were noticed.",
+    labelNames: ["kind"],
+    registers: [registry],
+    collect() {
+      const now = faultCounts();
+      for (const kind of FAULT_KINDS) {
+        faults.inc({ kind }, now[kind] - before[kind]);
+        before[kind] = now[kind];
+      }
+    },
+  });
 }
 
 /**

@@ -20,6 +20,7 @@
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { background } from "../lib/background.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
@@ -155,7 +156,7 @@ export class RequestPath implements Engine {
         const kept = fresh ? undefined : this.pool.take(found);
         if (kept !== undefined) return exchange.forward(kept);
       }
-      void this.#findLater(exchange, found, fresh);
+      background(this.#findLater(exchange, found, fresh), "finding a machine for a request");
     } catch (error) {
       exchange.refuse(search.refusalFor(error));
     }

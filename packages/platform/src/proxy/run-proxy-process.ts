@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { Registry } from "prom-client";
 import { CLUSTER_FOLDER } from "../cluster/keys.ts";
+import { installLastResort } from "../last-resort.ts";
 import { aborted } from "../lib/async.ts";
 import { cannotListen } from "../listening.ts";
 import { openLog } from "../log.ts";
@@ -25,6 +26,7 @@ interface ProxyProcessOptions {
 /** Runs until the signal is aborted. The platform may stop and start in the meantime. */
 export async function runProxyProcess({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
   const log = openLog(settings.logLevel, settings.logFormat);
+  installLastResort(log);
   for (const note of unknownSettings(process.env)) log.warn({}, note);
   const registry = new Registry();
   const endMetrics = processMetrics(registry);

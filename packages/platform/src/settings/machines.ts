@@ -267,4 +267,18 @@ export const MACHINE_SETTINGS = {
     description:
       "How much disk the [log](logs.md) of one machine may take, in two files of half that size: enough for a day of a talkative app, times all machines.",
   }),
+  logRateMb: size("HIBERNAUT_LOG_RATE", {
+    default: 1,
+    min: 1,
+    max: 1024,
+    description:
+      "How much the [log](logs.md) of one machine takes per second of what its app prints; five times as much at once. What is over it is [lost, and counted](logs.md#log-guarantees). The default fills the log's files in seconds, so more would be deleted before anyone reads it.",
+  }),
+  logLines: integer("HIBERNAUT_LOG_LINES", {
+    default: 5000,
+    min: 10,
+    max: 1_000_000,
+    description:
+      "How many lines it takes per second, however short; five times as many at once. A line costs the platform 2 to 5 microseconds, which is time that requests to all apps share.",
+  }),
 };

@@ -1,6 +1,7 @@
 /** Reads the stream of events for any number of readers: what was, and what comes. */
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../domain/stream-event.ts";
+import { background } from "../lib/background.ts";
 import type { OutboxStore } from "../store/contract.ts";
 import { filterAfter, passes, type StreamFilter } from "./filter.ts";
 import { serverSent, textOf } from "./wire.ts";
@@ -56,7 +57,7 @@ export class EventStream {
 
   constructor(outbox: OutboxStore) {
     this.#outbox = outbox;
-    this.#unsubscribe = outbox.subscribe(() => void this.#tell());
+    this.#unsubscribe = outbox.subscribe(() => background(this.#tell(), "telling what happened"));
   }
 
   /**

@@ -7,6 +7,7 @@ import type { MachineRecord } from "../domain/machine.ts";
 import { volumesOf } from "../domain/mounts.ts";
 import { nextEpoch, type VolumeRecord } from "../domain/volume.ts";
 import { abortable } from "../lib/async.ts";
+import { background } from "../lib/background.ts";
 import { flush } from "../lib/durable.ts";
 import type { VolumeStore } from "../store/contract.ts";
 import type { VolumePapers, VolumeTravel } from "./contract.ts";
@@ -87,10 +88,13 @@ export class Travel implements VolumeTravel {
     try {
       for (const id of ids) {
         const entered = Promise.withResolvers<void>();
-        void queues.run(id, () => {
-          entered.resolve();
-          return released.promise;
-        });
+        background(
+          queues.run(id, () => {
+            entered.resolve();
+            return released.promise;
+          }),
+          "holding a volume for its move",
+        );
         await abortable(entered.promise, signal);
       }
     } catch (error) {

@@ -2,6 +2,7 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import type { WebhookRecord } from "../domain/webhook.ts";
 import { abortable } from "../lib/async.ts";
+import { background } from "../lib/background.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Vault } from "../secrets/contract.ts";
 import type { EventStream } from "../stream/stream.ts";
@@ -49,7 +50,8 @@ export class Dispatcher {
 
   /** Begins to deliver what waits, and what comes. */
   start(): void {
-    for (const { id } of this.#options.webhooks.list()) if (!this.#workers.has(id)) void this.refresh(id);
+    for (const { id } of this.#options.webhooks.list())
+      if (!this.#workers.has(id)) background(this.refresh(id), "adopting a webhook");
   }
 
   /**
@@ -113,7 +115,7 @@ export class Dispatcher {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const id of [...this.#workers.keys()]) void this.#end(id);
+    for (const id of [...this.#workers.keys()]) background(this.#end(id), "ending the work for a webhook");
     await Promise.all(this.#ending);
   }
 
@@ -140,7 +142,7 @@ export class Dispatcher {
       // Without the disk, it stays enabled: the delivery is tried once more when the platform starts again.
       log.error({ err: error, webhook: id }, "a webhook could not be disabled");
     }
-    void this.#end(id);
+    background(this.#end(id), "ending the work for a webhook");
   }
 
   #end(id: string): Promise<void> {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import { EVENT_GROUPS } from "../domain/stream-event.ts";
 import type { DeliveryRecord, WebhookRecord } from "../domain/webhook.ts";
+import { background } from "../lib/background.ts";
 import type { WebhookChanges } from "../store/contract.ts";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { testMessage } from "./message.ts";
@@ -91,7 +92,7 @@ export class Webhooks {
       formerSecret: null,
     };
     if (!webhooks.insert(webhook)) throw unknownApp(apps ?? []);
-    void this.#dispatcher.refresh(id);
+    background(this.#dispatcher.refresh(id), "adopting a webhook");
     return { webhook: this.get(id), secret };
   }
 

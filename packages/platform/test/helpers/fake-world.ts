@@ -231,6 +231,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       slowFactor: 1,
       keepAwakeMaxS: 3600,
       logMaxMb: 16,
+      logRateMb: 1,
+      logLines: 5000,
       proxySuffixes: ["localhost"],
       drainSuspends: 2,
       resumeOnBoot: "on",

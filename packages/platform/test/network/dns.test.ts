@@ -1,4 +1,5 @@
 /** The name server, queried over real sockets on the loopback interface. */
+import type * as Dgram from "node:dgram";
 import { createSocket } from "node:dgram";
 import { type EventEmitter, once } from "node:events";
 import { connect } from "node:net";
@@ -11,17 +12,18 @@ import { DnsServer } from "../../src/dns/server.ts";
 import { TcpMessages, tcpMessage } from "../../src/dns/tcp.ts";
 import { type NameServer, parseResolvConf } from "../../src/dns/upstream.ts";
 import { lookUp, type Zone } from "../../src/dns/zone.ts";
+import { faultCounts } from "../../src/lib/background.ts";
 
 /** Every UDP socket that was made; a server's is the first of its test. */
 const openSockets = vi.hoisted((): EventEmitter[] => []);
 vi.mock("node:dgram", async (original) => {
-  const dgram = await original<typeof import("node:dgram")>();
-  const createSocket: typeof dgram.createSocket = (...args: Parameters<typeof dgram.createSocket>) => {
+  const dgram = await original<typeof Dgram>();
+  const open = (...args: Parameters<typeof dgram.createSocket>) => {
     const socket = dgram.createSocket(...args);
     openSockets.push(socket);
     return socket;
   };
-  return { ...dgram, createSocket };
+  return { ...dgram, createSocket: open };
 });
 
 const ZONE: Zone = {
@@ -104,12 +106,23 @@ describe("the server answers for .internal", () => {
     expect(rcode(second as DecodedPacket)).toBe("NXDOMAIN");
   });
 
-  test("and a question from port 0, which has no way back, ends nothing", async () => {
+  test("and questions from port 0, which has no way back, whole or damaged, end nothing and fail nowhere", async () => {
     const { port } = await serve();
     // No socket of the host can send from port 0, but a guest with raw sockets can: the kernel hands it over like this.
     const received = openSockets.at(-1);
-    received?.emit("message", query("shop.internal"), { address: "127.0.0.1", port: 0, family: "IPv4", size: 0 });
-    expect(data(await overUdp(port, query("shop.internal")))).toEqual(["10.213.0.5", "10.213.0.6"]);
+    const before = { ...faultCounts() };
+    const question = query("shop.internal");
+    const damage = fc.tuple(fc.nat(question.length), fc.nat(question.length - 1), fc.nat(255));
+    fc.assert(
+      fc.property(damage, ([length, at, byte]) => {
+        const bytes = Buffer.from(question.subarray(0, length));
+        if (at < length) bytes[at] = byte;
+        received?.emit("message", bytes, { address: "127.0.0.1", port: 0, family: "IPv4", size: length });
+      }),
+      { numRuns: 2000, examples: [[[question.length, 0, question[0] ?? 0]]] },
+    );
+    expect(data(await overUdp(port, question))).toEqual(["10.213.0.5", "10.213.0.6"]);
+    expect(faultCounts()).toEqual(before);
   });
 
   test.each(["AAAA", "MX", "UNKNOWN_65"] as RecordType[])(

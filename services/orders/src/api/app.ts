@@ -79,6 +79,6 @@ function acceptOnlyJson(app: Api): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") done(null, undefined);
-    else void parse(request, body, done);
+    else Promise.resolve(parse(request, body, done)).catch((error: Error) => done(error));
   });
 }

@@ -1,5 +1,6 @@
 /** Deploys an image by its reference, and shows how far that is. */
 import { useState } from "preact/hooks";
+import { background } from "../../data/background.ts";
 import { useServices } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { bytes, count } from "../../format.ts";
@@ -25,13 +26,16 @@ export function DeployDialog({ app, image, title, action, description, onClose }
   const targets = deployTargets([...store.machines.values()].filter(({ app_name: name }) => name === app));
   const begin = (form: FormData) => {
     const reference = named.trim();
-    void deploy(api, {
-      app,
-      image: reference,
-      description,
-      prewarm: form.get("prewarm") !== null,
-      targets: async () => deployTargets(await api.listMachines(app)),
-    });
+    background(
+      deploy(api, {
+        app,
+        image: reference,
+        description,
+        prewarm: form.get("prewarm") !== null,
+        targets: async () => deployTargets(await api.listMachines(app)),
+      }),
+      "the deploy",
+    );
     onClose();
     return Promise.resolve();
   };

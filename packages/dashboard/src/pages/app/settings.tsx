@@ -2,6 +2,7 @@
 import type { Machine } from "@hibernaut/client/browser";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { background } from "../../data/background.ts";
 import { useServices, useStore } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { TOPIC } from "../../data/store.ts";
@@ -90,7 +91,10 @@ function SettingsForm({ app, machines, common }: FormProps) {
   const save = (event: SubmitEvent) => {
     event.preventDefault();
     if (locked || Object.keys(sent).length === 0) return;
-    void changeSettings(api, app, inOrder(machines), (config) => withSettings(config, sent));
+    background(
+      changeSettings(api, app, inOrder(machines), (config) => withSettings(config, sent)),
+      "changing settings",
+    );
     discard();
   };
   const notesOf = (name: SettingName) => [

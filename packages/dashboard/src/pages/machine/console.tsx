@@ -2,6 +2,7 @@
 import type { Machine } from "@hibernaut/client/browser";
 import type { ComponentType } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { background } from "../../data/background.ts";
 import { useServices } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { ActionButton } from "../../parts/action.tsx";
@@ -49,7 +50,7 @@ export function Console({ machine }: { machine: Machine }) {
             </button>
           )}
           {!isOpen && (
-            <ActionButton class="small" refusal={refusal} onClick={() => void open()}>
+            <ActionButton class="small" refusal={refusal} onClick={() => background(open(), "opening the console")}>
               {shell === undefined ? "Open a console" : "Open a new one"}
             </ActionButton>
           )}

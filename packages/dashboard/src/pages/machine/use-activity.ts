@@ -1,6 +1,7 @@
 /** Asks every few seconds what a machine is used for, as long as its page is open. */
 import type { Activity } from "@hibernaut/client/browser";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { background } from "../../data/background.ts";
 import { useServices } from "../../data/context.ts";
 import { type Load, type Sample, withLoad } from "./samples.ts";
 
@@ -36,9 +37,9 @@ export function useActivity(app: string, id: string, state: string | undefined):
         if (end.signal.aborted) return;
         setWatched((now) => ({ ...now, error }));
       }
-      timer = setTimeout(() => void read(), READ_EVERY_MS);
+      timer = setTimeout(() => background(read(), "reading what keeps the machine awake"), READ_EVERY_MS);
     };
-    void read();
+    background(read(), "reading what keeps the machine awake");
     return () => {
       end.abort();
       clearTimeout(timer);

@@ -2,6 +2,7 @@
 
 import type { BrowserClient, Session } from "@hibernaut/client/browser";
 import { useRef, useState } from "preact/hooks";
+import { background } from "../../data/background.ts";
 import { Command, ErrorNote, Page } from "../../parts/basics.tsx";
 import { ThemeChoice } from "../../parts/shell.tsx";
 
@@ -41,7 +42,7 @@ export function SignIn({ api, notice, onSignedIn }: SignInProps) {
             {notice}
           </p>
         )}
-        <form class="panel form" onSubmit={(event) => void submit(event)}>
+        <form class="panel form" onSubmit={(event) => background(submit(event), "signing in")}>
           <label class="field">
             <span>Token</span>
             <input

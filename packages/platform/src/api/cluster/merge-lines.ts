@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { background } from "../../lib/background.ts";
 
 /** Lines that arrive within this time of each other are sorted: longer than the way between hosts of a region. */
 const WINDOW_MS = 200;
@@ -40,7 +41,7 @@ export async function* mergeLines(sources: readonly Readable[], signal: AbortSig
       open.delete(source);
     }
   };
-  for (const source of sources) void follow(source);
+  for (const source of sources) background(follow(source), "merging lines");
   while (!signal.aborted && (open.size > 0 || kept.length > 0)) {
     const now = performance.now();
     const isDue = ({ arrived }: Line) => open.size === 0 || now - arrived >= WINDOW_MS;

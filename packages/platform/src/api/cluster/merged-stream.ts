@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { View } from "../../cluster/cluster.ts";
 import type { PeerClient } from "../../cluster/peer-client.ts";
 import { within } from "../../lib/async.ts";
+import { background } from "../../lib/background.ts";
 import { clientGone } from "../client-gone.ts";
 import { sendBlocks } from "../send-blocks.ts";
 import { NDJSON } from "../stream-replies.ts";
@@ -89,7 +90,10 @@ export async function mergedStream(
   const out = new PassThrough();
   const sources = [payload, ...responses];
   const blocks = isFollowing ? mergeLines(sources, signal) : lastLines(sources, limit);
-  void sendBlocks(blocks, out, { signal, heartbeat: "\n" }).finally(() => sources.forEach((each) => each.destroy()));
+  background(
+    sendBlocks(blocks, out, { signal, heartbeat: "\n" }).finally(() => sources.forEach((each) => each.destroy())),
+    "sending merged lines",
+  );
   return out;
 }
 

@@ -5,6 +5,7 @@
 import type { Readable } from "node:stream";
 import type { WebSocket } from "@fastify/websocket";
 import type { GuestCommand } from "../../guest/command.ts";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { notStarted } from "./exec.ts";
@@ -69,7 +70,8 @@ export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands"
     },
     (socket, request) => {
       const started = running.get(request);
-      if (started !== undefined) void streamCommand(socket, started.command, started.args);
+      if (started !== undefined)
+        background(streamCommand(socket, started.command, started.args), "the stream of a command");
     },
   );
 }

@@ -2,6 +2,7 @@
 import type { WebSocket } from "@fastify/websocket";
 import { Type } from "typebox";
 import type { GuestCommand } from "../../guest/command.ts";
+import { background } from "../../lib/background.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { closed, streams } from "../schemas.ts";
@@ -46,7 +47,10 @@ export function forwardRoute(app: Api, { forwards }: Pick<ApiDeps, "forwards">):
       const connection = open.get(request);
       if (connection === undefined) return;
       socket.on("message", () => wake(() => forwards.wake(appName, id)));
-      void streamCommand(socket, connection, [`port ${request.query.port}`], { ends: true });
+      background(
+        streamCommand(socket, connection, [`port ${request.query.port}`], { ends: true }),
+        "the stream of a connection",
+      );
     },
   );
 }

@@ -5,6 +5,7 @@
  */
 import type { MachineConfig } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf } from "../keys.ts";
@@ -47,7 +48,7 @@ export class LostHosts {
   /** Begins to look. */
   start(): void {
     const { cluster } = this.#options;
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+    this.#timer = setInterval(() => background(this.look(), "looking for lost hosts"), LOOK_MS).unref();
     this.#unsubscribe = cluster.lease.subscribe((state) => {
       if (state === "lost") this.#fence();
     });

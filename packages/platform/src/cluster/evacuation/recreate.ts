@@ -1,4 +1,6 @@
 /** Recreates machines that this host got because theirs was lost. */
+
+import { background } from "../../lib/background.ts";
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
@@ -45,11 +47,14 @@ export class Recreation {
     if (this.#busy.has(id)) return true;
     this.#busy.add(id);
     const work = () => this.#make(id);
-    void untilDone(work, {
-      what: `making machine ${id} of lost host ${owner.evacuated.from}`,
-      log,
-      signal: closing,
-    }).finally(() => this.#busy.delete(id));
+    background(
+      untilDone(work, {
+        what: `making machine ${id} of lost host ${owner.evacuated.from}`,
+        log,
+        signal: closing,
+      }).finally(() => this.#busy.delete(id)),
+      "making a machine of a lost host",
+    );
     return true;
   }
 

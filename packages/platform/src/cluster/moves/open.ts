@@ -1,5 +1,6 @@
 /** Moves of machines from and to this host. */
 import { HibernautError } from "../../domain/errors.ts";
+import { background } from "../../lib/background.ts";
 import type { Resources } from "../../machines/open.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
@@ -77,7 +78,11 @@ export function openMoves({
   return {
     source,
     target,
-    recover: () => void untilDone(recover, { what: "finding out about unfinished moves", log, signal }),
+    recover: () =>
+      background(
+        untilDone(recover, { what: "finding out about unfinished moves", log, signal }),
+        "finding out about unfinished moves",
+      ),
     close: () => closing.abort(shuttingDown()),
   };
 }

@@ -1,6 +1,7 @@
 /** Gives up machines as soon as this host hears that they are another host's, and takes in those that it got. */
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { VolumeElsewhere } from "../../machines/ownership.ts";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
@@ -44,7 +45,10 @@ export function follow(context: FollowContext): (id: string) => void {
   const { view, lease } = cluster;
   const follower = new Follower(context);
   const compare = () =>
-    void untilDone(() => follower.compare(), { what: "comparing machines with the cluster", log, signal });
+    background(
+      untilDone(() => follower.compare(), { what: "comparing machines with the cluster", log, signal }),
+      "comparing machines with the cluster",
+    );
   const unsubscribe = view.subscribe(KEYS.machines, (changes) => follower.changed(changes));
   let { term } = lease;
   const unsubscribeLease = lease.subscribe(() => {

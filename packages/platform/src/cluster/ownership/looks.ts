@@ -1,5 +1,6 @@
 /** Looks at single machines, each as often as it takes: one thing at a time for each, and some machines at a time. */
 import { setTimeout as delay } from "node:timers/promises";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import { Slots } from "../../machines/slots.ts";
 import type { WarnLog } from "./retry.ts";
@@ -38,7 +39,7 @@ export class Looks {
   /** Looks at the machine soon, or at once if it is urgent, and again until there is nothing left to do. */
   at(id: string, { urgent = false } = {}): void {
     const looking = this.#looking.get(id);
-    if (looking === undefined) return void this.#keepLooking(id, urgent);
+    if (looking === undefined) return background(this.#keepLooking(id, urgent), "looking up whose a machine is");
     looking.again = true;
     if (urgent) looking.urgent.abort();
     looking.hurry.abort();

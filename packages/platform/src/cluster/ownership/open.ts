@@ -1,6 +1,7 @@
 /** This host's machines in a cluster: what it claims, gives back, may start, and has to end. */
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { VolumeRecord } from "../../domain/volume.ts";
+import { background } from "../../lib/background.ts";
 import type { Ownership, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";
@@ -46,7 +47,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     disputes.end(id);
     published.delete(id);
     const work = async () => void (await release(id, cluster, upTo));
-    void untilDone(work, { what: `giving back machine ${id}`, log, signal });
+    background(untilDone(work, { what: `giving back machine ${id}`, log, signal }), "giving back a machine");
   };
   return {
     gate,
@@ -69,7 +70,10 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
         // A later version is written by its own call.
         if (published.get(record.id) === record.version) await publishConfig(record, cluster);
       };
-      void untilDone(work, { what: `publishing the version of machine ${record.id}`, log, signal });
+      background(
+        untilDone(work, { what: `publishing the version of machine ${record.id}`, log, signal }),
+        "publishing a machine's version",
+      );
     },
     readdress: (record, another) => readdress(record, another, cluster),
     refusal: (id) => disputes.refusal(id) ?? gate.refusal(id),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import { abortable } from "../../lib/async.ts";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import {
   type DeviceState,
@@ -88,7 +89,7 @@ export class QemuHypervisor implements Hypervisor {
     checked: Promise<void> = Promise.resolve(),
   ): Promise<Vmm> {
     await requireEnded(spec.machineId);
-    void readAhead(spec.memory, signal);
+    background(readAhead(spec.memory, signal), "reading memory ahead");
     await reserveHoles(spec.memory, spec.memoryMb, this.#limits);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
@@ -149,7 +150,11 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   #cleanAfter(vmm: Vmm, cgroup: string | undefined): void {
-    if (cgroup !== undefined) void vmm.exited.then(() => this.#settings.jail?.clean(cgroup));
+    if (cgroup !== undefined)
+      background(
+        vmm.exited.then(() => this.#settings.jail?.clean(cgroup)),
+        "cleaning up after a jail",
+      );
   }
 
   /** Starts QEMU. With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
@@ -169,7 +174,7 @@ export class QemuHypervisor implements Hypervisor {
     const began = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.startMs)]);
     const options = { machineId: spec.machineId, log: spec.consoleLog, inherited: state, jail, signal: began };
     const started = await spawnDetached(program, args, options).catch((error: unknown) => {
-      void this.#settings.jail?.clean(jail?.cgroup);
+      background(this.#settings.jail?.clean(jail?.cgroup), "cleaning up after a jail");
       signal.throwIfAborted();
       throw error;
     });
@@ -177,7 +182,10 @@ export class QemuHypervisor implements Hypervisor {
     // A QEMU that rejects its arguments ends at once: do not wait for its socket.
     const gone = new AbortController();
     const connected = new AbortController();
-    void watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended during its start")));
+    background(
+      watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended during its start"))),
+      "watching a start",
+    );
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.startMs), gone.signal]);
     try {
       const connection = await Qmp.connect(path, limit, this.#connecting);
@@ -192,7 +200,7 @@ export class QemuHypervisor implements Hypervisor {
     } catch (error) {
       const killed = signal.aborted ? undefined : await wasKilled(started, this.#limits);
       await killProcess(ref);
-      void this.#settings.jail?.clean(jail?.cgroup);
+      background(this.#settings.jail?.clean(jail?.cgroup), "cleaning up after a jail");
       signal.throwIfAborted();
       if (killed !== undefined) throw killed;
       // Why, in its own words: the connection only says that it is gone.

@@ -8,6 +8,7 @@ import { type Duplex, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../lib/async.ts";
+import { background } from "../../lib/background.ts";
 import { flush } from "../../lib/durable.ts";
 import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
@@ -78,7 +79,7 @@ export class QemuVmm implements Vmm {
     this.exited = this.#gone.promise;
     endStalls(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
     this.#end = new GuestEnd(ref, qmp, files);
-    void this.#watchExit();
+    background(this.#watchExit(), "watching for the end of QEMU");
   }
 
   /** A released VMM has not exited: its promise stays pending. */
@@ -103,7 +104,7 @@ export class QemuVmm implements Vmm {
 
   async run(): Promise<void> {
     await this.#qmp.execute("cont");
-    if (this.#restored) void this.#recordHotPages();
+    if (this.#restored) background(this.#recordHotPages(), "recording the hot pages");
     this.#restored = false;
   }
 
@@ -218,7 +219,10 @@ export class QemuVmm implements Vmm {
     done.promise.catch(() => {});
     try {
       await this.#qmp.execute(command, { uri });
-      void this.exited.then(() => done.reject(new QmpError("QEMU has ended")));
+      background(
+        this.exited.then(() => done.reject(new QmpError("QEMU has ended"))),
+        "noticing the end of QEMU",
+      );
       await abortable(done.promise, signal);
     } catch (error) {
       const info = await this.#qmp.execute<MigrationInfo>("query-migrate").catch((): MigrationInfo => ({}));

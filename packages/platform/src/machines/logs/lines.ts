@@ -3,7 +3,7 @@
 /** The longest line, in bytes. The rest of a longer line becomes the next one: a program may never end a line. */
 export const MAX_LINE_BYTES = 16_384;
 
-const LINE_FEED = 0x0a;
+export const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
@@ -27,21 +27,22 @@ export class LineCutter {
 
   push(chunk: Buffer): string[] {
     const lines: string[] = [];
-    let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    let at = 0;
     for (;;) {
-      const end = bytes.indexOf(LINE_FEED);
-      if (end !== -1 && end <= MAX_LINE_BYTES) {
-        this.#end(bytes.subarray(0, end), lines);
-        bytes = bytes.subarray(end + 1);
-      } else if (bytes.length > MAX_LINE_BYTES) {
-        const cut = boundary(bytes, MAX_LINE_BYTES);
-        lines.push(bytes.toString("utf8", 0, cut));
-        bytes = bytes.subarray(cut);
+      const end = bytes.indexOf(LINE_FEED, at);
+      if (end !== -1 && end - at <= MAX_LINE_BYTES) {
+        this.#end(bytes, at, end, lines);
+        at = end + 1;
+      } else if (bytes.length - at > MAX_LINE_BYTES) {
+        const cut = boundary(bytes, at + MAX_LINE_BYTES);
+        lines.push(bytes.toString("utf8", at, cut));
+        at = cut;
         this.#continues = true;
       } else break;
     }
     // A copy, because a small rest would keep the whole chunk in memory.
-    this.#held = Buffer.from(bytes);
+    this.#held = Buffer.from(bytes.subarray(at));
     return lines;
   }
 
@@ -49,16 +50,16 @@ export class LineCutter {
   flush(): string[] {
     const lines: string[] = [];
     if (this.#held.length === 0) return lines;
-    this.#end(this.#held, lines);
+    this.#end(this.#held, 0, this.#held.length, lines);
     this.#held = Buffer.alloc(0);
     this.#continues = true;
     return lines;
   }
 
-  #end(bytes: Buffer, lines: string[]): void {
-    const length = bytes.at(-1) === CARRIAGE_RETURN ? bytes.length - 1 : bytes.length;
+  #end(bytes: Buffer, begin: number, lineEnd: number, lines: string[]): void {
+    const end = lineEnd > begin && bytes[lineEnd - 1] === CARRIAGE_RETURN ? lineEnd - 1 : lineEnd;
     // Nothing is left of a line that was exactly one piece long, or that a flush ended.
-    if (length > 0 || !this.#continues) lines.push(bytes.toString("utf8", 0, length));
+    if (end > begin || !this.#continues) lines.push(bytes.toString("utf8", begin, end));
     this.#continues = false;
   }
 }

@@ -2,6 +2,8 @@
  * Keeps the paused VMMs of suspended machines for a while, as a cache of their snapshots: a start that finds one lets its
  * CPUs continue instead of loading the snapshot. Nothing depends on them, so any of them can end at any time.
  */
+
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Logger } from "../dependencies.ts";
 import type { MemoryPressure } from "./pressure.ts";
@@ -66,10 +68,14 @@ export class WarmKeeper {
   add(machineId: string, { ms, bytes }: { ms: number; bytes: number }): void {
     const sinceMs = this.#options.now();
     this.#kept.set(machineId, { machineId, sinceMs, untilMs: sinceMs + ms, bytes });
-    this.#timer ??= setInterval(() => void this.#check(), CHECK_INTERVAL_MS).unref();
+    this.#timer ??= setInterval(
+      () => background(this.#check(), "looking at what is kept warm"),
+      CHECK_INTERVAL_MS,
+    ).unref();
     // A VMM that was being captured when the doors closed.
-    if (this.#closedFor !== undefined) void this.#carryOut([{ machineId, reason: this.#closedFor }]);
-    else void this.#carryOut(this.#due(false));
+    if (this.#closedFor !== undefined)
+      background(this.#carryOut([{ machineId, reason: this.#closedFor }]), "letting go of what is kept warm");
+    else background(this.#carryOut(this.#due(false)), "letting go of what is kept warm");
   }
 
   /** The machine's VMM runs again, or has ended for `reason`. */
@@ -100,7 +106,10 @@ export class WarmKeeper {
   /** Ends all that are kept, and keeps no more until {@link reopen}. */
   shut(reason: EvictionReason): void {
     this.#closedFor = reason;
-    void this.#carryOut(this.kept.map(({ machineId }) => ({ machineId, reason })));
+    background(
+      this.#carryOut(this.kept.map(({ machineId }) => ({ machineId, reason }))),
+      "letting go of what is kept warm",
+    );
   }
 
   /** Keeps VMMs again. */
@@ -110,7 +119,7 @@ export class WarmKeeper {
 
   async #check(): Promise<void> {
     const short = await this.#options.pressure.short();
-    void this.#carryOut(this.#due(short));
+    background(this.#carryOut(this.#due(short)), "letting go of what is kept warm");
   }
 
   #due(pressure: boolean): Eviction[] {

@@ -31,6 +31,7 @@ import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
 import { type Selection, selectSubnet, type Taken } from "./select.ts";
+import { background } from "../../lib/background.ts";
 import { withHostLock } from "../../lib/host-lock.ts";
 import { formatSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
@@ -89,7 +90,10 @@ export class BridgeNetwork implements Network {
       throw new HibernautError("failed_precondition", "The bridge network needs a platform that runs as root.");
     // Two platforms that start at once must not take the same subnet for free.
     const network = await withHostLock(SUBNETS_LOCK, () => BridgeNetwork.#setUp(options));
-    network.#watch = setInterval(() => void network.#repair(options.onTrouble), WATCH_MS).unref();
+    network.#watch = setInterval(
+      () => background(network.#repair(options.onTrouble), "looking after the network"),
+      WATCH_MS,
+    ).unref();
     return network;
   }
 

@@ -1,6 +1,7 @@
 /** What the proxies of a cluster's hosts need of each other: one host's machines are told to all, and reached through it. */
 import type { TLSSocket } from "node:tls";
 import type { Cluster } from "../../cluster/cluster.ts";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import { findMachineMs } from "../../domain/patience.ts";
 import type { Settings } from "../../settings.ts";
@@ -40,7 +41,10 @@ export class HostProxies {
   constructor(options: HostProxiesOptions) {
     this.#options = options;
     const { cluster } = options;
-    this.remote = new RemoteMachines({ cluster, wake: (row) => void this.#wake(row) });
+    this.remote = new RemoteMachines({
+      cluster,
+      wake: (row) => background(this.#wake(row), "waking a machine for another host"),
+    });
     this.#publisher = new Publisher(options);
   }
 

@@ -1,6 +1,7 @@
 /** How a proxy in a process of its own reaches other hosts: with the certificate that its platform keeps on the disk. */
 import { isInCluster, readHome, type Home } from "../../cluster/home.ts";
 import { splitAddress, tlsTo } from "../../cluster/peers.ts";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { ReachHost } from "./peer-lease.ts";
 import { SERVICES } from "./services.ts";
@@ -27,7 +28,7 @@ export async function openReach({
       log.warn({ reason: messageOf(error) }, "the certificate of this host could not be read again");
     }
   };
-  const timer = setInterval(() => void read(), READ_MS).unref();
+  const timer = setInterval(() => background(read(), "reading how hosts are reached"), READ_MS).unref();
   return {
     reach({ host, peer }, kind) {
       const tls = tlsTo(host, SERVICES[kind], { authority: home.authority.certificate, identity: home.identity });

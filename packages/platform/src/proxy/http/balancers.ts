@@ -1,6 +1,7 @@
 /** Load balancers in front of the HTTP server, whose connections begin with a header of the PROXY protocol. */
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
+import { background } from "../../lib/background.ts";
 import { type AccessEntry, ProxyRefusal } from "../contract.ts";
 import { readProxyHeader } from "../proxy-protocol.ts";
 import { readStart } from "../tcp/read-start.ts";
@@ -35,7 +36,10 @@ export class Balancers {
   inFrontOf(server: Pick<Server, "emit">, { tls }: { tls: boolean }): Server {
     return createServer({ noDelay: true, allowHalfOpen: !tls }, (socket) => {
       socket.on("error", () => {}); // what is wrong with it shows in its close
-      void this.#welcome(socket).then((welcome) => welcome && pass(server, socket, tls));
+      background(
+        this.#welcome(socket).then((welcome) => welcome && pass(server, socket, tls)),
+        "reading who is behind a balancer",
+      );
     });
   }
 

@@ -8,6 +8,8 @@
  *
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
+
+import { background } from "../../lib/background.ts";
 import type { RequestTrace } from "../../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
 import type { Peer } from "./admission.ts";
@@ -216,7 +218,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     if (refusal.code !== MOVED && this.search.tryAnother(refusal)) return this.#retry(false);
     if (refusal.code !== MOVED || lease === undefined || !this.search.startAgain()) return this.refuse(refusal);
     this.#seek(false);
-    void this.#engine.findMoved(this, lease);
+    background(this.#engine.findMoved(this, lease), "finding a machine that moved");
   }
 
   /** Refuses a response that would look like an open WebSocket over HTTP/2. Returns whether it did. */

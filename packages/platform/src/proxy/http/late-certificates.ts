@@ -1,4 +1,6 @@
 /** Certificates that are read once a connection needs them, and looked at from then on. */
+
+import { background } from "../../lib/background.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { REFRESH_MS } from "./server.ts";
 
@@ -29,7 +31,10 @@ export class LateCertificates {
 
   async #read(): Promise<Certificates> {
     const certificates = await Certificates.open(this.#folders, this.#onFault);
-    this.#timer = setInterval(() => void certificates.refresh(), REFRESH_MS).unref();
+    this.#timer = setInterval(
+      () => background(certificates.refresh(), "reading the certificate again"),
+      REFRESH_MS,
+    ).unref();
     return certificates;
   }
 }

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { background } from "../../lib/background.ts";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import type { Tracing } from "../../tracing/contract.ts";
 import { RequestPath } from "../request-path.ts";
@@ -217,7 +218,7 @@ class HttpProxy implements ProxyServer {
       await certificates.refresh();
       server.setSecureContext(certificates.fallback);
     };
-    this.#every(refreshMs, () => void refresh());
+    this.#every(refreshMs, () => background(refresh(), "reading the certificate again"));
     return answerChallenges(server, {
       certificates: () => this.#leases.challengeCertificates,
       handshakeMs: this.#path.limits.handshakeMs,

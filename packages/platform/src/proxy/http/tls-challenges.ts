@@ -4,6 +4,7 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext, TLSSocket } from "node:tls";
+import { background } from "../../lib/background.ts";
 import { ProxyRefusal } from "../contract.ts";
 import { type HelloReading, readClientHello } from "../tcp/client-hello.ts";
 import { readStart } from "../tcp/read-start.ts";
@@ -23,7 +24,11 @@ export function answerChallenges(inner: Pick<Server, "emit">, options: TlsChalle
   return createServer({ noDelay: true, allowHalfOpen: false }, (socket) => {
     const open = options.certificates();
     if (open === undefined || open.size === 0) inner.emit("connection", socket);
-    else void look(socket, open, options).then((pass) => pass && inner.emit("connection", socket));
+    else
+      background(
+        look(socket, open, options).then((pass) => pass && inner.emit("connection", socket)),
+        "looking at a TLS handshake",
+      );
   });
 }
 

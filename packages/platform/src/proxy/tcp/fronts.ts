@@ -1,6 +1,7 @@
 /** The ports at which the proxy takes TCP connections. They open and close as machines with such services come and go. */
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Limits } from "../http/limits.ts";
 import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";
@@ -127,7 +128,10 @@ export class TcpFronts {
     if (apps === undefined) return void raw.resetAndDestroy();
     const one: Carried = { client: raw, machineId: undefined, host: undefined };
     this.#carried.add(one);
-    void this.#serve(port, apps, one).finally(() => this.#carried.delete(one));
+    background(
+      this.#serve(port, apps, one).finally(() => this.#carried.delete(one)),
+      "carrying a TCP connection",
+    );
   }
 
   async #serve(port: number, apps: PortApps, one: Carried): Promise<void> {

@@ -55,7 +55,14 @@ export class Target {
       response.end("{}");
     });
     this.inside.streams.onConnection = (connection) => void this.#api.emit("connection", connection);
-    this.log = new MachineLog({ machine: name, folder: join(folder, name), maxBytes: MB, prepare: async () => {} });
+    const rate = { bytesPerS: MB, linesPerS: 5000 };
+    this.log = new MachineLog({
+      machine: name,
+      folder: join(folder, name),
+      maxBytes: MB,
+      rate,
+      prepare: async () => {},
+    });
     const warn = (_fields: unknown, message: string) => {
       this.warned += 1;
       if (this.warnings.length < 100) this.warnings.push(message);

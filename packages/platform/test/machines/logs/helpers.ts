@@ -8,12 +8,14 @@ import type { LogQuery } from "../../../src/machines/logs/query.ts";
 
 export const MACHINE = "0123456789abcd";
 const MB = 1024 * 1024;
+/** As good as none: most tests are about something else. */
+const NO_LIMIT = { bytesPerS: 1e12, linesPerS: 1e9 };
 
 /** The log of a machine whose directory is created with the first line. */
 export function logIn(folder: string, options: Partial<MachineLogOptions> = {}): MachineLog {
   const logs = join(folder, options.machine ?? MACHINE);
   const prepare = async () => void (await mkdir(logs, { recursive: true }));
-  return new MachineLog({ machine: MACHINE, folder: logs, maxBytes: 16 * MB, prepare, ...options });
+  return new MachineLog({ machine: MACHINE, folder: logs, maxBytes: 16 * MB, rate: NO_LIMIT, prepare, ...options });
 }
 
 /** Logs that are all known from the beginning. */

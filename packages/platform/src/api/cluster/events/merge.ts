@@ -1,4 +1,5 @@
 /** Puts several sources into one. */
+import { background } from "../../../lib/background.ts";
 
 /** Yields what sources that end have, those with the least key first. Each source is sorted already. */
 export async function* sorted<T>(
@@ -42,7 +43,7 @@ export class Confluence<T> {
   /** Adds a source. When it fails, so does the reading. */
   add(source: AsyncIterable<T>): void {
     this.#open += 1;
-    void this.#pump(source);
+    background(this.#pump(source), "merging events");
   }
 
   /** Yields until all sources have ended, or the signal is aborted. */
