@@ -14,14 +14,14 @@ import { lookUp, type Zone } from "../../src/dns/zone.ts";
 
 /** Every UDP socket that was made; a server's is the first of its test. */
 const openSockets = vi.hoisted((): EventEmitter[] => []);
-vi.mock("node:dgram", async (original) => {
-  const dgram = await original<typeof import("node:dgram")>();
-  const createSocket: typeof dgram.createSocket = (...args: Parameters<typeof dgram.createSocket>) => {
+vi.mock(import("node:dgram"), async (original) => {
+  const dgram = await original();
+  const made = ((...args: Parameters<typeof dgram.createSocket>) => {
     const socket = dgram.createSocket(...args);
     openSockets.push(socket);
     return socket;
-  };
-  return { ...dgram, createSocket };
+  }) as typeof dgram.createSocket;
+  return { ...dgram, createSocket: made };
 });
 
 const ZONE: Zone = {
