@@ -1,0 +1,76 @@
+/**
+ * "Unknown" is not "absent". Asked about a file, a process or a socket, the host answers with an error when it is not there,
+ * and also when it cannot tell: it has no descriptor left (EMFILE), no memory (ENOMEM), or its disk does not answer (EIO).
+ * Only the errors named here mean absence. Any other one is passed on, or asked about again.
+ */
+import { accessSync } from "node:fs";
+import { access } from "node:fs/promises";
+
+/** Nothing is at that path, or it leads through something that is no directory. */
+const NO_FILE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
+/** A process that is not there has no directory in /proc, or one that went away while it was read. */
+const NO_PROCESS: ReadonlySet<string> = new Set(["ENOENT", "ESRCH"]);
+/** Nobody listens on a socket: it does not exist, or whoever made it is gone. */
+const NO_LISTENER: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED"]);
+/** The host cannot do or tell anything at the moment, whatever it was asked about. */
+const HOST_TROUBLE: ReadonlySet<string> = new Set(
+  "EMFILE ENFILE ENOMEM ENOBUFS EAGAIN EINTR EIO EACCES EPERM ETIMEDOUT EBUSY ENOSPC EDQUOT EROFS".split(" "),
+);
+
+/** The code of the system's error; "" for any other error. */
+function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : "";
+}
+
+/** Whether a call failed because nothing is at the path that it names. */
+export function isAbsent(error: unknown): boolean {
+  return NO_FILE.has(codeOf(error));
+}
+
+/** Whether a call failed because nobody listens on the socket that it names. */
+export function isUnheard(error: unknown): boolean {
+  return NO_LISTENER.has(codeOf(error));
+}
+
+/** Whether a call failed for a reason of the host, which says nothing about what it was asked about, and may pass. */
+export function isHostTrouble(error: unknown): boolean {
+  return HOST_TROUBLE.has(codeOf(error));
+}
+
+/**
+ * Handles the error of a call that needs a file: returns `absent` when there is none, and throws anything else.
+ *
+ * @example
+ * const text = await readFile(path, "utf8").catch(ifAbsent(undefined));
+ */
+export function ifAbsent<Absent>(absent: Absent): (error: unknown) => Absent {
+  return unless(NO_FILE, absent);
+}
+
+/** Handles the error of a call that asks about a process: returns `ended` when there is none, and throws anything else. */
+export function ifEnded<Ended>(ended: Ended): (error: unknown) => Ended {
+  return unless(NO_PROCESS, ended);
+}
+
+/** Whether something is at the path. Rejects when the host cannot tell. */
+export function isThere(path: string): Promise<boolean> {
+  return access(path).then(() => true, ifAbsent(false));
+}
+
+/** Does what {@link isThere} does, without yielding to other work. Throws when the host cannot tell. */
+export function isThereSync(path: string): boolean {
+  try {
+    accessSync(path);
+    return true;
+  } catch (error) {
+    return ifAbsent(false)(error);
+  }
+}
+
+function unless<Absent>(codes: ReadonlySet<string>, absent: Absent): (error: unknown) => Absent {
+  return (error) => {
+    if (codes.has(codeOf(error))) return absent;
+    throw error;
+  };
+}
