@@ -12,15 +12,18 @@ const NO_FILE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 const NO_PROCESS: ReadonlySet<string> = new Set(["ENOENT", "ESRCH"]);
 /** Nobody listens on a socket: it does not exist, or whoever made it is gone. */
 const NO_LISTENER: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED"]);
-/** The host cannot do or tell anything at the moment, whatever it was asked about. */
-const HOST_TROUBLE: ReadonlySet<string> = new Set(
-  "EMFILE ENFILE ENOMEM ENOBUFS EAGAIN EINTR EIO EACCES EPERM ETIMEDOUT EBUSY ENOSPC EDQUOT EROFS".split(" "),
-);
+/** The host cannot do or tell anything at the moment, whatever it was asked about: it will when it is less busy. */
+const PASSING: ReadonlySet<string> = new Set("EMFILE ENFILE ENOMEM ENOBUFS EAGAIN EINTR ETIMEDOUT".split(" "));
+/** It will when somebody has done something about it. */
+const LASTING: ReadonlySet<string> = new Set("EIO EACCES EPERM EBUSY ENOSPC EDQUOT EROFS".split(" "));
+/** A name of errno(3), as opposed to the codes of other errors. */
+const ERRNO = /^E[A-Z0-9]+$/;
 
-/** The code of the system's error; "" for any other error. */
+/** The code of the system's error, also where another error was caused by it; "" for any other error. */
 function codeOf(error: unknown): string {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === "string" ? code : "";
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  if (typeof code === "string" && ERRNO.test(code)) return code;
+  return cause === undefined ? "" : codeOf(cause);
 }
 
 /** Whether a call failed because nothing is at the path that it names. */
@@ -33,9 +36,14 @@ export function isUnheard(error: unknown): boolean {
   return NO_LISTENER.has(codeOf(error));
 }
 
-/** Whether a call failed for a reason of the host, which says nothing about what it was asked about, and may pass. */
+/** Whether a call failed for a reason of the host, which says nothing about what it was asked about. */
 export function isHostTrouble(error: unknown): boolean {
-  return HOST_TROUBLE.has(codeOf(error));
+  return isPassing(error) || LASTING.has(codeOf(error));
+}
+
+/** Whether that reason passes by itself. */
+export function isPassing(error: unknown): boolean {
+  return PASSING.has(codeOf(error));
 }
 
 /**

@@ -2,12 +2,22 @@
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { connectToQemu } from "../../src/hypervisor/qemu/connect.ts";
 import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "../../src/hypervisor/qemu/process.ts";
 import { quietFor } from "../helpers/quiet.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
-/** The error that opening a file of `/proc` ends with now, if any. */
+/** The error that opening a file of `/proc`, or connecting to a socket, ends with now, if any. */
 const fault = vi.hoisted(() => ({ code: undefined as string | undefined }));
+vi.mock(import("node:net"), async (original) => {
+  const net = await original();
+  const connect = ((path: string) => {
+    if (fault.code === undefined) return net.connect(path);
+    const socket = new net.Socket();
+    return socket.destroy(Object.assign(new Error(`connect ${fault.code}`), { code: fault.code }));
+  }) as typeof net.connect;
+  return { ...net, connect };
+});
 vi.mock(import("node:fs/promises"), async (original) => {
   const fs = await original();
   const failing = <Call extends (...args: never[]) => unknown>(call: Call): Call =>
@@ -75,6 +85,14 @@ test("with no descriptor left, the end of a machine is still noticed, and it can
   await killProcess(ref);
   await watching;
   expect(held(), "one descriptor for each machine that runs, and none for one that does not").toBe(0);
+});
+
+test("a QEMU that nobody can connect to is not one that does not listen", async () => {
+  const path = join(await tempFolder("unknown"), "qmp.sock");
+  fault.code = "EMFILE";
+  await expect(connectToQemu(path, AbortSignal.timeout(50))).rejects.toMatchObject({ code: "EMFILE" });
+  fault.code = undefined;
+  await expect(connectToQemu(path, AbortSignal.timeout(50))).rejects.toMatchObject({ name: "TimeoutError" });
 });
 
 /** Where a descriptor leads; it may be closed while they are listed. */

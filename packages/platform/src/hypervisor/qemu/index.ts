@@ -197,7 +197,8 @@ export class QemuHypervisor implements Hypervisor {
       if (killed !== undefined) throw killed;
       // Why, in its own words: the connection only says that it is gone.
       const said = lastLine(await readTail(spec.consoleLog, before?.size)) ?? messageOf(error);
-      throw new HibernautError("unavailable", `QEMU did not start (${said}). Its output is in ${spec.consoleLog}.`);
+      const what = `QEMU did not start (${said}). Its output is in ${spec.consoleLog}.`;
+      throw new HibernautError("unavailable", what, {}, { cause: error });
     } finally {
       connected.abort();
     }

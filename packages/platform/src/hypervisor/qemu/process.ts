@@ -66,7 +66,8 @@ export async function spawnDetached(
             stdio: [...streams, "pipe"],
           });
     await once(child, "spawn").catch((error: Error) => {
-      throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
+      const what = `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`;
+      throw new HibernautError("unavailable", what, {}, { cause: error });
     });
     const ended = new Promise<NodeJS.Signals | null>((resolve) => {
       child.once("exit", (_code, endedBy) => resolve(endedBy));

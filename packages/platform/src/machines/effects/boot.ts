@@ -1,6 +1,7 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
 import type { LastBoot, MachineRecord } from "../../domain/machine.ts";
 import { VmmKilled } from "../../hypervisor/contract.ts";
+import { isPassing } from "../../lib/absence.ts";
 import { within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
@@ -56,7 +57,7 @@ export async function boot(
     // Whatever went wrong: if its VMM does not end, that is what has to be known.
     const reason = (await ports.guest.kill().catch(messageOf)) ?? messageOf(error);
     if (error instanceof NotOwned) return { type: "start_refused", reason };
-    if (!killed) return { type: "start_failed", reason };
+    if (!killed) return { type: isPassing(error) ? "start_hindered" : "start_failed", reason };
     const { attempt } = effect;
     ports.log.warn({ machine: record.id, reason, attempt }, "a guest was killed while it started");
     return { type: "start_killed", reason, start: effect };
