@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { connectToQemu } from "../../src/hypervisor/qemu/connect.ts";
-import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "../../src/hypervisor/qemu/process.ts";
+import { findProcesses } from "../../src/hypervisor/qemu/find-processes.ts";
+import { isAlive, killProcess, spawnDetached, watchExit } from "../../src/hypervisor/qemu/process.ts";
 import { quietFor } from "../helpers/quiet.ts";
 import { tempFolder } from "../helpers/temp.ts";
 

@@ -24,16 +24,8 @@ import { HANDLES } from "./jail/arguments.ts";
 import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
-import {
-  argumentsOf,
-  findProcesses,
-  isAlive,
-  killProcess,
-  requireEnded,
-  type Started,
-  spawnDetached,
-  watchExit,
-} from "./process.ts";
+import { argumentsOf, findProcesses, hasThread } from "./find-processes.ts";
+import { isAlive, killProcess, requireEnded, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp, type QmpFault } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
@@ -125,6 +117,10 @@ export class QemuHypervisor implements Hypervisor {
     const runDir = join(this.#settings.runRoot, ref.machineId);
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.adoptMs)]);
     const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit, this.#connecting);
+    await requireSame(ref, qmp).catch((error: unknown) => {
+      qmp.close();
+      throw error;
+    });
     const { enabled } = await qmp.execute<{ enabled: boolean }>("query-kvm");
     const args = await argumentsOf(ref.pid);
     const host = enabled ? await askHostCpu(qmp, cpuIn(args)) : undefined;
@@ -203,6 +199,16 @@ export class QemuHypervisor implements Hypervisor {
       connected.abort();
     }
   }
+}
+
+/** Rejects unless it is this process that answers on the machine's socket: only the platform can make a file there. */
+async function requireSame({ machineId, pid }: VmmRef, qmp: Qmp): Promise<void> {
+  const [cpu] = await qmp.execute<{ "thread-id": number }[]>("query-cpus-fast");
+  if (cpu !== undefined && (await hasThread(pid, cpu["thread-id"]))) return;
+  throw new HibernautError(
+    "unavailable",
+    `Process ${pid} is not the QEMU that answers on the socket of machine ${machineId}.`,
+  );
 }
 
 /**

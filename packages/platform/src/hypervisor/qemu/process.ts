@@ -2,8 +2,7 @@
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
@@ -23,7 +22,7 @@ const WATCH_MS = 100;
 /** The number under which a started program finds the file descriptor that it inherited. */
 export const INHERITED_FD = 3;
 /** The name of the process that waits for a program in a jail. Its arguments contain the program's. */
-const LAUNCHER = "hibernaut-jail";
+export const LAUNCHER = "hibernaut-jail";
 
 interface SpawnOptions {
   machineId: string;
@@ -126,9 +125,6 @@ async function untilGone(pid: number, machineId: string): Promise<void> {
 const TICKS_PER_S = 100;
 const PAGE_BYTES = 4096;
 
-/** What the kernel answers about a process of another user, if it hides those. */
-const HIDDEN = ["EACCES", "EPERM"];
-
 /** Returns what a process takes of the host (fields 14, 15 and 24). Undefined when it has ended. */
 export async function usageOf(ref: VmmRef): Promise<VmmUsage | undefined> {
   const fields = await statOf(ref);
@@ -149,7 +145,7 @@ export async function isAlive(ref: VmmRef): Promise<boolean> {
 }
 
 /** Returns the start time of a live process, in clock ticks since boot. Undefined when it has ended. */
-async function startTicks(pid: number): Promise<string | undefined> {
+export async function startTicks(pid: number): Promise<string | undefined> {
   return startOf(await statOf({ pid }));
 }
 
@@ -209,49 +205,4 @@ export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
   } finally {
     await letGo?.();
   }
-}
-
-/** Parents of the directories `<machine id>` of machines. */
-interface Roots {
-  /** Of their sockets. */
-  runRoot: string;
-  /** Of their files. */
-  machineRoot: string;
-}
-
-/**
- * Lists the QEMU processes of machines below these directories. It looks at their arguments, so it finds a process even
- * if the platform died before it could record the pid.
- */
-export async function findProcesses(roots: Roots): Promise<VmmRef[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const found = await Promise.all(pids.map((pid) => identify(pid, roots)));
-  return found.filter((ref) => ref !== undefined);
-}
-
-/** Lists the QEMU processes of a data directory's machines: see {@link findProcesses}. */
-export function guestsIn(dataDir: string): Promise<VmmRef[]> {
-  return findProcesses({ runRoot: join(dataDir, "run"), machineRoot: join(dataDir, "machines") });
-}
-
-/** Returns what a process was started with; nothing when it has ended. */
-export async function argumentsOf(pid: number): Promise<string[]> {
-  return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(ifEnded(""))).split("\0");
-}
-
-async function identify(pid: number, { runRoot, machineRoot }: Roots): Promise<VmmRef | undefined> {
-  // Where the host hides processes of other users (hidepid), they are not our guests.
-  const args = await argumentsOf(pid).catch((error: NodeJS.ErrnoException): string[] => {
-    if (HIDDEN.includes(error.code ?? "")) return [];
-    throw error;
-  });
-  const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
-  if (machineId === undefined || basename(args[0] ?? "") === LAUNCHER) return undefined;
-  const doubled = (path: string) => path.replaceAll(",", ",,");
-  // In a jail, QEMU does not know the path of its sockets; the platforms before did not put it in one.
-  const socket = `unix:${doubled(runRoot)}/${machineId}/qmp.sock,server=on,wait=off`;
-  const memory = `,mem-path=${doubled(machineRoot)}/${machineId}/memory,`;
-  if (!args.includes(socket) && !args.some((argument) => argument.includes(memory))) return undefined;
-  const started = await startTicks(pid);
-  return started === undefined ? undefined : { machineId, pid, startTicks: started };
 }
