@@ -1,5 +1,5 @@
 /** The hypervisor contract on QEMU. */
-import { open, rm, stat } from "node:fs/promises";
+import { appendFile, open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
@@ -16,7 +16,7 @@ import {
   type VmmSpec,
 } from "../contract.ts";
 import { cpuIn, hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
-import { brokenBy, lastLine, readTail } from "./failure.ts";
+import { brokenBy, lastLine, meansTaken, readTail } from "./failure.ts";
 import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
@@ -148,8 +148,34 @@ export class QemuHypervisor implements Hypervisor {
     if (cgroup !== undefined) void vmm.exited.then(() => this.#settings.jail?.clean(cgroup));
   }
 
-  /** Starts QEMU. With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
+  /**
+   * Starts QEMU, and once more if an earlier one of the machine, of which nobody knows, was in the way: that is ended first.
+   */
   async #start(
+    spec: VmmSpec,
+    options: { state?: number; hardware: Hardware },
+    signal: AbortSignal,
+  ): Promise<{ vmm: QemuVmm; started: Started }> {
+    try {
+      return await this.#startOnce(spec, options, signal);
+    } catch (error) {
+      if (signal.aborted || !meansTaken(messageOf(error)) || !(await this.#endOrphans(spec))) throw error;
+      return this.#startOnce(spec, options, signal);
+    }
+  }
+
+  /** Ends every QEMU of a machine that is to have none. Returns whether there was one. */
+  async #endOrphans({ machineId, consoleLog }: VmmSpec): Promise<boolean> {
+    const orphans = (await this.find()).filter((ref) => ref.machineId === machineId);
+    for (const ref of orphans) {
+      await appendFile(consoleLog, `hibernaut: process ${ref.pid} still had what the machine needs; ending it\n`);
+      await killProcess(ref);
+    }
+    return orphans.length > 0;
+  }
+
+  /** With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
+  async #startOnce(
     spec: VmmSpec,
     { state, hardware }: { state?: number; hardware: Hardware },
     signal: AbortSignal,
