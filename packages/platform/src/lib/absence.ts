@@ -12,10 +12,31 @@ const NO_FILE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 const NO_PROCESS: ReadonlySet<string> = new Set(["ENOENT", "ESRCH"]);
 /** Nobody listens on a socket: it does not exist, or whoever made it is gone. */
 const NO_LISTENER: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED"]);
+const BUSY = "Try again when the host is less busy.";
+const NO_DESCRIPTOR =
+  "The host or the platform has no file descriptor left: see what holds them, or raise LimitNOFILE.";
+const NO_SPACE = "Free some disk space.";
+const NO_RIGHT = "Let the platform's user read and write that.";
 /** The host cannot do or tell anything at the moment, whatever it was asked about: it will when it is less busy. */
-const PASSING: ReadonlySet<string> = new Set("EMFILE ENFILE ENOMEM ENOBUFS EAGAIN EINTR ETIMEDOUT".split(" "));
+const PASSING: Readonly<Record<string, string>> = {
+  EMFILE: NO_DESCRIPTOR,
+  ENFILE: NO_DESCRIPTOR,
+  ENOMEM: "The host is short of memory.",
+  ENOBUFS: "The host is short of memory.",
+  EAGAIN: BUSY,
+  EINTR: BUSY,
+  ETIMEDOUT: BUSY,
+};
 /** It will when somebody has done something about it. */
-const LASTING: ReadonlySet<string> = new Set("EIO EACCES EPERM EBUSY ENOSPC EDQUOT EROFS".split(" "));
+const LASTING: Readonly<Record<string, string>> = {
+  EIO: "Look at the host's disks and the output of dmesg.",
+  EACCES: NO_RIGHT,
+  EPERM: NO_RIGHT,
+  EROFS: NO_RIGHT,
+  EBUSY: "See what uses it.",
+  ENOSPC: NO_SPACE,
+  EDQUOT: NO_SPACE,
+};
 /** A name of errno(3), as opposed to the codes of other errors. */
 const ERRNO = /^E[A-Z0-9]+$/;
 
@@ -38,12 +59,17 @@ export function isUnheard(error: unknown): boolean {
 
 /** Whether a call failed for a reason of the host, which says nothing about what it was asked about. */
 export function isHostTrouble(error: unknown): boolean {
-  return isPassing(error) || LASTING.has(codeOf(error));
+  return adviceFor(error) !== undefined;
 }
 
 /** Whether that reason passes by itself. */
 export function isPassing(error: unknown): boolean {
-  return PASSING.has(codeOf(error));
+  return codeOf(error) in PASSING;
+}
+
+/** What to do about a reason of the host, as a sentence. Undefined for any other reason. */
+export function adviceFor(error: unknown): string | undefined {
+  return PASSING[codeOf(error)] ?? LASTING[codeOf(error)];
 }
 
 /**

@@ -1,6 +1,7 @@
 /** A host that has no descriptor left, or whose disk does not answer, costs no machine its memory, and none stays down for it. */
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { VmmKilled } from "../../src/hypervisor/contract.ts";
 import { beginFault, endFault } from "../helpers/faulty-fs.ts";
 import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 
@@ -94,4 +95,45 @@ test("a wait for the host ends when something else is requested", async () => {
   platform.machines.stop("shop", id);
   await reach(id, "stopped");
   expect(world.host.of(id)).toEqual([]);
+});
+
+describe("a start that fails says why in the machine, what to do, and nothing else", () => {
+  const noise = () => world.logged.filter(({ fields }) => "err" in fields || "stack" in fields);
+
+  test.each([
+    ["ENOSPC", /ENOSPC.*Free some disk space\.$/],
+    ["EDQUOT", /EDQUOT.*Free some disk space\.$/],
+    ["EIO", /EIO.*Look at the host's disks/],
+    ["EROFS", /EROFS.*Let the platform's user/],
+  ])("a disk that does not take its files (%s)", async (code, reason) => {
+    const id = await runningMachine(platform);
+    platform.machines.stop("shop", id);
+    await reach(id, "stopped");
+    world.host.faults.boot = Object.assign(new Error(`${code}: of the test`), { code });
+    platform.machines.start("shop", id);
+    await reach(id, "failed");
+    expect(record(id).stateReason).toMatch(reason);
+    expect(world.store.machines.events(id, 1)).toMatchObject([
+      { type: "start_failed", details: { reason: record(id).stateReason } },
+    ]);
+    expect(noise()).toEqual([]);
+    platform.machines.start("shop", id);
+    await reach(id, "running");
+  });
+
+  test("a QEMU that is killed at each start", async () => {
+    const id = await runningMachine(platform);
+    platform.machines.stop("shop", id);
+    await reach(id, "stopped");
+    let boots = 0;
+    vi.spyOn(world.host, "takeFault").mockImplementation(() => {
+      boots += 1;
+      throw new VmmKilled("QEMU was killed while the machine started");
+    });
+    platform.machines.start("shop", id);
+    await reach(id, "failed");
+    expect(record(id).stateReason).toBe("QEMU was killed while the machine started");
+    expect(boots, "it is tried again, and not for ever").toBe(3);
+    expect(noise()).toEqual([]);
+  });
 });

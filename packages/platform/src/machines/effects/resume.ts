@@ -3,7 +3,7 @@ import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { servicePorts } from "../../domain/config.ts";
 import { type FailedCarryOver, type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
-import { isHostTrouble } from "../../lib/absence.ts";
+import { adviceFor, isHostTrouble } from "../../lib/absence.ts";
 import { within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
@@ -33,7 +33,7 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
     if (!isHostTrouble(error) || isHibernautError(error)) throw error;
     throw new HibernautError(
       "unavailable",
-      `The host cannot resume machine ${record.id} now: ${messageOf(error)}. Its memory is kept. Look at the host, then start the machine again; to give its memory up, stop it.`,
+      `The host cannot resume machine ${record.id} now: ${messageOf(error)}. Its memory is kept. ${adviceFor(error)} Then start the machine again; to give its memory up, stop it.`,
       {},
       { cause: error },
     );
