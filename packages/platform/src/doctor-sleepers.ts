@@ -5,7 +5,7 @@ import type { MachineRecord } from "./domain/machine.ts";
 import { readBundle } from "./guest/bundles.ts";
 import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
-import { guestsIn } from "./hypervisor/qemu/process.ts";
+import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
 import { boundMode } from "./network/bound.ts";

@@ -1,13 +1,26 @@
 /** Logs to stderr: JSON lines for systemd and container runtimes, readable lines on a terminal. */
-import { type Logger, pino } from "pino";
+import { type Logger, pino, stdSerializers } from "pino";
+import { isHibernautError } from "./domain/errors.ts";
+import { isHostTrouble } from "./lib/absence.ts";
 import { readableLine } from "./log-line.ts";
 import type { Settings } from "./settings.ts";
 
 /** Opens the log of a platform or a proxy. Lines are written at once. */
 export function openLog(level: string, format: Settings["logFormat"]): Logger {
   const write = lineWriter(format);
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: errorFields } };
   return write === undefined ? pino(options, pino.destination(2)) : pino(options, { write });
+}
+
+/**
+ * What a line says about an error. Where the host or its disk is at fault, the stack says nothing, and such errors come again
+ * and again: their message is enough.
+ */
+export function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (!isHostTrouble(error) && !isHibernautError(error, "unavailable")) return stdSerializers.err(error);
+  const { code } = error as { code?: unknown };
+  return { type: error.name, message: error.message, ...(typeof code === "string" && { code }) };
 }
 
 /** Returns a writer that makes lines of JSON readable for people. Undefined when the log is to be written as JSON. */

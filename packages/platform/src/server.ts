@@ -1,10 +1,10 @@
 /** The composition root: the only place that knows every part. It constructs and connects them, and starts them in order. */
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
+import { isThere } from "./lib/absence.ts";
 import { ensureAdminToken } from "./api/admin-token.ts";
 import { buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
@@ -453,7 +453,7 @@ function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }:
 
 /** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */
 async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
-  if (!existsSync(join(options.dataDir, CLUSTER_FOLDER))) return undefined;
+  if (!(await isThere(join(options.dataDir, CLUSTER_FOLDER)))) return undefined;
   const { openCluster } = await import("./cluster/open.ts");
   return openCluster(options);
 }

@@ -3,7 +3,8 @@ import { access, constants, readdir, readFile, realpath, rm, rmdir } from "node:
 import { dirname, join } from "node:path";
 import { HibernautError } from "./domain/errors.ts";
 import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
-import { guestsIn, killProcess } from "./hypervisor/qemu/process.ts";
+import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
+import { killProcess } from "./hypervisor/qemu/process.ts";
 import { mountsOf } from "./lib/mounts.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
 import type { Store } from "./store/contract.ts";

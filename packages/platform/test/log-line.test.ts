@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { HibernautError } from "../src/domain/errors.ts";
+import { errorFields } from "../src/log.ts";
 import { readableLine } from "../src/log-line.ts";
 
 const time = "2026-11-22T10:00:00.000Z";
@@ -43,6 +45,14 @@ test("an error has its stack, and a warning does not", () => {
   expect(read({ level: 40, err, msg: "the proxy met a fault" })).toBe(
     "10:00:00 warn  the proxy met a fault: it broke\n",
   );
+});
+
+test("an error of the host or its disk has no stack, which would say nothing, again and again", () => {
+  const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+  expect(errorFields(full)).toEqual({ type: "Error", message: full.message, code: "ENOSPC" });
+  const database = new HibernautError("unavailable", "The platform cannot write its database.");
+  expect(errorFields(database)).toEqual({ type: "HibernautError", message: database.message, code: "unavailable" });
+  expect(errorFields(new TypeError("a fault of ours"))).toMatchObject({ stack: expect.stringContaining("at ") });
 });
 
 test("what clients send cannot control the terminal", () => {

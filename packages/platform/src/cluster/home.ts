@@ -1,7 +1,7 @@
 /** What a host keeps of its cluster in the data directory: who it is there, its keys, and where the directory is. */
-import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { isThere, isThereSync } from "../lib/absence.ts";
 import { HibernautError } from "../domain/errors.ts";
 import { flush, replaceFile } from "../lib/durable.ts";
 import type { Directory } from "./contract.ts";
@@ -38,7 +38,7 @@ export interface Home {
 }
 
 export function isInCluster(dataDir: string): boolean {
-  return existsSync(join(dataDir, CLUSTER_FOLDER));
+  return isThereSync(join(dataDir, CLUSTER_FOLDER));
 }
 
 export function readHome(dataDir: string): Promise<Home> {
@@ -48,7 +48,7 @@ export function readHome(dataDir: string): Promise<Home> {
 /** What a join or an init had prepared before it was cut short. */
 export async function readDraft(dataDir: string): Promise<Home | undefined> {
   const folder = join(dataDir, DRAFT);
-  if (!existsSync(join(folder, FILES.place))) return undefined;
+  if (!(await isThere(join(folder, FILES.place)))) return undefined;
   return readFolder(folder);
 }
 
@@ -75,7 +75,7 @@ export async function writeDraft(dataDir: string, home: Home, secretsKey?: Buffe
 export async function publishDraft(dataDir: string): Promise<void> {
   const key = join(dataDir, DRAFT, SECRETS_KEY);
   // First, so that no host is in its cluster without it. It is not there any more when this was cut short.
-  if (existsSync(key)) {
+  if (await isThere(key)) {
     await rename(key, join(dataDir, SECRETS_KEY));
     await flush(dataDir);
   }

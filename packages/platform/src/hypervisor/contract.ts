@@ -125,7 +125,7 @@ export interface Vmm {
   onStalled: (reason: string | undefined) => void;
   /** Returns what the process takes of the host at the moment. Undefined once it has ended. */
   usage(): Promise<VmmUsage | undefined>;
-  /** Whether the guest's CPUs are running. */
+  /** Whether the guest's CPUs are running. Rejects with {@link VmmSilent} when it does not answer in time. */
   state(): Promise<"running" | "paused">;
   /** Starts the guest's CPUs, or lets them continue. */
   run(): Promise<void>;
@@ -150,6 +150,11 @@ export interface Vmm {
  */
 export class VmmKilled extends Error {
   override name = "VmmKilled";
+}
+
+/** A VMM did not answer in time. It may be alive: this is no proof of the contrary. */
+export class VmmSilent extends Error {
+  override name = "VmmSilent";
 }
 
 /** The guest of a VMM that was to be adopted could not continue, so the VMM was ended. The message says why. */

@@ -1,6 +1,7 @@
 /** Images on the disk: `<dataDir>/images/<64 hex digits>/{rootfs.squashfs,image.json}`, each whole or absent. */
 import { mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { ifAbsent } from "../lib/absence.ts";
 import { flush } from "../lib/durable.ts";
 import type { Image, ImageConfig } from "./contract.ts";
 import { removeTree } from "./files.ts";
@@ -95,10 +96,7 @@ export class ImageDirectory {
 
   /** Returns when an image was last used, in milliseconds since 1970. 0 when it does not exist. */
   async usedAt(digest: string): Promise<number> {
-    return stat(this.#folderOf(digest)).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => 0,
-    );
+    return stat(this.#folderOf(digest)).then(({ mtimeMs }) => mtimeMs, ifAbsent(0));
   }
 
   /** Runs `work` with a new temporary directory, which is deleted afterwards. */
@@ -117,10 +115,7 @@ export class ImageDirectory {
     for (const name of await readdir(this.#folder)) {
       const folder = join(this.#folder, name);
       if (!name.startsWith(TEMPORARY) || active.has(folder)) continue;
-      const born = await stat(folder).then(
-        ({ birthtimeMs }) => birthtimeMs,
-        () => Number.POSITIVE_INFINITY,
-      );
+      const born = await stat(folder).then(({ birthtimeMs }) => birthtimeMs, ifAbsent(Number.POSITIVE_INFINITY));
       if (born < this.#openedAt) await removeTree(folder);
     }
   }

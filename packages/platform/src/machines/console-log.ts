@@ -5,6 +5,7 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
+import { ifAbsent } from "../lib/absence.ts";
 import { messageOf } from "../lib/text.ts";
 import type { ControllerSet } from "./controller-set.ts";
 import { mayHaveGuest } from "./decide/step.ts";
@@ -26,7 +27,7 @@ const NEWLINE = 0x0a;
  * @returns whether it was cut; never throws for a file that does not exist
  */
 export async function cutConsole(path: string): Promise<boolean> {
-  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  const { size } = await stat(path).catch(ifAbsent({ size: 0 }));
   if (size <= MOST_CONSOLE_BYTES) return false;
   // Without waiting: nothing that QEMU does to its file may hold up the platform.
   const file = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
@@ -58,6 +59,8 @@ function appendTo(path: string, bytes: Buffer): void {
 export class Consoles {
   readonly #deps: Pick<MachineDependencies, "files" | "log">;
   readonly #controllers: Pick<ControllerSet, "all">;
+  /** Machines whose console could not be cut at the last look: the log says it once. */
+  readonly #uncut = new Set<string>();
 
   constructor(deps: Pick<MachineDependencies, "files" | "log">, controllers: Pick<ControllerSet, "all">) {
     this.#deps = deps;
@@ -87,8 +90,11 @@ export class Consoles {
       if (!all && !mayHaveGuest(record.state)) continue;
       try {
         await cutConsole(files.paths(record.id).console);
+        this.#uncut.delete(record.id);
       } catch (error) {
-        log.warn({ machine: record.id, reason: messageOf(error) }, "the console's log cannot be cut");
+        if (!this.#uncut.has(record.id))
+          log.warn({ machine: record.id, reason: messageOf(error) }, "the console's log cannot be cut");
+        this.#uncut.add(record.id);
       }
     }
   }

@@ -1,6 +1,7 @@
 /** What each app takes of the disk, and whether it may take more. */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { ifAbsent } from "../lib/absence.ts";
 import { guestSize, type MachineConfig, swapMbOf } from "../domain/config.ts";
 import { refusedGrowth } from "./decide/disk-quota.ts";
 
@@ -61,7 +62,7 @@ export function takenBytes(paths: readonly string[]): number {
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
-  } catch {
-    return [];
+  } catch (error) {
+    return ifAbsent<string[]>([])(error);
   }
 }

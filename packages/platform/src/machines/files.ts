@@ -1,10 +1,10 @@
 /** Locates and creates the files of a machine. */
 import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { ifAbsent, isThere } from "../lib/absence.ts";
 import { HibernautError } from "../domain/errors.ts";
 import { allocatedBytes, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
-import { undefinedIfMissing } from "../snapshots/check.ts";
 import { failureReason } from "../lib/exec.ts";
 
 /** Time limit for creating an empty file system, which takes milliseconds unless the disk is full or the tool broken. */
@@ -75,10 +75,7 @@ export class MachineFiles {
   }
 
   hasLayer(machineId: string): Promise<boolean> {
-    return stat(this.paths(machineId).layer).then(
-      () => true,
-      () => false,
-    );
+    return isThere(this.paths(machineId).layer);
   }
 
   /** Flushes the writable layer: what is swapped out there is as good as memory. */
@@ -88,7 +85,7 @@ export class MachineFiles {
 
   /** What the machine's writable layer takes up on the disk, in bytes; 0 without one. */
   async layerBytes(machineId: string): Promise<number> {
-    return allocatedBytes(await stat(this.paths(machineId).layer).catch(() => ({ blocks: 0 })));
+    return allocatedBytes(await stat(this.paths(machineId).layer).catch(ifAbsent({ blocks: 0 })));
   }
 
   /**
@@ -133,29 +130,28 @@ export class MachineFiles {
 
   /** What is there already is never replaced: it may be the only copy, as when this is repeated after a crash. */
   async #toQuarantine(folder: string, name: string): Promise<void> {
-    if ((await stat(folder).catch(undefinedIfMissing)) === undefined) return;
+    if (!(await isThere(folder))) return;
     let target = join(this.quarantineRoot, name);
-    for (let more = 2; (await stat(target).catch(undefinedIfMissing)) !== undefined; more += 1)
-      target = join(this.quarantineRoot, `${name}-${more}`);
+    for (let more = 2; await isThere(target); more += 1) target = join(this.quarantineRoot, `${name}-${more}`);
     await rename(folder, target);
     // Its age counts from now on.
     const now = new Date();
-    await utimes(target, now, now).catch(undefinedIfMissing);
+    await utimes(target, now, now).catch(ifAbsent(undefined));
   }
 
   /** Deletes what has been in quarantine for at least this long. */
   async expireQuarantine(olderThanMs: number): Promise<void> {
-    const names = await readdir(this.quarantineRoot).catch((): string[] => []);
+    const names = await readdir(this.quarantineRoot).catch(ifAbsent<string[]>([]));
     for (const name of names) {
       const path = join(this.quarantineRoot, name);
-      const found = await stat(path).catch(undefinedIfMissing);
+      const found = await stat(path).catch(ifAbsent(undefined));
       if (found !== undefined && Date.now() - found.mtimeMs >= olderThanMs)
         await rm(path, { recursive: true, force: true });
     }
   }
 
   async #ensureTemplate(template: string, sizeMb: number): Promise<void> {
-    if (await stat(template).catch(() => undefined)) return;
+    if (await isThere(template)) return;
     const draft = `${template}.${process.pid}.${Math.random().toString(16).slice(2)}`;
     try {
       await createSparse(draft, sizeMb * 1024 * 1024);
@@ -166,6 +162,8 @@ export class MachineFiles {
       throw new HibernautError(
         "unavailable",
         `The writable layer cannot be made: ${failureReason(error)}. Run \`hibernaut doctor\`.`,
+        {},
+        { cause: error },
       );
     }
   }

@@ -2,7 +2,7 @@
 import { GuestAgent } from "../guest/agent.ts";
 import type { GuestExit } from "../guest/protocol.ts";
 import type { GuestStreams } from "../guest/streams.ts";
-import { type Vmm, VmmKilled } from "../hypervisor/contract.ts";
+import { type Vmm, VmmKilled, VmmSilent } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
 import { background } from "../lib/background.ts";
 import { messageOf } from "../lib/text.ts";
@@ -239,9 +239,10 @@ export class MachineGuest {
   }
 }
 
+/** One that only does not answer in time may be alive. */
 function isGone(vmm: Vmm): Promise<boolean> {
   return vmm.state().then(
     () => false,
-    () => true,
+    (error: unknown) => !(error instanceof VmmSilent),
   );
 }

@@ -1,4 +1,5 @@
 /** Snapshots of sleeping machines that this platform would drop, because it is not what took them. */
+import { isHostTrouble } from "../lib/absence.ts";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { type FittingPorts, fittingSnapshot } from "./effects/fitting.ts";
@@ -21,7 +22,10 @@ export async function unfitSnapshots(machines: readonly MachineRecord[], ports: 
   const unfit: Unfit[] = [];
   for (const machine of machines) {
     if (machine.snapshot === null) continue;
-    const found = await fittingSnapshot(machine, machine.snapshot, ports);
+    // One that the host cannot read is not dropped: its start says so, and keeps it.
+    const found = await fittingSnapshot(machine, machine.snapshot, ports).catch((error: unknown) => {
+      if (!isHostTrouble(error)) throw error;
+    });
     if (typeof found === "string" && !LOST.test(found)) unfit.push({ machine, reason: found });
   }
   return unfit;

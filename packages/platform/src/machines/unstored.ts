@@ -4,6 +4,7 @@
  */
 import { isHibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
+import { isHostTrouble } from "../lib/absence.ts";
 import { messageOf, withoutPeriod } from "../lib/text.ts";
 import type { Decision } from "./decide/index.ts";
 import type { Logger } from "./dependencies.ts";
@@ -58,7 +59,7 @@ export class UnstoredLog {
 }
 
 function isDiskFault(error: unknown): boolean {
-  return isHibernautError(error, "unavailable") || (error as { code?: unknown } | null)?.code === "ENOSPC";
+  return isHibernautError(error, "unavailable") || isHostTrouble(error);
 }
 
 function why(error: unknown): string {

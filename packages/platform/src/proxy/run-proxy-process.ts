@@ -1,9 +1,9 @@
 /** Runs `hibernaut proxy`: a proxy in its own process, next to a platform on the same host. */
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { Registry } from "prom-client";
+import { isThere } from "../lib/absence.ts";
 import { CLUSTER_FOLDER } from "../cluster/keys.ts";
 import { installLastResort } from "../last-resort.ts";
 import { aborted } from "../lib/async.ts";
@@ -62,7 +62,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
 
 /** How other hosts of the cluster are reached. Undefined, and nothing of clusters is loaded, on a host alone. */
 async function openReachOf(dataDir: string, log: { warn(fields: object, message: string): void }) {
-  if (!existsSync(join(dataDir, CLUSTER_FOLDER))) return undefined;
+  if (!(await isThere(join(dataDir, CLUSTER_FOLDER)))) return undefined;
   const { openReach } = await import("./hosts/reach.ts");
   return openReach({ dataDir, log });
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { isAbsent, isPassing } from "../lib/absence.ts";
 import { HibernautError } from "../domain/errors.ts";
 import { flushSync } from "../lib/durable.ts";
 import { wipe } from "../lib/wipe.ts";
@@ -13,7 +14,7 @@ export const REPAIR =
 
 /**
  * Reads the key, which the caller wipes. Undefined when the file does not exist. Throws `failed_precondition` when it is not a
- * valid key.
+ * valid key, and `unavailable` when the host cannot read it at the moment.
  */
 export function readKey(file: string): Buffer | undefined {
   let key: Buffer;
@@ -21,13 +22,11 @@ export function readKey(file: string): Buffer | undefined {
     key = readFileSync(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return undefined;
-    throw new HibernautError(
-      "failed_precondition",
-      `The key of the secrets, ${file}, cannot be read: ${code}. Let the platform's user read it.`,
-      {},
-      { cause: error },
-    );
+    if (isAbsent(error)) return undefined;
+    const what = `The key of the secrets, ${file}, cannot be read: ${code}.`;
+    throw isPassing(error)
+      ? new HibernautError("unavailable", `${what} Try again when the host is less busy.`, {}, { cause: error })
+      : new HibernautError("failed_precondition", `${what} Let the platform's user read it.`, {}, { cause: error });
   }
   if (key.length === KEY_BYTES) return key;
   wipe(key);

@@ -1,6 +1,7 @@
 /** Checks whether a generation's files are still what was written. */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent, isHostTrouble } from "../lib/absence.ts";
 import { messageOf } from "../lib/text.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { SnapshotManifest } from "./manifest.ts";
@@ -8,7 +9,9 @@ import { damageIn, damageInHotPages, fileState, readSeal, type Seal, touched, wr
 import { scrub, type ScrubOptions } from "./scrub.ts";
 import { sealFile } from "./sealer.ts";
 
-/** The files of a generation. Reasons begin with a stable word, `snapshot_missing: ...` or `snapshot_corrupt: ...`. */
+/**
+ * The files of a generation. One that the host cannot read is neither missing nor damaged: everything here rejects then, with the
+ * error of the file system. Reasons begin with a stable word, `snapshot_missing: ...` or `snapshot_corrupt: ...`. */
 export class GenerationFiles {
   readonly #folder: string;
   readonly #files: SnapshotManifest["files"];
@@ -29,7 +32,7 @@ export class GenerationFiles {
   async damage(signal: AbortSignal): Promise<{ why: string; reason: string | undefined } | undefined> {
     const seal = await this.#readSeal();
     if (seal === undefined) return undefined;
-    const memory = await open(join(this.#folder, "memory"), "r").catch(() => undefined);
+    const memory = await open(join(this.#folder, "memory"), "r").catch(ifAbsent(undefined));
     if (memory === undefined) return { why: "it is gone", reason: "snapshot_missing: there is no memory file" };
     try {
       const why = touched(seal.file, await fileState(memory, this.#bootId));
@@ -37,7 +40,7 @@ export class GenerationFiles {
       return { why, reason: corrupt(await damageIn(memory, seal, signal)) };
     } catch (error) {
       signal.throwIfAborted();
-      return { why: "it cannot be read", reason: corrupt(`the memory file cannot be read: ${messageOf(error)}`) };
+      return { why: "it cannot be read", reason: unreadable("the memory file", error) };
     } finally {
       await memory.close();
     }
@@ -45,10 +48,10 @@ export class GenerationFiles {
 
   /**
    * Checks the device state, samples of the memory, and the pages that the last wake needed. Resolves with the reason
-   * when they cannot be used, and otherwise with undefined. Never rejects.
+   * when they cannot be used, and otherwise with undefined.
    */
   flaw(): Promise<string | undefined> {
-    return this.#flaw().catch((error: unknown) => corrupt(`a file cannot be read: ${messageOf(error)}`));
+    return this.#flaw().catch((error: unknown) => unreadable("a file", error));
   }
 
   /** Rejects when a file is there and cannot be read. */
@@ -58,7 +61,7 @@ export class GenerationFiles {
       ["devices", "whole"],
     ] as const) {
       const wanted = this.#files[name];
-      const found = await fingerprint(join(this.#folder, name), kind).catch(undefinedIfMissing);
+      const found = await fingerprint(join(this.#folder, name), kind).catch(ifAbsent(undefined));
       if (found === undefined) return `snapshot_missing: there is no ${name} file`;
       if (found.size !== wanted.size)
         return corrupt(`the ${name} file has ${found.size} bytes instead of ${wanted.size}`);
@@ -108,11 +111,12 @@ type Unsealed = typeof UNSEALED;
 
 const NEVER = new AbortController().signal;
 
-function corrupt(what: string | undefined): string | undefined {
-  return what && `snapshot_corrupt: ${what}`;
+/** Says that something cannot be read and never will be. Throws the error when that is the host's fault. */
+export function unreadable(what: string, error: unknown): string {
+  if (isHostTrouble(error)) throw error;
+  return `snapshot_corrupt: ${what} cannot be read: ${messageOf(error)}`;
 }
 
-/** For a promise that rejects with an error of the file system. */
-export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
+function corrupt(what: string | undefined): string | undefined {
+  return what && `snapshot_corrupt: ${what}`;
 }

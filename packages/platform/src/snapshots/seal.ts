@@ -6,6 +6,7 @@
 import { type FileHandle, readFile } from "node:fs/promises";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
+import { ifAbsent } from "../lib/absence.ts";
 import { replaceFile } from "../lib/durable.ts";
 import { PAGE, type PageRange, piecesOf } from "../lib/page-ranges.ts";
 import { checkedJson, readCheckedJson } from "./checked-json.ts";
@@ -92,7 +93,7 @@ export async function sealOf(
 
 /** Reads a generation's seal. Undefined when there is none, or it is damaged: then nothing is known. */
 export async function readSeal(path: string): Promise<Seal | undefined> {
-  const value = readCheckedJson(await readFile(path, "utf8").catch(() => ""));
+  const value = readCheckedJson(await readFile(path, "utf8").catch(ifAbsent("")));
   return Value.Check(Seal, value) ? value : undefined;
 }
 

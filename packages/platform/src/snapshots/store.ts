@@ -5,14 +5,13 @@
  *   <machine>/snapshots/tmp-<generation> a snapshot that is being taken
  *   <machine>/snapshots/<generation>/    memory (a hard link), devices, manifest.json, later seal.json
  */
-import { constants } from "node:fs";
-import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DeviceState, Vmm } from "../hypervisor/contract.ts";
+import { ifAbsent, isThere } from "../lib/absence.ts";
 import { allocatedBytes } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
-import { messageOf } from "../lib/text.ts";
-import { GenerationFiles, undefinedIfMissing, UNSEALED } from "./check.ts";
+import { GenerationFiles, unreadable, UNSEALED } from "./check.ts";
 import { fingerprint } from "./fingerprint.ts";
 import {
   type HypervisorRule,
@@ -29,6 +28,7 @@ import type { ScrubOptions } from "./scrub.ts";
 import { Sealer, type SealerOptions } from "./sealer.ts";
 
 const TEMPORARY = "tmp-";
+const MANIFEST = "the manifest";
 
 /** A generation that is not published yet. */
 interface Draft {
@@ -145,14 +145,17 @@ export class SnapshotStore {
   async filesOf(machineId: string, generation: string): Promise<string[]> {
     const folder = this.folderOf(machineId, generation);
     const files = ["memory", "devices", "manifest.json", "seal.json"].map((name) => join(folder, name));
-    const present = await Promise.all(files.map(exists));
+    const present = await Promise.all(files.map(isThere));
     return files.filter((_, index) => present[index]);
   }
 
-  /** Finds a generation. Returns a reason instead when it cannot be resumed here, such as `guest_bundle_changed: ...`. */
+  /**
+   * Finds a generation. Returns a reason instead when it cannot be resumed here, such as `guest_bundle_changed: ...`. Rejects
+   * when the host cannot read it, as all of this does: that says nothing about the snapshot.
+   */
   async fitting(generation: string, now: SnapshotOrigin): Promise<FittingSnapshot | string> {
     const folder = join(this.#folder(now.machineId), generation);
-    const manifest = await this.#manifest(now.machineId, generation).catch(unreadable);
+    const manifest = await this.#readable(now.machineId, generation);
     if (typeof manifest === "string") return manifest;
     const difference = mismatch(manifest, now, this.#refusedHypervisor);
     if (difference !== undefined) return difference;
@@ -163,7 +166,7 @@ export class SnapshotStore {
 
   /** Returns what a published generation was taken from, or why its manifest cannot be read. */
   async takenFrom(machineId: string, generation: string): Promise<TakenFrom | string> {
-    return this.#manifest(machineId, generation).catch(unreadable);
+    return this.#readable(machineId, generation);
   }
 
   /** Why a snapshot that was taken from this cannot be resumed here. Undefined when it can. */
@@ -178,7 +181,7 @@ export class SnapshotStore {
 
   /** When all of a generation was read last: at its suspend, or by {@link scrub}. Undefined if it is not sealed. */
   async verifiedAt(machineId: string, generation: string): Promise<Date | undefined> {
-    const files = await this.#files(machineId, generation).catch(unreadable);
+    const files = await this.#files(machineId, generation).catch((error: unknown) => unreadable(MANIFEST, error));
     return typeof files === "string" ? undefined : files.verifiedAt();
   }
 
@@ -201,9 +204,9 @@ export class SnapshotStore {
     machineId: string,
     generation: string,
   ): Promise<{ generation: string; created_at: string; size_bytes: number } | undefined> {
-    const manifest = await this.#manifest(machineId, generation).catch(unreadable);
+    const manifest = await this.#readable(machineId, generation);
     if (typeof manifest === "string") return undefined;
-    const memory = await stat(join(this.#folder(machineId), generation, "memory")).catch(() => undefined);
+    const memory = await stat(join(this.#folder(machineId), generation, "memory")).catch(ifAbsent(undefined));
     return {
       generation,
       created_at: manifest.created_at,
@@ -230,15 +233,15 @@ export class SnapshotStore {
     this.#sealer.stop(machineId, folder);
     // Renamed first, in one step: a directory that is half deleted must not look like a published generation.
     const doomed = join(this.#folder(machineId), `${TEMPORARY}discarded-${generation}`);
-    await rename(folder, doomed).catch(undefinedIfMissing);
+    await rename(folder, doomed).catch(ifAbsent(undefined));
     await rm(doomed, { recursive: true, force: true });
     await rm(join(this.#folder(machineId), TEMPORARY + generation), { recursive: true, force: true });
-    await flush(this.#folder(machineId)).catch(undefinedIfMissing);
+    await flush(this.#folder(machineId)).catch(ifAbsent(undefined));
   }
 
   /** Removes all generations except `keep`, and everything that was left unfinished. */
   async discardOthers(machineId: string, keep: string | undefined): Promise<void> {
-    const names = await readdir(this.#folder(machineId)).catch((): string[] => []);
+    const names = await readdir(this.#folder(machineId)).catch(ifAbsent<string[]>([]));
     for (const name of names) {
       if (name.startsWith(TEMPORARY)) await rm(join(this.#folder(machineId), name), { recursive: true, force: true });
       else if (name !== keep) await this.discard(machineId, name);
@@ -247,10 +250,10 @@ export class SnapshotStore {
 
   /** Lists the generations that were published and not discarded. */
   async published(machineId: string): Promise<string[]> {
-    const names = await readdir(this.#folder(machineId)).catch((): string[] => []);
+    const names = await readdir(this.#folder(machineId)).catch(ifAbsent<string[]>([]));
     const whole = names.filter((name) => !name.startsWith(TEMPORARY));
     const present = await Promise.all(
-      whole.map((name) => exists(join(this.#folder(machineId), name, "manifest.json"))),
+      whole.map((name) => isThere(join(this.#folder(machineId), name, "manifest.json"))),
     );
     return whole.filter((_, index) => present[index]).sort();
   }
@@ -261,10 +264,15 @@ export class SnapshotStore {
     return new GenerationFiles(join(this.#folder(machineId), generation), manifest, this.#bootId);
   }
 
+  /** Returns why not instead when it is missing or damaged. Rejects when the host cannot read it. */
+  #readable(machineId: string, generation: string): Promise<SnapshotManifest | string> {
+    return this.#manifest(machineId, generation).catch((error: unknown) => unreadable(MANIFEST, error));
+  }
+
   /** Rejects when it is there and cannot be read. */
   async #manifest(machineId: string, generation: string): Promise<SnapshotManifest | string> {
     const path = join(this.#folder(machineId), generation, "manifest.json");
-    const text = await readFile(path, "utf8").catch(undefinedIfMissing);
+    const text = await readFile(path, "utf8").catch(ifAbsent(undefined));
     return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
   }
 
@@ -293,15 +301,4 @@ async function writeManifest(
   };
   await writeFile(join(folder, "manifest.json"), manifestText(manifest), { mode: 0o600, flush: true });
   return manifest.files;
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path, constants.F_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-function unreadable(error: unknown): string {
-  return `snapshot_corrupt: the manifest cannot be read: ${messageOf(error)}`;
 }

@@ -1,6 +1,6 @@
 /** Reading which certificates cannot be had or renewed, without being their platform. */
-import { existsSync } from "node:fs";
 import Sqlite from "better-sqlite3";
+import { isThereSync } from "../lib/absence.ts";
 import type { OrderFailure } from "../domain/certificate.ts";
 
 /** A managed certificate, as the database knows it. */
@@ -15,7 +15,7 @@ export interface ManagedCertificate {
  * no database, or an earlier release wrote it. Throws when it cannot be read.
  */
 export function readManagedCertificates(file: string): ManagedCertificate[] {
-  if (!existsSync(file)) return [];
+  if (!isThereSync(file)) return [];
   const db = new Sqlite(file, { readonly: true });
   try {
     const table = db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'certificates'").get();

@@ -1,6 +1,6 @@
 /** Reading machines without being their platform. */
-import { existsSync } from "node:fs";
 import Sqlite from "better-sqlite3";
+import { isThereSync } from "../lib/absence.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { fromRow, LIST_MACHINES, type MachineRow } from "./machines.ts";
 
@@ -9,7 +9,7 @@ import { fromRow, LIST_MACHINES, type MachineRow } from "./machines.ts";
  * database, or one in which no platform has stored anything. Throws when it cannot be read.
  */
 export function readMachines(file: string): MachineRecord[] {
-  if (!existsSync(file)) return [];
+  if (!isThereSync(file)) return [];
   const db = new Sqlite(file, { readonly: true });
   try {
     const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'machines'").get();

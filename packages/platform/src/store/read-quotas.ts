@@ -1,6 +1,6 @@
 /** Reading what quotas are about, without being their platform. */
-import { existsSync } from "node:fs";
 import Sqlite from "better-sqlite3";
+import { isThereSync } from "../lib/absence.ts";
 import type { QuotaOverrides } from "../domain/quota.ts";
 
 /** An app with its own limits and the sizes of its volumes. */
@@ -15,7 +15,7 @@ export interface QuotaApp {
  * an earlier release wrote it. Throws when it cannot be read.
  */
 export function readQuotaApps(file: string): QuotaApp[] {
-  if (!existsSync(file)) return [];
+  if (!isThereSync(file)) return [];
   const db = new Sqlite(file, { readonly: true });
   try {
     const column = db.prepare("SELECT 1 FROM pragma_table_info('apps') WHERE name = 'quota'").get();

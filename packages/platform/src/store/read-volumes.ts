@@ -1,6 +1,6 @@
 /** Reading how scheduled snapshots of volumes are doing, without being their platform. */
-import { existsSync } from "node:fs";
 import Sqlite from "better-sqlite3";
+import { isThereSync } from "../lib/absence.ts";
 import type { SnapshotSchedule } from "../domain/volume.ts";
 
 /** A volume with scheduled snapshots. */
@@ -15,7 +15,7 @@ export interface ScheduledVolume {
  * there is no database, or an earlier release wrote it. Throws when it cannot be read.
  */
 export function readScheduledVolumes(file: string): ScheduledVolume[] {
-  if (!existsSync(file)) return [];
+  if (!isThereSync(file)) return [];
   const db = new Sqlite(file, { readonly: true });
   try {
     const column = db.prepare("SELECT 1 FROM pragma_table_info('volumes') WHERE name = 'schedule'").get();

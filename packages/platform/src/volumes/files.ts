@@ -6,6 +6,7 @@
  */
 import { mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { ifAbsent } from "../lib/absence.ts";
 import { HibernautError } from "../domain/errors.ts";
 import {
   allocatedBytes,
@@ -52,7 +53,7 @@ export class VolumeFiles {
 
   /** Names of all directories, including those of volumes that a restored database does not know. */
   folders(): Promise<string[]> {
-    return readdir(this.root).catch(() => []);
+    return readdir(this.root).catch(ifAbsent<string[]>([]));
   }
 
   /** Makes a disk with an empty file system. */

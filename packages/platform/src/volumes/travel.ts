@@ -1,7 +1,7 @@
 /** Volumes on their way between hosts of a cluster: what goes along with a volume, and where it is put. */
-import { existsSync } from "node:fs";
 import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { ifAbsent, isThere, isThereSync } from "../lib/absence.ts";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { volumesOf } from "../domain/mounts.ts";
@@ -58,7 +58,7 @@ export class Travel implements VolumeTravel {
     return Promise.all(
       volumes.map(async (volume) => {
         const snapshots = store.listSnapshots(volume.id).filter(({ state }) => state === "created");
-        const own = await files.sizeBytes(files.disk(volume.id)).catch(() => 0);
+        const own = await files.sizeBytes(files.disk(volume.id)).catch(ifAbsent(0));
         const bytes = snapshots.reduce((sum, { sizeBytes }) => sum + sizeBytes, own);
         return { volume, snapshots: snapshots.reverse(), bytes };
       }),
@@ -119,7 +119,7 @@ export class Travel implements VolumeTravel {
     const known = ids.find((id) => this.has(id));
     if (known !== undefined)
       return `volume_exists: it has a copy of volume ${known}, which it gives up by itself unless \`hibernaut volumes list\` calls it outdated: delete that one there`;
-    const stray = ids.find((id) => existsSync(files.folder(id)));
+    const stray = ids.find((id) => isThereSync(files.folder(id)));
     if (stray !== undefined)
       return `volume_exists: its directory ${files.folder(stray)} has files that its database does not know`;
     await mkdir(this.root, { recursive: true, mode: 0o700 });
@@ -145,7 +145,7 @@ export class Travel implements VolumeTravel {
       const from = join(folder, volume.id);
       const to = files.folder(volume.id);
       // The platform ended between this and storing the volume.
-      if (!existsSync(from) && existsSync(to)) continue;
+      if (!(await isThere(from)) && (await isThere(to))) continue;
       await rm(to, { recursive: true, force: true });
       await rename(from, to);
     }

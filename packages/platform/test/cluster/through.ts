@@ -4,7 +4,8 @@
  */
 import { type ClientOptions, HibernautClient } from "@hibernaut/client";
 import { vi } from "vitest";
-import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
+import { killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { initCluster, joinCluster } from "../../src/membership.ts";
 import { addPreparedImages } from "../helpers/prepared-images.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";

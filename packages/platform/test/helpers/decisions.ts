@@ -110,6 +110,7 @@ export const OUTCOMES: EffectOutcome[] = [
   { type: "started", boot: RESUMED, details: { slept_ms: 1 } },
   { type: "start_failed", reason: "no kernel" },
   { type: "start_refused", reason: "the cluster directory does not answer" },
+  { type: "start_hindered", reason: "EMFILE: too many open files" },
   { type: "start_killed", reason: "killed", start: { type: "boot", restedSince: null, attempt: 1 } },
   { type: "start_killed", reason: "killed", start: { type: "boot", restedSince: null, attempt: 3 } },
   { type: "captured", snapshot: { ...SNAPSHOT, generation: "G2" } },

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { guestsIn } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { networkOf } from "./served.ts";

@@ -2,7 +2,7 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { lastLine, readTail, tellingLine } from "../../src/hypervisor/qemu/failure.ts";
+import { lastLine, meansTaken, readTail, tellingLine } from "../../src/hypervisor/qemu/failure.ts";
 import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
 import { isAlive, killProcess, spawnDetached } from "../../src/hypervisor/qemu/process.ts";
 import { Qmp } from "../../src/hypervisor/qemu/qmp.ts";
@@ -58,6 +58,17 @@ describe("a guest that QEMU cannot continue", () => {
       "QEMU cannot continue the guest (internal-error)",
     );
   });
+});
+
+test.each([
+  ["/usr/bin/qemu cannot be run in its jail: opening the tap hbt0a1b2c3: Device or resource busy. Run it.", true],
+  ["could not configure /dev/net/tun (hbt0a1b2c3): Device or resource busy", true],
+  ['drive=layer: Failed to get "write" lock', true],
+  ["Could not set up host forwarding rule 'tcp:127.7.0.2:8080-:8080'", true],
+  ["initrd is too large", false],
+  ["opening the tap hbt0a1b2c3: Operation not permitted", false],
+])("%j: another process has what is the machine's: %j", (message, taken) => {
+  expect(meansTaken(message)).toBe(taken);
 });
 
 test("a guest whose kernel crashed is told from one that was killed", async () => {

@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -78,6 +79,20 @@ describe("reading ahead", () => {
     await rm(memory);
     await expect(readAhead(memory, never)).resolves.toBeUndefined();
   });
+});
+
+test("a process that has mapped another length than the memory's is not believed", async () => {
+  // A program maps its own file in parts.
+  const program = join(folder, "program");
+  await copyFile("/bin/sleep", program);
+  const child = spawn(program, ["600"], { stdio: "ignore" });
+  await once(child, "spawn");
+  try {
+    await expect(recordHotPages(child.pid ?? 0, program)).rejects.toThrow(/has mapped \d+ bytes of a memory of \d+/);
+  } finally {
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
 });
 
 test("a process that has not mapped the memory has no hot pages, and one that has ended makes the record fail", async () => {

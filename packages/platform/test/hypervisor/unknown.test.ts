@@ -1,25 +1,33 @@
 /** "Unknown" is not "ended": a host that cannot tell whether a process is there says nothing about the machine. */
-import { readFile } from "node:fs/promises";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "../../src/hypervisor/qemu/process.ts";
+import { connectToQemu } from "../../src/hypervisor/qemu/connect.ts";
+import { findProcesses } from "../../src/hypervisor/qemu/find-processes.ts";
+import { isAlive, killProcess, spawnDetached, watchExit } from "../../src/hypervisor/qemu/process.ts";
+import { quietFor } from "../helpers/quiet.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
-/** The error that reading a file of `/proc` ends with now, if any. */
+/** The error that opening a file of `/proc`, or connecting to a socket, ends with now, if any. */
 const fault = vi.hoisted(() => ({ code: undefined as string | undefined }));
-vi.mock("node:fs/promises", async (original) => {
-  const fs = await original<typeof import("node:fs/promises")>();
-  const failing = (path: unknown) => {
-    if (fault.code === undefined || !String(path).startsWith("/proc/")) return;
-    throw Object.assign(new Error(`${fault.code}: of the test`), { code: fault.code });
-  };
-  return {
-    ...fs,
-    readFile: async (...args: Parameters<typeof readFile>) => {
-      failing(args[0]);
-      return fs.readFile(...args);
-    },
-  };
+vi.mock(import("node:net"), async (original) => {
+  const net = await original();
+  const connect = ((path: string) => {
+    if (fault.code === undefined) return net.connect(path);
+    const socket = new net.Socket();
+    return socket.destroy(Object.assign(new Error(`connect ${fault.code}`), { code: fault.code }));
+  }) as typeof net.connect;
+  return { ...net, connect };
+});
+vi.mock(import("node:fs/promises"), async (original) => {
+  const fs = await original();
+  const failing = <Call extends (...args: never[]) => unknown>(call: Call): Call =>
+    (async (...args: Parameters<Call>) => {
+      if (fault.code !== undefined && String(args[0]).startsWith("/proc/"))
+        throw Object.assign(new Error(`${fault.code}: of the test`), { code: fault.code });
+      return call(...args);
+    }) as unknown as Call;
+  return { ...fs, readFile: failing(fs.readFile), open: failing(fs.open) };
 });
 beforeEach(() => {
   fault.code = undefined;
@@ -42,15 +50,11 @@ test.each(["EMFILE", "ENFILE", "EIO", "EACCES", "EPERM", "ENOMEM", "EINTR", "ETI
     fault.code = code;
     await expect(isAlive(ref)).rejects.toMatchObject({ code });
     const stop = new AbortController();
-    let ended = false;
-    const watching = watchExit(ref, stop.signal).then(() => {
-      ended = !stop.signal.aborted;
-    });
+    const watching = watchExit(ref, stop.signal);
     // Longer than it takes to look twice.
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(await Promise.race([watching.then(() => "ended"), quietFor(250)])).toBeUndefined();
     stop.abort();
     await watching;
-    expect(ended).toBe(false);
     fault.code = undefined;
     expect(await isAlive(ref)).toBe(true);
   },
@@ -71,3 +75,29 @@ test("guests are not searched for with half an answer", async () => {
   fault.code = "EACCES";
   expect(await findProcesses(roots)).toEqual([]);
 });
+
+test("with no descriptor left, the end of a machine is still noticed, and it can be killed", async () => {
+  const ref = await sleeper();
+  const held = () => readdirSync("/proc/self/fd").filter((fd) => target(fd) === `/proc/${ref.pid}/stat`).length;
+  const watching = watchExit(ref, new AbortController().signal);
+  await expect.poll(held).toBe(1);
+  fault.code = "EMFILE";
+  await expect.poll(() => isAlive(ref).catch(() => "unknown")).toBe(true);
+  await killProcess(ref);
+  await watching;
+  expect(held(), "one descriptor for each machine that runs, and none for one that does not").toBe(0);
+});
+
+test("a QEMU that nobody can connect to is not one that does not listen", async () => {
+  const path = join(await tempFolder("unknown"), "qmp.sock");
+  fault.code = "EMFILE";
+  await expect(connectToQemu(path, AbortSignal.timeout(50))).rejects.toMatchObject({ code: "EMFILE" });
+  fault.code = undefined;
+  await expect(connectToQemu(path, AbortSignal.timeout(50))).rejects.toMatchObject({ name: "TimeoutError" });
+});
+
+/** Where a descriptor leads; it may be closed while they are listed. */
+function target(fd: string): string {
+  const link = `/proc/self/fd/${fd}`;
+  return existsSync(link) ? readlinkSync(link) : "";
+}

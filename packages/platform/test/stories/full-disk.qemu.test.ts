@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
+import { killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 

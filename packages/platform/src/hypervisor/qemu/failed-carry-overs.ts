@@ -1,6 +1,7 @@
 /** Remembers between which versions of QEMU a resume has failed, so that it is not tried with the next machine. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent } from "../../lib/absence.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import type { CarryOvers, FailedCarryOver } from "../contract.ts";
 
@@ -20,7 +21,7 @@ export class FailedCarryOvers implements CarryOvers {
 
   static async open(dataDir: string): Promise<FailedCarryOvers> {
     const file = join(dataDir, FILE);
-    return new FailedCarryOvers(file, parse(await readFile(file, "utf8").catch(() => "[]")));
+    return new FailedCarryOvers(file, parse(await readFile(file, "utf8").catch(ifAbsent("[]"))));
   }
 
   /** Oldest first. */

@@ -65,6 +65,15 @@ export function tellingLine(text: string): string | undefined {
   return undefined;
 }
 
+/** What the launcher or QEMU says when another process has the machine's tap, disk or ports. */
+const TAKEN =
+  /opening the tap .*: Device or resource busy|could not configure .*: Device or resource busy|Failed to get "write" lock|Could not set up host forwarding rule/;
+
+/** Whether a start failed because another process has what belongs to this machine alone. Pure. */
+export function meansTaken(message: string): boolean {
+  return TAKEN.test(message);
+}
+
 /** Returns the last line with anything in it. Undefined when there is none. Pure. */
 export function lastLine(text: string): string | undefined {
   const line = text.trim().split("\n").at(-1)?.trim() ?? "";

@@ -2,6 +2,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { cpus, release } from "node:os";
 import { join } from "node:path";
+import { ifAbsent } from "../../lib/absence.ts";
 import { hostBootId } from "../../lib/boot-id.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import type { Settings } from "../../settings.ts";
@@ -41,7 +42,7 @@ export async function findCpu(subject: Subject, settings: ProofSettings, signal:
   const key = [await hostBootId(), version, bundle.version, settings.kvmCpu].join(" ");
   const host = [cpus()[0]?.model.trim() ?? "unknown", release(), version].join(" ");
   const file = join(settings.dataDir, "kvm-verdict.json");
-  const stored = parseProof(await readFile(file, "utf8").catch(() => ""));
+  const stored = parseProof(await readFile(file, "utf8").catch(ifAbsent("")));
   if (stored?.key === key) return stored;
   const worked = stored?.host === host && stored.failure === "" ? stored : undefined;
   const proof = await tryAll(subject, { ...settings, worked }, signal);

@@ -4,7 +4,7 @@
  * touches them. Record and prefetch: Ustiugov et al., "Benchmarking, Analysis, and Optimization of Serverless Function
  * Snapshots", ASPLOS 2021. The record is only a hint: without one, or with a wrong one, a resume is slower.
  */
-import { type FileHandle, open, readFile, rename, writeFile } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PAGE, type PageRange, PIECE_BYTES, piecesOf, rangesOf, readPageRanges } from "../../lib/page-ranges.ts";
 
@@ -84,7 +84,10 @@ export async function recordHotPages(pid: number, memory: string): Promise<void>
   await rename(`${file}.new`, file);
 }
 
-/** Lists the pages of a mapped file that a process has touched, in ascending order. */
+/**
+ * Lists the pages of a mapped file that a process has touched, in ascending order; none if it has not mapped it. The process
+ * may be a QEMU that a guest has taken over: rejects unless it has mapped the file as a whole, and does not read for longer.
+ */
 async function pagesOf(pid: number, mapped: string): Promise<number[]> {
   const maps = await readFile(`/proc/${pid}/maps`, "utf8");
   const [begin = 0, end = 0] =
@@ -94,6 +97,9 @@ async function pagesOf(pid: number, mapped: string): Promise<number[]> {
       ?.match(/^([0-9a-f]+)-([0-9a-f]+) /)
       ?.slice(1)
       .map((address) => Number.parseInt(address, 16) / PAGE) ?? [];
+  const { size } = await stat(mapped);
+  if (end > 0 && (end - begin) * PAGE !== size)
+    throw new Error(`process ${pid} has mapped ${(end - begin) * PAGE} bytes of a memory of ${size}`);
   const pages: number[] = [];
   const table = await open(`/proc/${pid}/pagemap`, "r");
   try {

@@ -1,5 +1,5 @@
 /** The hypervisor contract on QEMU. */
-import { open, rm, stat } from "node:fs/promises";
+import { appendFile, open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
@@ -17,7 +17,7 @@ import {
   type VmmSpec,
 } from "../contract.ts";
 import { cpuIn, hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
-import { brokenBy, lastLine, readTail } from "./failure.ts";
+import { brokenBy, lastLine, meansTaken, readTail } from "./failure.ts";
 import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
@@ -25,16 +25,8 @@ import { HANDLES } from "./jail/arguments.ts";
 import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
-import {
-  argumentsOf,
-  findProcesses,
-  isAlive,
-  killProcess,
-  requireEnded,
-  type Started,
-  spawnDetached,
-  watchExit,
-} from "./process.ts";
+import { argumentsOf, findProcesses, hasThread } from "./find-processes.ts";
+import { isAlive, killProcess, requireEnded, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp, type QmpFault } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
@@ -126,6 +118,10 @@ export class QemuHypervisor implements Hypervisor {
     const runDir = join(this.#settings.runRoot, ref.machineId);
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.adoptMs)]);
     const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit, this.#connecting);
+    await requireSame(ref, qmp).catch((error: unknown) => {
+      qmp.close();
+      throw error;
+    });
     const { enabled } = await qmp.execute<{ enabled: boolean }>("query-kvm");
     const args = await argumentsOf(ref.pid);
     const host = enabled ? await askHostCpu(qmp, cpuIn(args)) : undefined;
@@ -157,8 +153,34 @@ export class QemuHypervisor implements Hypervisor {
       );
   }
 
-  /** Starts QEMU. With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
+  /**
+   * Starts QEMU, and once more if an earlier one of the machine, of which nobody knows, was in the way: that is ended first.
+   */
   async #start(
+    spec: VmmSpec,
+    options: { state?: number; hardware: Hardware },
+    signal: AbortSignal,
+  ): Promise<{ vmm: QemuVmm; started: Started }> {
+    try {
+      return await this.#startOnce(spec, options, signal);
+    } catch (error) {
+      if (signal.aborted || !meansTaken(messageOf(error)) || !(await this.#endOrphans(spec))) throw error;
+      return this.#startOnce(spec, options, signal);
+    }
+  }
+
+  /** Ends every QEMU of a machine that is to have none. Returns whether there was one. */
+  async #endOrphans({ machineId, consoleLog }: VmmSpec): Promise<boolean> {
+    const orphans = (await this.find()).filter((ref) => ref.machineId === machineId);
+    for (const ref of orphans) {
+      await appendFile(consoleLog, `hibernaut: process ${ref.pid} still had what the machine needs; ending it\n`);
+      await killProcess(ref);
+    }
+    return orphans.length > 0;
+  }
+
+  /** With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
+  async #startOnce(
     spec: VmmSpec,
     { state, hardware }: { state?: number; hardware: Hardware },
     signal: AbortSignal,
@@ -205,11 +227,22 @@ export class QemuHypervisor implements Hypervisor {
       if (killed !== undefined) throw killed;
       // Why, in its own words: the connection only says that it is gone.
       const said = lastLine(await readTail(spec.consoleLog, before?.size)) ?? messageOf(error);
-      throw new HibernautError("unavailable", `QEMU did not start (${said}). Its output is in ${spec.consoleLog}.`);
+      const what = `QEMU did not start (${said}). Its output is in ${spec.consoleLog}.`;
+      throw new HibernautError("unavailable", what, {}, { cause: error });
     } finally {
       connected.abort();
     }
   }
+}
+
+/** Rejects unless it is this process that answers on the machine's socket: only the platform can make a file there. */
+async function requireSame({ machineId, pid }: VmmRef, qmp: Qmp): Promise<void> {
+  const [cpu] = await qmp.execute<{ "thread-id": number }[]>("query-cpus-fast");
+  if (cpu !== undefined && (await hasThread(pid, cpu["thread-id"]))) return;
+  throw new HibernautError(
+    "unavailable",
+    `Process ${pid} is not the QEMU that answers on the socket of machine ${machineId}.`,
+  );
 }
 
 /**

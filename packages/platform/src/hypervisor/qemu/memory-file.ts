@@ -1,5 +1,6 @@
 /** The file that is a guest's memory. */
 import { rm, stat } from "node:fs/promises";
+import { isPassing } from "../../lib/absence.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { allocatedBytes, createSparse } from "../../lib/disk-files.ts";
 import { failureReason, run } from "../../lib/exec.ts";
@@ -38,6 +39,7 @@ async function reserve(path: string, megabytes: number, { reserveMs }: ReserveLi
     const reason = failureReason(error);
     // A file system that cannot reserve space (ZFS, some network file systems) has nothing better than a sparse file.
     if (/not supported/i.test(reason)) return;
+    if (isPassing(error)) throw error; // `fallocate` could not even be started
     if ((error as { killed?: boolean }).killed === true)
       throw new HibernautError(
         "unavailable",

@@ -2,15 +2,16 @@
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
+import { ifEnded } from "../../lib/absence.ts";
 import { abortable, never } from "../../lib/async.ts";
 import { VmmHeld, type VmmRef, type VmmUsage } from "../contract.ts";
 import { HANDLES } from "./jail/arguments.ts";
+import { hold, keyOf, startOf, statOf } from "./process-stat.ts";
 
 /** A killed process ends within milliseconds, or later when it has gigabytes of mappings to free. */
 const KILL_DEADLINE_MS = 10_000;
@@ -21,7 +22,7 @@ const WATCH_MS = 100;
 /** The number under which a started program finds the file descriptor that it inherited. */
 export const INHERITED_FD = 3;
 /** The name of the process that waits for a program in a jail. Its arguments contain the program's. */
-const LAUNCHER = "hibernaut-jail";
+export const LAUNCHER = "hibernaut-jail";
 
 interface SpawnOptions {
   machineId: string;
@@ -64,14 +65,19 @@ export async function spawnDetached(
             stdio: [...streams, "pipe"],
           });
     await once(child, "spawn").catch((error: Error) => {
-      throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
+      const what = `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`;
+      throw new HibernautError("unavailable", what, {}, { cause: error });
     });
     const ended = new Promise<NodeJS.Signals | null>((resolve) => {
       child.once("exit", (_code, endedBy) => resolve(endedBy));
     });
     child.unref();
     const pid = jail === undefined ? (child.pid ?? 0) : await jailed(child, program, { machineId, signal });
-    return { ref: { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" }, ended };
+    const ticks = await startTicks(pid).catch((error: unknown) => {
+      endSession(child); // nobody would find it
+      throw error;
+    });
+    return { ref: { machineId, pid, startTicks: ticks ?? "gone" }, ended };
   } finally {
     closeSync(output);
   }
@@ -104,7 +110,7 @@ async function jailed(
   );
 }
 
-/** Kills a launcher with what it has started: at any moment, that may be a program of which it has not spoken yet. */
+/** Kills a program that was started, a launcher with its own: at any moment, that may be one of which it has not spoken yet. */
 function endSession({ pid }: ChildProcess): void {
   if (pid !== undefined) sendKill(-pid);
 }
@@ -119,46 +125,12 @@ async function untilGone(pid: number, machineId: string): Promise<void> {
 const TICKS_PER_S = 100;
 const PAGE_BYTES = 4096;
 
-/** What the kernel answers about a process that is not there: no directory, or one that went away while it was read. */
-const ENDED = ["ENOENT", "ESRCH"];
-/** What it answers about a process of another user, if it hides those. */
-const HIDDEN = ["EACCES", "EPERM"];
-
-/**
- * Returns `absent` if the process has ended. Any other error, such as a full table of descriptors (EMFILE), says nothing
- * about the process, and is thrown: what is unknown must never be taken for ended.
- */
-function unlessEnded<Absent>(absent: Absent): (error: unknown) => Absent {
-  return (error) => {
-    if (ENDED.includes((error as NodeJS.ErrnoException).code ?? "")) return absent;
-    throw error;
-  };
-}
-
-/** The fields of proc_pid_stat(5) from the third on; none when the process has ended. Rejects when it cannot be known. */
-async function statOf(pid: number): Promise<string[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(unlessEnded(""));
-  // The name in field 2 may contain spaces and parentheses: count from its closing one.
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-}
-
-/**
- * Returns the start time of a live process, in clock ticks since boot (field 22). Undefined when the process has ended. A
- * zombie counts as ended once its last thread has: until then it holds its files and their locks.
- */
-async function startTicks(pid: number): Promise<string | undefined> {
-  const fields = await statOf(pid);
-  if (fields[0] !== "Z" && fields[0] !== "X") return fields[19];
-  const threads = await readdir(`/proc/${pid}/task`).catch(unlessEnded<string[]>([]));
-  return threads.length > 1 ? fields[19] : undefined;
-}
-
 /** Returns what a process takes of the host (fields 14, 15 and 24). Undefined when it has ended. */
 export async function usageOf(ref: VmmRef): Promise<VmmUsage | undefined> {
-  const fields = await statOf(ref.pid);
+  const fields = await statOf(ref);
   if (fields[19] !== ref.startTicks) return undefined;
   const ticks = Number(fields[11]) + Number(fields[12]);
-  const status = await readFile(`/proc/${ref.pid}/status`, "utf8").catch(() => "");
+  const status = await readFile(`/proc/${ref.pid}/status`, "utf8").catch(ifEnded(""));
   const anonymousKb = Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
   return {
     cpuMs: (ticks * 1000) / TICKS_PER_S,
@@ -169,12 +141,16 @@ export async function usageOf(ref: VmmRef): Promise<VmmUsage | undefined> {
 
 /** Whether the process is alive, and not another one with the same pid. Rejects when the host does not tell. */
 export async function isAlive(ref: VmmRef): Promise<boolean> {
-  return (await startTicks(ref.pid)) === ref.startTicks;
+  return startOf(await statOf(ref)) === ref.startTicks;
+}
+
+/** Returns the start time of a live process, in clock ticks since boot. Undefined when it has ended. */
+export async function startTicks(pid: number): Promise<string | undefined> {
+  return startOf(await statOf({ pid }));
 }
 
 /** Processes that were killed by this platform and had not ended when it gave up, by {@link keyOf}. */
 const held = new Map<string, VmmRef>();
-const keyOf = ({ pid, startTicks: ticks }: VmmRef) => `${pid} ${ticks}`;
 
 /**
  * Kills the process, unless its pid belongs to another one by now, and waits until it has ended. Rejects with
@@ -214,54 +190,19 @@ function sendKill(pid: number): void {
   }
 }
 
-/** Resolves when the process has ended or `stop` is aborted. Looks again for as long as the host does not tell. */
-export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
-  while (!stop.aborted && (await isAlive(ref).catch(() => true))) {
-    await delay(WATCH_MS, undefined, { signal: stop, ref: false }).catch(() => {});
-  }
-}
-
-/** Parents of the directories `<machine id>` of machines. */
-interface Roots {
-  /** Of their sockets. */
-  runRoot: string;
-  /** Of their files. */
-  machineRoot: string;
-}
-
 /**
- * Lists the QEMU processes of machines below these directories. It looks at their arguments, so it finds a process even
- * if the platform died before it could record the pid.
+ * Resolves when the process has ended or `stop` is aborted, and holds it until then: see {@link hold}. Looks again for as
+ * long as the host does not tell.
  */
-export async function findProcesses(roots: Roots): Promise<VmmRef[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const found = await Promise.all(pids.map((pid) => identify(pid, roots)));
-  return found.filter((ref) => ref !== undefined);
-}
-
-/** Lists the QEMU processes of a data directory's machines: see {@link findProcesses}. */
-export function guestsIn(dataDir: string): Promise<VmmRef[]> {
-  return findProcesses({ runRoot: join(dataDir, "run"), machineRoot: join(dataDir, "machines") });
-}
-
-/** Returns what a process was started with; nothing when it has ended. */
-export async function argumentsOf(pid: number): Promise<string[]> {
-  return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(unlessEnded(""))).split("\0");
-}
-
-async function identify(pid: number, { runRoot, machineRoot }: Roots): Promise<VmmRef | undefined> {
-  // Where the host hides processes of other users (hidepid), they are not our guests.
-  const args = await argumentsOf(pid).catch((error: NodeJS.ErrnoException) => {
-    if (HIDDEN.includes(error.code ?? "")) return [];
-    throw error;
-  });
-  const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
-  if (machineId === undefined || basename(args[0] ?? "") === LAUNCHER) return undefined;
-  const doubled = (path: string) => path.replaceAll(",", ",,");
-  // In a jail, QEMU does not know the path of its sockets; the platforms before did not put it in one.
-  const socket = `unix:${doubled(runRoot)}/${machineId}/qmp.sock,server=on,wait=off`;
-  const memory = `,mem-path=${doubled(machineRoot)}/${machineId}/memory,`;
-  if (!args.includes(socket) && !args.some((argument) => argument.includes(memory))) return undefined;
-  const started = await startTicks(pid);
-  return started === undefined ? undefined : { machineId, pid, startTicks: started };
+export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
+  let letGo: (() => Promise<void>) | undefined;
+  try {
+    while (!stop.aborted) {
+      letGo ??= await hold(ref).catch(() => undefined); // without a descriptor, it is asked for by its pid
+      if (!(await isAlive(ref).catch(() => true))) return;
+      await delay(WATCH_MS, undefined, { signal: stop, ref: false }).catch(() => {});
+    }
+  } finally {
+    await letGo?.();
+  }
 }

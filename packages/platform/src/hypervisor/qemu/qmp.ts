@@ -25,6 +25,11 @@ export class QmpError extends Error {
   override name = "QmpError";
 }
 
+/** QEMU did not answer in time, which does not say whether it is alive. */
+export class QmpTimeout extends QmpError {
+  override name = "QmpTimeout";
+}
+
 /** What went wrong with a command: QEMU refused it, or did not answer in time, or the connection ended before the answer. */
 export const QMP_FAULTS = ["refused", "timeout", "closed"] as const;
 export type QmpFault = (typeof QMP_FAULTS)[number];
@@ -129,15 +134,18 @@ export class Qmp {
     const id = this.#nextId++;
     const answer = Promise.withResolvers<unknown>();
     this.#pending.set(id, answer);
+    let timedOut = false;
     const timer = setTimeout(() => {
       this.#onFault("timeout");
+      timedOut = true;
       this.#settle(id, undefined, "no answer in time");
     }, this.#commandMs);
     this.#socket.write(`${JSON.stringify({ execute: command, arguments: args, id })}\n`);
     try {
       return (await answer.promise) as T;
     } catch (error) {
-      throw new QmpError(`QEMU refused ${command}: ${messageOf(error)}`);
+      const what = `QEMU refused ${command}: ${messageOf(error)}`;
+      throw timedOut ? new QmpTimeout(what) : new QmpError(what);
     } finally {
       clearTimeout(timer);
     }

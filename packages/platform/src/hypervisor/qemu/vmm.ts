@@ -10,13 +10,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../lib/async.ts";
 import { background } from "../../lib/background.ts";
 import { flush } from "../../lib/durable.ts";
-import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
+import { type HypervisorIdentity, type Vmm, type VmmRef, VmmSilent, type VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
-import { type Qmp, QmpError } from "./qmp.ts";
+import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
 import { endStalls } from "./stall.ts";
 import { shareOwner } from "./jail/owning.ts";
 
@@ -98,7 +98,9 @@ export class QemuVmm implements Vmm {
   }
 
   async state(): Promise<"running" | "paused"> {
-    const { running } = await this.#qmp.execute<{ running: boolean }>("query-status");
+    const { running } = await this.#qmp.execute<{ running: boolean }>("query-status").catch((error: Error) => {
+      throw error instanceof QmpTimeout ? new VmmSilent(error.message) : error;
+    });
     return running ? "running" : "paused";
   }
 

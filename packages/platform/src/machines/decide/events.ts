@@ -61,6 +61,8 @@ export type EffectOutcome = { details?: Details } & (
   | { type: "start_failed"; reason: string }
   /** The machine may not start on this host now, and is as it was. */
   | { type: "start_refused"; reason: string }
+  /** The host lacks something that it will have again, such as descriptors. */
+  | { type: "start_hindered"; reason: string }
   /** The VMM was killed from outside while it started. `start` is what was being tried. */
   | { type: "start_killed"; reason: string; start: BootEffect }
   /** `snapshot` is null when it was published but can no longer be read. */
@@ -190,6 +192,8 @@ export const OUTCOMES = [
   "start_failed",
   /** The host may not start the machine at the moment: in a cluster, it must know that the machine is its own. */
   "start_refused",
+  /** The host could not start the machine, for a reason that passes: it is tried again. */
+  "start_hindered",
   "captured",
   "capture_cancelled",
   "capture_failed",

@@ -24,7 +24,7 @@ export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial
 /** What an outcome changes in the record apart from state and goal, and what the history says about it. */
 export function factsOf(
   record: MachineRecord,
-  outcome: Exclude<EffectOutcome, { type: "start_killed" } | { type: "app_ended" } | { type: "lost" }>,
+  outcome: Exclude<EffectOutcome, { type: "start_killed" | "start_hindered" | "app_ended" | "lost" }>,
 ): Facts {
   switch (outcome.type) {
     case "started": {

@@ -12,6 +12,8 @@ import { mayHoldSnapshot, refused, step, unchanged } from "./step.ts";
 
 /** A guest that was killed is started again within the same start: a third time is not an accident. */
 const MAX_ATTEMPTS = 3;
+/** Between two starts that the host hinders, in milliseconds: each is in the machine's history. */
+const HINDERED_WAIT_MS = 10_000;
 
 /** The app ended and will be started again, once what is left of its guest is gone. */
 const haltThenBackOff = move("stopping", "halt", "restarting");
@@ -59,6 +61,7 @@ const TABLE: Record<MachineState, Partial<Record<OutcomeName, Rule>>> = {
 /** Decides an outcome. One that the state does not expect comes too late: it is refused, and nothing changes. */
 export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, context: DecideContext): Decision {
   if (outcome.type === "start_killed") return decideKilled(record, outcome, context);
+  if (outcome.type === "start_hindered") return decideHindered(record, outcome.reason, context);
   const { type, changes, details } =
     outcome.type === "app_ended" || outcome.type === "lost"
       ? decideEnd(record, outcome, context.now)
@@ -109,6 +112,22 @@ function decideKilled(
   if (start.attempt >= MAX_ATTEMPTS) return decideOutcome(record, { type: "start_failed", reason }, context);
   const log = "The virtual machine was killed during the start. Trying again.";
   return { record, effect: { ...start, attempt: start.attempt + 1 }, tell: { log } };
+}
+
+/**
+ * The host will be able to start the machine again: that is tried for as long as nothing else is requested. A snapshot is lost
+ * in that wait, so a machine that has one rests with it until it is started again.
+ */
+function decideHindered(record: MachineRecord, reason: string, context: DecideContext): Decision {
+  if (record.state !== "starting") return tooLate(record, "start_hindered");
+  if (record.snapshot !== null) return decideOutcome(record, { type: "start_failed", reason }, context);
+  const answer = { kind: "move", to: "restarting", goal: null, effect: "back_off" } as const;
+  const told = { changes: { stateReason: reason }, details: { reason } };
+  const until = new Date(context.now.getTime() + HINDERED_WAIT_MS).toISOString();
+  return {
+    ...step(record, { type: "start_hindered", answer, ...told }, context),
+    effect: { type: "back_off", until },
+  };
 }
 
 function tooLate(record: MachineRecord, outcome: string): Decision {

@@ -2,6 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { VmmHeld } from "../../hypervisor/contract.ts";
+import { isHostTrouble } from "../../lib/absence.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { EffectPorts } from "./ports.ts";
 
@@ -42,10 +44,13 @@ async function vmmEnded(
     try {
       return await hypervisor.requireEnded(machine);
     } catch (error) {
-      if (!(error instanceof VmmHeld)) throw error;
-      const { message: reason, ref } = error;
+      if (!(error instanceof VmmHeld || isHostTrouble(error))) throw error;
+      const reason = messageOf(error);
       if (!said) {
-        log.warn({ machine, pid: ref.pid, reason }, "a restart waits for a VMM to end");
+        log.warn(
+          { machine, ...(error instanceof VmmHeld && { pid: error.ref.pid }), reason },
+          "a restart waits for a VMM to end",
+        );
         machineLog.platform(`The restart waits. ${reason}`);
       }
     }

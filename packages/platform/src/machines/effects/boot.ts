@@ -1,8 +1,10 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
 import type { LastBoot, MachineRecord } from "../../domain/machine.ts";
+import { isHibernautError } from "../../domain/errors.ts";
 import { VmmKilled } from "../../hypervisor/contract.ts";
+import { adviceFor, isPassing } from "../../lib/absence.ts";
 import { within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import { messageOf, withoutPeriod } from "../../lib/text.ts";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { coldStart, startApp } from "./cold-start.ts";
@@ -54,13 +56,20 @@ export async function boot(
   } catch (error) {
     const killed = !signal.aborted && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
     // Whatever went wrong: if its VMM does not end, that is what has to be known.
-    const reason = (await ports.guest.kill().catch(messageOf)) ?? messageOf(error);
+    const reason = (await ports.guest.kill().catch(messageOf)) ?? reasonOf(error);
     if (error instanceof NotOwned) return { type: "start_refused", reason };
-    if (!killed) return { type: "start_failed", reason };
+    if (!killed) return { type: isPassing(error) ? "start_hindered" : "start_failed", reason };
     const { attempt } = effect;
     ports.log.warn({ machine: record.id, reason, attempt }, "a guest was killed while it started");
     return { type: "start_killed", reason, start: effect };
   }
+}
+
+/** Errors of our own say what to do already. */
+function reasonOf(error: unknown): string {
+  const advice = isHibernautError(error) ? undefined : adviceFor(error);
+  const what = messageOf(error);
+  return advice === undefined ? what : `the host cannot start it: ${withoutPeriod(what)}. ${advice}`;
 }
 
 /** A start that an earlier platform process began: the guest is there, at whatever point it reached. */

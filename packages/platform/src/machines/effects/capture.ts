@@ -110,7 +110,8 @@ async function publish(
 async function leave({ record, generation }: CaptureInput, clockMs: number, ports: CapturePorts): Promise<void> {
   const { guest, settings, warm, log } = ports;
   const ms = keepWarmMs(record.config, settings.keepWarmS);
-  const usage = ms > 0 && warm.open ? await guest.live?.vmm.usage() : undefined;
+  // One of which that is not known is not kept.
+  const usage = ms > 0 && warm.open ? await guest.live?.vmm.usage().catch(() => undefined) : undefined;
   if (usage === undefined) {
     await unlessHeld(guest.kill(), log);
     return;

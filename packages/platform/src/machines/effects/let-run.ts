@@ -3,6 +3,7 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import type { Details } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
 import { runHooks } from "./hooks.ts";
+import { requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
 
 interface LetRunInput extends Pick<LiveGuest, "vmm" | "agent"> {
@@ -13,17 +14,21 @@ interface LetRunInput extends Pick<LiveGuest, "vmm" | "agent"> {
   clockMs: number | undefined;
 }
 
-/** Starts the guest's CPUs, sets its clock and runs its hooks. Rejects when the guest does not answer within `limit`. */
+/**
+ * Starts the guest's CPUs, sets its clock and runs its hooks. Rejects when the guest does not answer within `limit`, and with
+ * `NotOwned` when the host may not run it any more: between the look before and the first instruction the whole platform may
+ * have stood still, longer than the host's lease. The caller then ends the guest.
+ */
 export async function letRun(
   { record, createdAt, clockMs, vmm, agent }: LetRunInput,
-  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps">,
+  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps" | "ownership">,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
   const { inside, log, settings, steps } = ports;
   const stoodMs = clockMs === undefined ? undefined : Date.now() - clockMs;
   // Sent at once: the agent reads it as soon as there is a CPU to read it, one round trip to the VMM earlier.
   const [{ hooks, clockOffMs }] = await steps.time("awake", () => {
-    const running = vmm.run();
+    const running = vmm.run().then(() => requireOwned(record.id, ports, signal));
     return Promise.all([agent.awake(limit, stoodMs), running]);
   });
   log.info({ machine: record.id, clockOffMs }, "the guest is awake");

@@ -1,4 +1,4 @@
-/** The last look before a guest's CPUs run: what a start waited for may have taken long. */
+/** The last look before a guest's CPUs run, and the first one after: what a start waited for may have taken long. */
 import { HibernautError } from "../../domain/errors.ts";
 import type { EffectPorts } from "./ports.ts";
 

@@ -2,6 +2,7 @@
 import { servicePorts } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { type Vmm, VmmFailed, VmmHeld, type VmmRef } from "../../hypervisor/contract.ts";
+import { isHostTrouble } from "../../lib/absence.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Found, TakenOver, TakeOver } from "../decide/index.ts";
 import type { Logger } from "../dependencies.ts";
@@ -15,30 +16,35 @@ interface Observed {
   vmm: Vmm | undefined;
 }
 
-/** Looks at the machine's VMM and snapshots. A VMM that does not answer, or a second one, is useless and ended. */
+/**
+ * Looks at the machine's VMM and snapshots. A VMM that does not answer, or a second one, is useless and ended, once it is
+ * known which one answers.
+ */
 export async function observe(
   { record, refs }: { record: MachineRecord; refs: readonly VmmRef[] },
   { hypervisor, snapshots, secrets, log }: ObservePorts,
   signal: AbortSignal,
 ): Promise<Observed> {
-  const [ref, ...others] = refs;
-  for (const other of others) await unlessHeld(hypervisor.end(other), log);
   let vmm: Vmm | undefined;
   let state: Found["vmm"] = "none";
   let failure: string | undefined;
-  if (ref !== undefined) {
+  for (const ref of refs) {
     try {
       vmm = await hypervisor.adopt(ref, signal);
       state = await vmm.state();
+      break;
     } catch (error) {
+      // It is not known whether it answers.
+      if (isHostTrouble(error)) throw error;
       if (error instanceof VmmFailed) failure = error.message;
       const what = failure === undefined ? "a VMM does not answer; ending it" : "the guest of a VMM could not continue";
       log.warn({ machine: record.id, pid: ref.pid, reason: messageOf(error) }, what);
       vmm?.release();
       vmm = undefined;
-      await unlessHeld(hypervisor.end(ref), log);
+      if (failure !== undefined) break;
     }
   }
+  for (const ref of refs) if (ref.pid !== vmm?.ref.pid) await unlessHeld(hypervisor.end(ref), log);
   const published = await snapshots.published(record.id);
   const { capturing } = record;
   const taken =

@@ -1,8 +1,9 @@
 /** Resuming a machine from its snapshot. */
-import { isHibernautError } from "../../domain/errors.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { servicePorts } from "../../domain/config.ts";
 import { type FailedCarryOver, type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
+import { adviceFor, isHostTrouble } from "../../lib/absence.ts";
 import { within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
@@ -23,8 +24,23 @@ export type Resumed =
   /** The start must be cold. */
   | { kind: "cold"; reason: string };
 
-/** Resumes the snapshot if there is one that fits. One that does not is refused and discarded. */
+/**
+ * Resumes the snapshot if there is one that fits. One that does not is refused and discarded. Rejects with `unavailable` when
+ * the host cannot, which says nothing about the snapshot.
+ */
 export async function resume(record: MachineRecord, ports: EffectPorts, signal: AbortSignal): Promise<Resumed> {
+  return resumeSnapshot(record, ports, signal).catch((error: unknown) => {
+    if (!isHostTrouble(error) || isHibernautError(error)) throw error;
+    throw new HibernautError(
+      "unavailable",
+      `The host cannot resume machine ${record.id} now: ${messageOf(error)}. Its memory is kept. ${adviceFor(error)} Then start the machine again; to give its memory up, stop it.`,
+      {},
+      { cause: error },
+    );
+  });
+}
+
+async function resumeSnapshot(record: MachineRecord, ports: EffectPorts, signal: AbortSignal): Promise<Resumed> {
   const { snapshots, milestones, log } = ports;
   if (record.snapshot === null)
     return { kind: "cold", reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
@@ -53,8 +69,9 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
     const killed = !progress.consumed && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
     const failure = await ports.guest.kill();
     // QEMU that cannot even be started (no memory, a port that is taken), or was killed before its guest ran, says
-    // nothing about the snapshot: it is kept for the next try, and a cold start now would fail the same way.
-    if (signal.aborted || isHibernautError(error, "unavailable")) throw error;
+    // nothing about the snapshot: it is kept for the next try, and a cold start now would fail the same way. Neither does
+    // a host that cannot read a file.
+    if (signal.aborted || isHibernautError(error, "unavailable") || isHostTrouble(error)) throw error;
     const why = failure ?? messageOf(error);
     if (killed) throw new VmmKilled(why);
     const reason = `resume_failed: ${why}`;
@@ -122,14 +139,20 @@ async function load(
   checked.catch(() => {}); // QEMU may not have started yet, or never
   const loaded = restore(record, snapshot, ports, { checked, limit: AbortSignal.any([limit, useless.signal]) });
   loaded.catch(() => {}); // a flaw, if there is one, explains it better
-  const flaw = await found;
+  const end = async (why: unknown) => {
+    useless.abort(why);
+    await loaded.then(
+      (vmm) => vmm.kill(),
+      () => {},
+    );
+  };
+  const flaw = await found.catch(async (error: unknown) => {
+    await end(error);
+    throw error;
+  });
   ports.steps.add("check", checking);
   if (flaw === undefined) return loaded;
-  useless.abort(new Error(flaw));
-  await loaded.then(
-    (vmm) => vmm.kill(),
-    () => {},
-  );
+  await end(new Error(flaw));
   return flaw;
 }
 

@@ -4,7 +4,7 @@ import { abortable, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { KeptGuest } from "../guest.ts";
 import { letRun } from "./let-run.ts";
-import { requireOwned } from "./owned.ts";
+import { NotOwned, requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
 import type { Resumed } from "./resume.ts";
 
@@ -54,7 +54,7 @@ export async function wakeKept(
     return { kind: "warm", details };
   } catch (error) {
     await guest.kill();
-    if (signal.aborted || !consumed) throw error;
+    if (signal.aborted || !consumed || error instanceof NotOwned) throw error;
     const reason = `resume_failed: ${messageOf(error)}`;
     log.warn({ machine: record.id, reason }, "a warm start failed; starting cold");
     milestones.refuseSnapshot(reason);

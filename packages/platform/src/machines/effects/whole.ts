@@ -2,6 +2,7 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { guestSize } from "../../domain/config.ts";
+import { isHostTrouble } from "../../lib/absence.ts";
 import { within } from "../../lib/async.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
 import type { EffectPorts } from "./ports.ts";
@@ -31,7 +32,7 @@ export async function damaged(
     log.info({ machine: record.id, why: found.why, durationMs }, "all of the memory was read before the resume");
     return found.reason;
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal.aborted || isHostTrouble(error)) throw error;
     throw new HibernautError(
       "unavailable",
       `The memory of machine ${record.id} could not be read within ${Math.round(limitMs / 1000)} s. It is kept: look at the disk of the data directory, then start the machine again.`,

@@ -1,5 +1,6 @@
 /** Reads a log's files, forward and backward, one block at a time: never a whole file in memory. */
 import { type FileHandle, open } from "node:fs/promises";
+import { ifAbsent } from "../../lib/absence.ts";
 import { decodeEntry, type LogEntry, shownEntry } from "./entry.ts";
 import { MAX_ENTRY_BYTES, type Position, segmentPath } from "./segments.ts";
 
@@ -81,7 +82,7 @@ export async function* readBackwards(folder: string, before: Position): AsyncGen
 }
 
 function openSegment(folder: string, segment: number): Promise<FileHandle | undefined> {
-  return open(segmentPath(folder, segment), "r").catch(() => undefined);
+  return open(segmentPath(folder, segment), "r").catch(ifAbsent(undefined));
 }
 
 async function readBlock(file: FileHandle, from: number, to: number): Promise<Buffer> {

@@ -16,6 +16,7 @@ const SENTENCES: Record<HistoryType, string> = {
   started: "Running.",
   start_failed: "Start failed.",
   start_refused: "Not started.",
+  start_hindered: "The host could not start it; trying again.",
   captured: "Suspended.",
   capture_cancelled: "Suspend cancelled; still running.",
   capture_failed: "Suspend failed; still running.",

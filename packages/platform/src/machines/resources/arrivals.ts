@@ -1,6 +1,6 @@
 /** Machines that come from another host. */
-import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
+import { isThere } from "../../lib/absence.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { pinned } from "../../domain/pinned.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
@@ -70,7 +70,7 @@ export class Arrivals {
     const { files } = this.#deps;
     const target = files.paths(id).folder;
     // The platform ended between this and storing the machine.
-    if (!existsSync(folder) && existsSync(target)) return;
+    if (!(await isThere(folder)) && (await isThere(target))) return;
     await rm(target, { recursive: true, force: true });
     await rename(folder, target);
     await flush(dirname(target));

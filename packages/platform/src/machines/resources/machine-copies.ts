@@ -1,6 +1,7 @@
 /** Copies of machines for a backup, each as of one moment, while the platform serves. */
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent, isThere } from "../../lib/absence.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { inStateSince, isResting, type MachineRecord } from "../../domain/machine.ts";
 import { failureReason } from "../../lib/exec.ts";
@@ -167,11 +168,10 @@ export class MachineCopies {
   /** What a restored machine can do without: logs, and which pages its last wake needed. They may grow meanwhile. */
   async #copyLogs(id: string, copier: FileCopier, signal: AbortSignal): Promise<void> {
     const { folder, logs, console } = this.#ports.files.paths(id);
-    const segments = (await readdir(logs).catch((): string[] => [])).map((name) => join(logs, name));
+    const segments = (await readdir(logs).catch(ifAbsent<string[]>([]))).map((name) => join(logs, name));
     for (const from of [...segments, console, join(folder, "hot-pages.json")]) {
       // A segment that was full is deleted, and a machine that never ran has no console.
-      const there = await stat(from).catch(() => undefined);
-      if (there === undefined) continue;
+      if (!(await isThere(from))) continue;
       await copier.copyFile(from, copier.pathOf(from), signal).catch((error: unknown) => {
         signal.throwIfAborted();
         this.#ports.log.warn({ machine: id, file: from, reason: failureReason(error) }, "a backup goes without a file");

@@ -35,8 +35,8 @@ export class DueTimer {
   readonly #options: DueTimerOptions;
   /** When to look at each machine that waits for a time, in milliseconds since 1970. */
   readonly #looks = new Map<string, number>();
-  /** Machines whose start is due, and waits for room in memory. */
-  readonly #full = new Set<string>();
+  /** Machines whose start is due and waits, with what the log said about it. */
+  readonly #told = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #lookedAt = 0;
@@ -84,27 +84,29 @@ export class DueTimer {
     try {
       controller.timePassed();
       this.#remember(controller.record);
-      this.#full.delete(id);
+      this.#told.delete(id);
     } catch (error) {
       this.#say(id, error);
       this.#looks.set(id, this.#options.clock().getTime() + RETRY_MS);
     }
   }
 
-  /** A host may be full for days: the log says it once for each start. */
+  /** A host, or its disk, may be full for days: the log says it once for each start, and when the reason is another one. */
   #say(id: string, error: unknown): void {
     const fields = { machine: id, reason: messageOf(error) };
-    if (!isHibernautError(error, "host_full"))
-      return this.#options.log.error(fields, "a start that is due cannot be stored");
-    if (!this.#full.has(id)) this.#options.log.warn(fields, "a start that is due waits for room");
-    this.#full.add(id);
+    const full = isHibernautError(error, "host_full"); // its message counts megabytes
+    const why = full ? error.code : fields.reason;
+    if (this.#told.get(id) === why) return;
+    this.#told.set(id, why);
+    if (full) this.#options.log.warn(fields, "a start that is due waits for room");
+    else this.#options.log.error(fields, "a start that is due cannot be stored");
   }
 
   #remember(record: MachineRecord): void {
     const next = nextLook(record, this.#options.clock());
     if (next === undefined) {
       this.#looks.delete(record.id);
-      this.#full.delete(record.id);
+      this.#told.delete(record.id);
     } else this.#looks.set(record.id, next.getTime());
   }
 

@@ -1,7 +1,8 @@
 /** Runs `ip`, `bridge` and `nft`, each with all of its work in one call. */
 import { execFile } from "node:child_process";
-import { access, readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent, isThere } from "../../lib/absence.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import { failureReason, programEnvironment } from "../../lib/exec.ts";
 import type { Names } from "./names.ts";
@@ -39,10 +40,7 @@ export async function listTaps({ tapPrefix }: Names): Promise<Set<string>> {
 
 /** Whether there is an interface of that name. Takes a tenth of a millisecond. */
 export function hasLink(name: string): Promise<boolean> {
-  return access(`${INTERFACES}/${name}`).then(
-    () => true,
-    () => false,
-  );
+  return isThere(`${INTERFACES}/${name}`);
 }
 
 /** A subnet that the host has an address in or a route to. */
@@ -100,7 +98,12 @@ export async function writeNote(device: string, text: string): Promise<void> {
 
 /** Whether a process, which is a guest's QEMU, has one of these taps open. */
 export async function anyTapInUse(taps: Iterable<string>): Promise<boolean> {
-  const states = [...taps].map((tap) => readFile(join(INTERFACES, tap, "operstate"), "utf8").catch(() => ""));
+  // One of which nothing is known counts as open.
+  const states = [...taps].map((tap) =>
+    readFile(join(INTERFACES, tap, "operstate"), "utf8")
+      .catch(ifAbsent(""))
+      .catch(() => "up"),
+  );
   return (await Promise.all(states)).some((state) => state.trim() === "up");
 }
 
@@ -129,12 +132,15 @@ function run(program: string, args: string[], input: readonly string[] = []): Pr
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
       const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-      const [why = ""] = missing ? ["it is not installed"] : failureReason({ ...error, stderr }).split("\n");
+      const [why = ""] = missing
+        ? ["it is not installed"]
+        : failureReason(Object.assign(error, { stderr })).split("\n");
       reject(
         new HibernautError(
           "unavailable",
           `The bridge network cannot be set up: ${program} failed, because ${why}. Run \`hibernaut doctor\`.`,
           missing ? { missing: program } : {},
+          { cause: error },
         ),
       );
     });

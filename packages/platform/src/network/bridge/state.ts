@@ -1,6 +1,7 @@
 /** The subnets that a bridge network remembers in the data directory, so that addresses stay the same. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent } from "../../lib/absence.ts";
 import { replaceFile } from "../../lib/durable.ts";
 import { formatSubnet, parseSubnet, type Subnet } from "../../lib/ipv4.ts";
 
@@ -14,10 +15,11 @@ export interface KnownSubnets {
   earlier?: Subnet;
 }
 
-/** Reads the subnets of earlier starts. A file that cannot be read counts as none, and machines get new addresses. */
+/** Reads the subnets of earlier starts. A damaged file counts as none, and machines get new addresses. */
 export async function readSubnets(dataDir: string): Promise<KnownSubnets> {
+  const text = await readFile(join(dataDir, FILE), "utf8").catch(ifAbsent("{}"));
   try {
-    const state = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as { subnet?: unknown; earlier?: unknown };
+    const state = JSON.parse(text) as { subnet?: unknown; earlier?: unknown };
     const subnet = parseSubnet(String(state.subnet));
     const earlier = parseSubnet(String(state.earlier));
     return { ...(subnet && { subnet }), ...(earlier && { earlier }) };

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { launcherArguments } from "../../../src/hypervisor/qemu/jail/arguments.ts";
-import { argumentsOf, killProcess, spawnDetached } from "../../../src/hypervisor/qemu/process.ts";
+import { argumentsOf } from "../../../src/hypervisor/qemu/find-processes.ts";
+import { killProcess, spawnDetached } from "../../../src/hypervisor/qemu/process.ts";
 import { JAIL_LAUNCHER } from "../../../src/settings/places.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 

@@ -158,9 +158,11 @@ describe("a machine on a schedule", () => {
     failing = true;
     clock("2026-05-04T10:30:00Z");
     expect(state(id)).toBe("stopped");
-    expect(world.logged.map(({ message }) => message)).toContain("a start that is due cannot be stored");
-    failing = false;
     clock("2026-05-04T10:30:05Z");
+    const said = world.logged.filter(({ message }) => message === "a start that is due cannot be stored");
+    expect(said, "once, however long that takes").toHaveLength(1);
+    failing = false;
+    clock("2026-05-04T10:30:10Z");
     await reach(id, "running");
     expect(runs(id)).toEqual(["start 2026-05-04T10:30:00.000Z"]);
   });

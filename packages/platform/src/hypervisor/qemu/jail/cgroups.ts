@@ -7,6 +7,7 @@ import { constants } from "node:fs";
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { ifAbsent, ifEnded } from "../../../lib/absence.ts";
 import { messageOf } from "../../../lib/text.ts";
 
 /** Where systemd mounts them, and everyone else since. */
@@ -38,7 +39,7 @@ export class Cgroups {
 
   /** Why there cannot be any, as far as that can be seen without making one. Undefined when nothing speaks against it. */
   static async missing(mount = MOUNT): Promise<string | undefined> {
-    const offered = await readFile(join(mount, "cgroup.controllers"), "utf8").catch(() => undefined);
+    const offered = await readFile(join(mount, "cgroup.controllers"), "utf8").catch(ifAbsent(undefined));
     if (offered === undefined) return `${mount} is not a cgroup2 file system`;
     const lacking = NEEDED.filter((name) => !offered.split(/\s/).includes(name));
     if (lacking.length > 0) return `the host's control groups lack ${lacking.join(", ")}`;
@@ -86,14 +87,16 @@ export class Cgroups {
 
   /** Ends what an earlier VMM of the machine has left: one that was taken over may have hidden from the platform. */
   async #endLeftovers(machineId: string): Promise<void> {
-    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.startsWith(`${machineId}.`));
+    const names = (await readdir(this.#folder).catch(ifAbsent<string[]>([]))).filter((name) =>
+      name.startsWith(`${machineId}.`),
+    );
     for (const name of names)
       await writeFile(join(this.#folder, name, "cgroup.kill"), "1", { flag: "r+" }).catch(() => {}); // it is gone
   }
 
   /** Returns the directory of the group that a process is in, if it is one of ours. */
   async of(pid: number): Promise<string | undefined> {
-    const text = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "");
+    const text = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(ifEnded(""));
     const [parent, own] = (/^0::(.+)$/m.exec(text)?.[1] ?? "").split("/").slice(-2);
     return parent === basename(this.#folder) && own ? join(this.#folder, own) : undefined;
   }

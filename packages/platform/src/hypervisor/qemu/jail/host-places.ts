@@ -2,6 +2,7 @@
 import { constants } from "node:fs";
 import { access, lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { ifAbsent, isThere } from "../../../lib/absence.ts";
 import { programEnvironment } from "../../../lib/exec.ts";
 import type { Places } from "./arguments.ts";
 
@@ -33,7 +34,7 @@ export async function hostPlaces(program: string): Promise<Places> {
   const read = ["/usr"];
   const links: Record<string, string> = {};
   const add = async (path: string) => {
-    const found = await lstat(path).catch(() => undefined);
+    const found = await lstat(path).catch(ifAbsent(undefined));
     if (found?.isSymbolicLink()) links[path] = await readlink(path);
     else if (found !== undefined) read.push(path);
   };
@@ -52,13 +53,6 @@ export async function hostPlaces(program: string): Promise<Places> {
 async function placesOf(program: string): Promise<string[]> {
   const prefix = dirname(dirname(program));
   const places = ["lib", "lib64", "libexec", "share/qemu", "share/seabios"].map((name) => join(prefix, name));
-  const there = await Promise.all(
-    places.map((path) =>
-      access(path).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
+  const there = await Promise.all(places.map((path) => isThere(path)));
   return [program, ...(basename(dirname(program)) === "bin" ? places.filter((_, index) => there[index]) : [])];
 }
