@@ -83,6 +83,13 @@ export const PROXY_SETTINGS = {
     max: 1_000_000,
     description: "How many requests to one app may wait at once: each holds a connection and a few KB.",
   }),
+  connectionsPerAddress: integer("HIBERNAUT_CONNECTIONS_PER_ADDRESS", {
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    description:
+      "How many [connections](proxy.md#limits) one client may have at all ports of a process together: an IPv4 address, or a /64 of IPv6. 0: as many as it leaves to others, which is half of all while it is alone.",
+  }),
   proxyConnectTimeoutMs: duration("HIBERNAUT_PROXY_CONNECT_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
     default: CONNECT_TIMEOUT_MS,
