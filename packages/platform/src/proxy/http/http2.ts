@@ -36,6 +36,11 @@ class Http2Connection implements ClientConnectionHandle {
   readonly #seat: Seat;
   readonly #requests = new Set<RequestHandler>();
   #idleSince = performance.now();
+  /** How many requests the client has cancelled of late: falls as time passes. */
+  #cancelled = 0;
+  #cancelledAt = 0;
+  /** Whether it has cancelled too many, and the connection is about to be closed. */
+  #sentAway = false;
 
   constructor(engine: Engine, session: ServerHttp2Session, peer: Peer, seat: Seat) {
     this.#engine = engine;
@@ -51,6 +56,7 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   #serve(stream: ServerHttp2Stream, raw: string[], ended: boolean): void {
+    if (this.#sentAway) return void stream.on("error", () => {}).destroy();
     const side = new Http2Side(stream, ended, this.#engine.limits);
     try {
       const message = parseHttp2Request(raw, ended, this.#engine.limits);
@@ -60,11 +66,25 @@ class Http2Connection implements ClientConnectionHandle {
       stream.once("close", () => {
         this.#requests.delete(request);
         if (this.#requests.size === 0) this.#seat.rest();
+        if (!stream.headersSent && !this.#peer.trusted) this.#countCancelled(performance.now());
         this.#idleSince = performance.now();
       });
     } catch (error) {
       this.#refuse(side, error);
     }
+  }
+
+  /** Ends the connection of a client that cancels too many requests. nghttp2 has a limit, but reads on for a while. */
+  #countCancelled(now: number): void {
+    const { burst, perS } = this.#engine.limits.cancels;
+    const forgiven = ((now - this.#cancelledAt) * perS) / 1000;
+    this.#cancelled = Math.max(0, this.#cancelled - forgiven) + 1;
+    this.#cancelledAt = now;
+    if (this.#cancelled <= burst || this.#sentAway) return;
+    this.#sentAway = true;
+    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    // Once that is written. What else has arrived until then is not looked at.
+    setImmediate(() => this.#session.destroy());
   }
 
   /** Responds to what never became a request. */

@@ -67,6 +67,12 @@ export interface Limits {
   replayDrainBytes: number;
   /** How many requests may be open on one HTTP/2 connection. */
   streams: number;
+  /**
+   * How many requests on one HTTP/2 connection a client may cancel before they are answered: at once, and per second from
+   * then on. Each may cost a machine's start, and a cancelled one makes room for the next under {@link streams}. The burst is
+   * more than a page that is left behind, with all that it was loading.
+   */
+  cancels: { burst: number; perS: number };
   /** How often time limits are looked at, and so how exact they are. */
   sweepMs: number;
 }
@@ -102,5 +108,6 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   replayKeptBytes: 64 * 1024 * 1024,
   replayDrainBytes: 16 * 1024,
   streams: 128,
+  cancels: { burst: 256, perS: 100 },
   sweepMs: 250,
 };
