@@ -17,8 +17,13 @@ export interface Limits {
   idleMs: number;
   /** A TLS handshake. */
   handshakeMs: number;
-  /** Between two pieces of the body of a request. */
+  /** For the next {@link requestBodyLeast} bytes of the body of a request, or the rest of it. */
   requestBodyMs: number;
+  /**
+   * Less than any line sends in that time, and more than someone who means to hold on to a machine wants to send. Not for
+   * apps that speak HTTP/2, whose calls may be streams of few words.
+   */
+  requestBodyLeast: number;
   /** From a request's head to a connection to a machine, including all waiting. See {@link FIND_MACHINE_MS}. */
   findMachineMs: number;
   /** From the end of a request to the head of its final response. Long, as some requests do real work. */
@@ -85,6 +90,7 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   idleMs: 75_000,
   handshakeMs: 10_000,
   requestBodyMs: 60_000,
+  requestBodyLeast: 4096,
   findMachineMs: FIND_MACHINE_MS,
   responseHeadMs: 120_000,
   responseBodyMs: 300_000,
