@@ -1,7 +1,7 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
 import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS, LEAST_TUNNEL_STALL_MS, TUNNEL_STALL_MS } from "../domain/patience.ts";
-import { choice, duration, integer, list, listen, optionalListen, optionalPath, path, text } from "./forms.ts";
+import { choice, duration, integer, list, listen, NETWORK, optionalListen, optionalPath, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
 /** A hostname in lower case. */
@@ -57,14 +57,14 @@ export const PROXY_SETTINGS = {
   }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],
-    item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
+    item: NETWORK,
     of: "addresses or networks such as 10.1.2.0/24",
     description:
       "Addresses and networks of [proxies in front of this one](proxy.md#run-behind-another-proxy). Only their `X-Forwarded-For` is trusted. Machines on a bridge never are, even within such a network.",
   }),
   proxyProtocolFrom: list("HIBERNAUT_PROXY_PROTOCOL_FROM", {
     default: [],
-    item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
+    item: NETWORK,
     of: "addresses or networks such as 10.1.2.0/24",
     description:
       "Addresses and networks of load balancers whose connections begin with a [PROXY protocol header](proxy.md#run-behind-a-balancer-for-tcp), version 1 or 2, at every port of the proxy. A connection from there without a header is refused; from anywhere else, machines on a bridge included, a header is not believed.",

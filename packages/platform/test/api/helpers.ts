@@ -94,7 +94,7 @@ export async function startApi(
   });
   const events = new EventStream(world.store.outbox);
   const webhooks = openWebhooks({
-    settings: { webhookPrivateAddresses: "allow", webhookHttp: "allow", webhookTimeoutMs: 2_000 },
+    settings: { blockedNetworks: [], webhookPrivateAddresses: "allow", webhookHttp: "allow", webhookTimeoutMs: 2_000 },
     vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     ...{ store: world.store, stream: events, version: "0.1.0", log: logger },
   });
