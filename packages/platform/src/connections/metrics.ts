@@ -7,18 +7,18 @@ export function connectionMetrics(registry: Registry, { counts, limits, machines
   const registers = [registry];
   new Gauge({
     name: "hibernaut_connections",
-    help: "Open connections of clients, and those to machines.",
-    labelNames: ["side", "state"],
+    help: "Open connections: of clients with an open request and without one, and to machines.",
+    labelNames: ["kind"],
     registers,
     collect() {
-      this.set({ side: "client", state: "idle" }, counts.idle);
-      this.set({ side: "client", state: "busy" }, counts.open - counts.idle);
-      this.set({ side: "machine", state: "any" }, machines.taken);
+      this.set({ kind: "busy" }, counts.open - counts.idle);
+      this.set({ kind: "idle" }, counts.idle);
+      this.set({ kind: "machine" }, machines.taken);
     },
   });
   new Gauge({
     name: "hibernaut_connections_max",
-    help: "How many of them this process may have.",
+    help: "How many connections this process may have, of clients and to machines.",
     labelNames: ["side"],
     registers,
     collect() {
