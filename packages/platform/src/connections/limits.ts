@@ -62,7 +62,7 @@ export function placeFor(
 
 /** How IPv4 addresses look to a socket that listens on IPv6. */
 const MAPPED = "::ffff:";
-/** A network of IPv6 has 64 of the 128 bits: whoever has one address has all others of its network. */
+/** A network of IPv6 has 64 of the 128 bits: the owner of one address has all others of its network. */
 const NETWORK_GROUPS = 4;
 
 /** Returns what stands for the client of an address: its IPv4 address, or its network of IPv6. */

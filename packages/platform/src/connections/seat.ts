@@ -48,7 +48,7 @@ interface Owner {
 
 export class Seat {
   readonly socket: Socket;
-  /** The client's address: that of the connection, unless a load balancer named another one. */
+  /** The client's address: that of the connection, unless a balancer named another one. */
   address: string | undefined;
   client: Client;
   /** Whether it waits for a request, and so is in the two lists of those that do: of all clients, and of its own. */
@@ -74,7 +74,7 @@ export class Seat {
     if (!this.idle) this.#owner.rests(this);
   }
 
-  /** A load balancer says whose connection it is. Closes it and returns false if that client has too many. */
+  /** A balancer says whose connection it is. Closes it and returns false if that client has too many. */
   isOf(address: string): boolean {
     return this.#owner.rename(this, address);
   }

@@ -56,7 +56,7 @@ test("a connection over what one address may have is refused while all others ar
   expect(connections.counts).toMatchObject({ open: 2, shed: 0, refused: { address: 1 } });
 });
 
-test("clients of a trusted proxy and of a load balancer do not count as one", async () => {
+test("clients of a trusted proxy and of a balancer do not count as one", async () => {
   const connections = budgetOf({ perAddress: 1 });
   const trusting = await rig({ app: await hello(), connections, trustedProxies: ["127.0.0.1"] });
   const behind = await rig({ app: await hello(), connections, balancers: ["127.0.0.1"] });
@@ -77,7 +77,7 @@ test("an HTTP/2 connection gives way between its requests, not during one", asyn
   const dial = async () => {
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: cert });
     session.on("error", () => {});
-    onTestFinished(() => void session.destroy());
+    onTestFinished(() => session.destroy());
     await once(session, "connect");
     return session;
   };

@@ -7,7 +7,7 @@ import { endianness } from "node:os";
 import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";
 import { isBridgeName } from "../../network/contract.ts";
 
-/** The routes of this host. A bridge has one from before its first machine exists, whoever made it. */
+/** The routes of this host. A bridge has one from before its first machine exists. */
 const ROUTES = "/proc/net/route";
 /** A platform takes longer than this, in milliseconds, from its bridge to the first packet of a machine. */
 const FRESH_MS = 250;
