@@ -1,4 +1,7 @@
 /** Our TCP ports: a machine that is always there, and no access log. */
+import { ConnectionBudget } from "../../../packages/platform/src/connections/budget.ts";
+import { connectionLimits } from "../../../packages/platform/src/connections/limits.ts";
+import { mostFiles } from "../../../packages/platform/src/lib/open-files.ts";
 import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
 import { Trust } from "../../../packages/platform/src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";
@@ -19,6 +22,7 @@ const fronts = new TcpFronts({
   ...{ isStranger: () => false, reusePort: false, limits: DEFAULT_LIMITS },
   leases: { leaseNow: () => lease, waitForLease: async () => lease },
   ...{ balancers: new Trust([]), appFor: () => undefined, certificates: () => Promise.reject(new Error("no TLS")) },
+  connections: new ConnectionBudget(connectionLimits(mostFiles())),
   onAccess() {},
   log: { warn: (_fields, message) => process.stderr.write(`${message}\n`) },
 });

@@ -20,6 +20,7 @@ import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import type { Owning } from "./cluster/owning.ts";
+import { openConnections } from "./connections/open.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -129,6 +130,7 @@ async function runLocked(
   const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
   const registry = new Registry();
   open.defer(processMetrics(registry));
+  const connections = openConnections(settings, registry);
   const tracing = await openTracing({ settings, environment, registry, log });
   open.defer(() => tracing?.close());
   const counts = operationMetrics(registry);
@@ -393,7 +395,7 @@ async function runLocked(
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store.machines));
-  const apiUrl = await listenForApi(api, settings.apiListen);
+  const apiUrl = await listenForApi(api, settings.apiListen, connections);
   cluster?.handle("api", (socket, from) => shared?.accept(api, socket, from));
   if (settings.apiListen.port === 0) await network.protectApi(Number(new URL(apiUrl).port));
   const configFile = join(configFolder(environment), "config.json");
@@ -418,7 +420,7 @@ async function runLocked(
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const inside = { connectionsSurvive, gateway: network.gateway };
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
-  const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, cluster, log });
+  const coordinator = await startCoordinator({ ...parts, settings, registry, connections, tracing, cluster, log });
   cluster?.handle("proxy", (socket) => coordinator.acceptHost(socket));
   cluster?.handle("tcp", (socket) => coordinator.acceptTcp(socket));
   proxied.coordinator = coordinator;

@@ -23,7 +23,7 @@ async function dataFolder(): Promise<string> {
   return folder;
 }
 
-const bridge = (dataDir: string) => ({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+const bridge = (dataDir: string) => ({ dataDir, subnet: "auto", machines: [], controlPorts: [], blocked: [] });
 
 describe("uninstall", () => {
   test("keeps the data unless it is told to delete it", async () => {

@@ -1,11 +1,18 @@
 /** Opens the API's port. */
 import type { AddressInfo } from "node:net";
+import type { ConnectionBudget } from "../connections/budget.ts";
+import { guardHttp } from "../connections/guard.ts";
 import { cannotListen } from "../listening.ts";
 import type { Listen } from "../settings.ts";
 import type { Api } from "./deps.ts";
 
-/** Returns the API's URL. Rejects with `unavailable` if the port cannot be opened. */
-export async function listenForApi(api: Api, at: Listen): Promise<string> {
+/**
+ * Returns the API's URL. Rejects with `unavailable` if the port cannot be opened.
+ *
+ * @param connections of this process, which those of the port count among
+ */
+export async function listenForApi(api: Api, at: Listen, connections: ConnectionBudget): Promise<string> {
+  guardHttp(api.server, connections, api.initialConfig.https !== undefined);
   try {
     await api.listen(at);
   } catch (error) {

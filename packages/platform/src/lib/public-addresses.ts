@@ -1,6 +1,12 @@
 /** Which IP addresses can be reached from everywhere. Pure. */
 import { BlockList, isIP } from "node:net";
 
+/**
+ * Where clouds offer their machines' credentials and settings. Most do so at an address of the link (169.254.0.0/16), two at
+ * addresses that look like any other: Azure at one of its own public addresses, and Alibaba at one that carriers share.
+ */
+export const METADATA_NETWORKS = ["169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32"] as const;
+
 /** Addresses that nobody outside can reach: this host, its networks, a cloud's metadata, groups, and what is reserved. */
 const INTERNAL = new BlockList();
 for (const [network, prefix] of [
@@ -8,7 +14,6 @@ for (const [network, prefix] of [
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
   ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
   ["172.16.0.0", 12],
   ["192.0.0.0", 24],
   ["192.88.99.0", 24],
@@ -32,12 +37,32 @@ for (const [network, prefix] of [
 ] as const)
   INTERNAL.addSubnet(network, prefix, "ipv6");
 
-/** Whether an address can be reached from everywhere. False for anything that is not an address. */
-export function isPublicAddress(address: string): boolean {
+for (const network of METADATA_NETWORKS) addTo(INTERNAL, network);
+
+/** Makes a list of addresses and networks, such as `192.0.2.7` and `fd00::/8`. */
+export function networkList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) addTo(list, network);
+  return list;
+}
+
+function addTo(list: BlockList, network: string): void {
+  const [address = "", bits] = network.split("/");
+  const v6 = isIP(address) === 6;
+  list.addSubnet(address, bits === undefined ? (v6 ? 128 : 32) : Number(bits), v6 ? "ipv6" : "ipv4");
+}
+
+/** Whether an address is in one of the networks. */
+export function isIn(networks: BlockList, address: string): boolean {
   // A scope (fe80::1%eth0) says which interface is meant.
   const [bare = ""] = address.split("%", 1);
   const version = isIP(bare);
-  return version !== 0 && !INTERNAL.check(bare, version === 6 ? "ipv6" : "ipv4");
+  return version !== 0 && networks.check(bare, version === 6 ? "ipv6" : "ipv4");
+}
+
+/** Whether an address can be reached from everywhere. False for anything that is not an address. */
+export function isPublicAddress(address: string): boolean {
+  return isIP(address.split("%", 1)[0] ?? "") !== 0 && !isIn(INTERNAL, address);
 }
 
 /** Returns those addresses that can be reached from everywhere. */

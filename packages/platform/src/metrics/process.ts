@@ -1,7 +1,8 @@
 /** What the metrics say about this process: the platform, or a proxy of its own. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { Counter, Histogram, type Registry } from "prom-client";
 import { FAULT_KINDS, type FaultKind, faultCounts } from "../lib/background.ts";
+import { mostFiles } from "../lib/open-files.ts";
 import { readGauge } from "./gauge.ts";
 
 /** How often the event loop is asked whether it is late, in milliseconds: ten short timers a second cost nothing. */
@@ -80,14 +81,5 @@ function openFiles(): number | undefined {
     return readdirSync("/proc/self/fd").length;
   } catch {
     return undefined; // without procfs, or without a file descriptor to read it with
-  }
-}
-
-function mostFiles(): number | undefined {
-  try {
-    const [, most] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-    return most === undefined ? undefined : Number(most);
-  } catch {
-    return undefined;
   }
 }

@@ -3,6 +3,16 @@
 /** The name by which an app reaches services of the host, in every mode. */
 export const HOST_NAME = "host.hibernaut.internal";
 
+/** The names of all bridges and taps of all platforms begin with this, and no other interface's should. */
+export const PREFIX = "hib";
+
+const BRIDGE_NAME = new RegExp(`^${PREFIX}[0-9a-f]{6}$`);
+
+/** Whether an interface is named like the bridge of a platform. */
+export function isBridgeName(device: string): boolean {
+  return BRIDGE_NAME.test(device);
+}
+
 /** How a guest configures its network interface. */
 export interface GuestNetwork {
   /** IPv4 address with prefix length, e.g. `10.0.2.15/24`. */

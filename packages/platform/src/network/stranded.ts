@@ -2,7 +2,7 @@
 import { HibernautError } from "../domain/errors.ts";
 import { formatSubnet } from "../lib/ipv4.ts";
 import { idsOf, modeOf } from "./bound.ts";
-import { isBridgeName } from "./bridge/names.ts";
+import { isBridgeName } from "./contract.ts";
 import type { Taken } from "./bridge/select.ts";
 import { machineHost } from "./bridge/subnet.ts";
 import type { KnownMachine, NetworkMode } from "./contract.ts";

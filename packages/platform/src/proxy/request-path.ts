@@ -21,6 +21,8 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { background } from "../lib/background.ts";
+import type { Seat } from "../connections/seat.ts";
+import type { Shares } from "../connections/shares.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
@@ -44,6 +46,8 @@ import type { WakePage } from "./http/wake-page.ts";
 
 interface RequestPathOptions {
   leases: LeaseProvider;
+  /** How many connections to machines there may be, by app. */
+  machines: Shares;
   limits: Limits;
   /** Addresses and networks of proxies in front of this one. */
   trustedProxies: readonly string[];
@@ -63,6 +67,7 @@ interface RequestPathOptions {
 export class RequestPath implements Engine {
   readonly limits: Limits;
   readonly pool: ConnectionPool;
+  readonly machines: Shares;
   readonly trust: Trust;
   readonly bodies: KeptBodies;
   readonly secureFields: readonly Field[] | undefined;
@@ -81,12 +86,24 @@ export class RequestPath implements Engine {
   requests = 0;
 
   constructor(options: RequestPathOptions) {
-    const { leases, limits, trustedProxies, hstsS, wakePage, tracing, onAccess, onFault, fromPeers = false } = options;
+    const {
+      leases,
+      machines,
+      limits,
+      trustedProxies,
+      hstsS,
+      wakePage,
+      tracing,
+      onAccess,
+      onFault,
+      fromPeers = false,
+    } = options;
     this.fromPeers = fromPeers;
     this.#leases = leases;
     this.#tracing = tracing;
     this.limits = limits;
-    this.pool = new ConnectionPool(limits);
+    this.machines = machines;
+    this.pool = new ConnectionPool(limits, machines);
     this.trust = new Trust(trustedProxies);
     this.bodies = new KeptBodies(limits);
     this.secureFields = hstsS > 0 ? [field("Strict-Transport-Security", `max-age=${hstsS}`)] : undefined;
@@ -96,19 +113,19 @@ export class RequestPath implements Engine {
   }
 
   /** 1. The connection reads heads, parses them (2) and serves them (3 to 11), one after the other. */
-  accept(socket: Socket, secure: boolean, address: string | undefined): void {
-    new ClientConnection(this, socket, peerOf(address, secure, socket, this.trust));
+  accept(socket: Socket, secure: boolean, seat: Seat): void {
+    new ClientConnection(this, socket, peerOf(seat.address, secure, socket, this.trust), seat);
   }
 
   /** 1, for the proxy of another host. */
   acceptHost(socket: TLSSocket): void {
     const peer = { address: plainAddress(socket.remoteAddress ?? ""), secure: true, trusted: true, connection: socket };
-    new ClientConnection(this, socket, peer);
+    new ClientConnection(this, socket, peer, undefined);
   }
 
   /** 1, for a client that chose HTTP/2: each stream is a request, and they are served together. */
-  acceptHttp2(socket: TLSSocket, address: string | undefined): void {
-    serveHttp2(this, socket, peerOf(address, true, socket, this.trust));
+  acceptHttp2(socket: TLSSocket, seat: Seat): void {
+    serveHttp2(this, socket, peerOf(seat.address, true, socket, this.trust), seat);
   }
 
   /** 2. */

@@ -6,6 +6,9 @@ import { Registry } from "prom-client";
 import { isThere } from "../lib/absence.ts";
 import { CLUSTER_FOLDER } from "../cluster/keys.ts";
 import { installLastResort } from "../last-resort.ts";
+import type { ConnectionBudget } from "../connections/budget.ts";
+import { guardHttp } from "../connections/guard.ts";
+import { openConnections } from "../connections/open.ts";
 import { aborted } from "../lib/async.ts";
 import { cannotListen } from "../listening.ts";
 import { openLog } from "../log.ts";
@@ -30,11 +33,13 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   for (const note of unknownSettings(process.env)) log.warn({}, note);
   const registry = new Registry();
   const endMetrics = processMetrics(registry);
+  const connections = openConnections(settings, registry);
   const tracing = await openTracing({ settings, environment: process.env, registry, log });
   const hosts = await openReachOf(settings.dataDir, log);
   const proxy = await startProxy({
     settings,
     registry,
+    connections,
     tracing,
     log,
     reusePort: true,
@@ -48,7 +53,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   });
   let metrics: Server | undefined;
   try {
-    metrics = settings.proxyMetricsListen && (await serveMetrics(registry, settings.proxyMetricsListen));
+    metrics = settings.proxyMetricsListen && (await serveMetrics(registry, connections, settings.proxyMetricsListen));
     onReady?.({ url: proxy.url });
     await aborted(signal);
   } finally {
@@ -68,13 +73,14 @@ async function openReachOf(dataDir: string, log: { warn(fields: object, message:
 }
 
 /** Rejects with `unavailable` if the port cannot be opened. */
-async function serveMetrics(registry: Registry, listen: Listen): Promise<Server> {
+async function serveMetrics(registry: Registry, connections: ConnectionBudget, listen: Listen): Promise<Server> {
   const server = createServer((_request, response) => {
     registry.metrics().then(
       (text) => response.setHeader("content-type", registry.contentType).end(text),
       () => response.writeHead(500).end(),
     );
   });
+  guardHttp(server, connections, false);
   server.listen(listen.port, listen.host);
   await once(server, "listening").catch(async (error: unknown) => {
     throw await cannotListen("The proxy's metrics", listen, "HIBERNAUT_PROXY_METRICS_LISTEN", error);

@@ -3,6 +3,7 @@ import type { TLSSocket } from "node:tls";
 import type { Registry } from "prom-client";
 import type { Challenges } from "../certs/contract.ts";
 import type { CheckRunner } from "../checks/runner.ts";
+import type { ConnectionBudget } from "../connections/budget.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
 import type { Traffic } from "../store/contract.ts";
@@ -33,6 +34,8 @@ interface StartCoordinatorOptions {
   /** Told what proxies have forwarded. */
   onTraffic(machineId: string, traffic: Traffic): void;
   settings: Settings;
+  /** The connections of this process. */
+  connections: ConnectionBudget;
   registry: Registry;
   /** Absent when traces are off. */
   tracing?: Tracing | undefined;
@@ -56,8 +59,8 @@ async function openHostProxies(options: HostProxiesOptions): Promise<HostProxies
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
-  const { connectionsSurvive, gateway, onTraffic, cluster } = options;
-  const hosts = cluster && (await openHostProxies({ cluster, settings, tracing, log }));
+  const { connectionsSurvive, gateway, onTraffic, cluster, connections } = options;
+  const hosts = cluster && (await openHostProxies({ cluster, settings, machines: connections.machines, tracing, log }));
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
@@ -93,7 +96,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     if (settings.proxy === "inside") {
       const connect: StartProxyOptions["connect"] = (brokerOptions) =>
         connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
-      proxy = await startProxy({ settings, registry, tracing, log, connect });
+      proxy = await startProxy({ settings, registry, connections, tracing, log, connect });
       addresses.opened(proxy);
     }
     return {

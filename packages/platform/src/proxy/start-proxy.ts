@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { certificatesFolder } from "../certs/contract.ts";
+import type { ConnectionBudget } from "../connections/budget.ts";
 import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
@@ -40,6 +41,8 @@ export interface StartProxyOptions {
     | "logFormat"
   >;
   registry: Registry;
+  /** The connections of this process. */
+  connections: ConnectionBudget;
   /** Absent when traces are off. */
   tracing?: Tracing | undefined;
   log: { warn(fields: object, message: string): void };
@@ -65,7 +68,7 @@ const CLOSE_GRACE_MS = 8_000;
 
 /** Serves until closed. Rejects with `unavailable` if a port cannot be opened. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
-  const { settings, registry, tracing, log, reusePort = false } = options;
+  const { settings, registry, connections, tracing, log, reusePort = false } = options;
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
   const limits = {
     ...DEFAULT_LIMITS,
@@ -117,7 +120,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({
-      ...{ leases: broker, onAccess, onFault, trustedProxies, limits },
+      ...{ leases: broker, connections, onAccess, onFault, trustedProxies, limits },
       ...{ hstsS: settings.proxyHstsS, wakePage, balancers: settings.proxyProtocolFrom },
       ...(tls && { tls }),
       tracing,
@@ -159,7 +162,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       (broker.appOfAddress(client.replace(IPV4_IN_IPV6, "")) ?? app) !== app;
     if (host !== "off")
       tcp = new TcpFronts({
-        ...{ reusePort, leases: broker, limits, isStranger, onAccess, certificates, log },
+        ...{ reusePort, leases: broker, connections, limits, isStranger, onAccess, certificates, log },
         balancers: new Trust(settings.proxyProtocolFrom),
         appFor: (hostname) => broker.appFor(hostname),
       });

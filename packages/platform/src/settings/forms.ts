@@ -108,6 +108,13 @@ export function choice<const T extends string>(env: string, values: readonly T[]
   });
 }
 
+const BYTE = "(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)";
+
+/** An item of a list: an address or network, of IPv4 or IPv6. */
+export const NETWORK = new RegExp(
+  `^(?:${BYTE}(?:\\.${BYTE}){3}(?:/(?:3[0-2]|[12]?\\d))?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*(?:/(?:12[0-8]|1[01]\\d|\\d{1,2}))?)$`,
+);
+
 /** Items separated by commas; blanks around the commas do not matter. */
 export function list(env: string, { item, of, ...given }: Given<string[]> & { item: RegExp; of: string }) {
   return Type.Array(Type.String({ pattern: item.source }), {

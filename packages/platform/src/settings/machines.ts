@@ -1,6 +1,6 @@
 /** Settings of machines: the virtual hardware, their network, and how long each step may take. */
 import { totalmem } from "node:os";
-import { choice, duration, integer, size, path, text } from "./forms.ts";
+import { choice, duration, integer, list, NETWORK, size, path, text } from "./forms.ts";
 import { BUNDLED_GUEST } from "./places.ts";
 
 const MB = 1024 * 1024;
@@ -49,6 +49,13 @@ export const MACHINE_SETTINGS = {
     accepts: "auto, or a private IPv4 subnet from /22 to /28, such as 10.99.0.0/22",
     description:
       "The private IPv4 subnet of the bridge, from /22 (1021 machines) to /28. `auto` finds one that the host does not use and keeps it. A change gives every machine a new address and costs sleeping machines their memory, so it needs [`serve --drop-snapshots`](operate.md#when-a-start-would-cost-memory).",
+  }),
+  blockedNetworks: list("HIBERNAUT_BLOCKED_NETWORKS", {
+    default: [],
+    item: NETWORK,
+    of: "addresses or networks such as 10.1.2.0/24",
+    description:
+      "Addresses and networks that neither machines on a [bridge](network.md#what-a-machine-can-reach) nor [webhooks](webhooks.md#where-webhooks-may-lead) reach, in addition to 169.254.0.0/16, 168.63.129.16 and 100.100.100.200, where clouds keep credentials. The machines' own subnet stays reachable.",
   }),
   qemu: text("HIBERNAUT_QEMU", {
     default: "qemu-system-x86_64",

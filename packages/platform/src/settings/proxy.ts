@@ -1,7 +1,7 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
 import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS, LEAST_TUNNEL_STALL_MS, TUNNEL_STALL_MS } from "../domain/patience.ts";
-import { choice, duration, integer, list, listen, optionalListen, optionalPath, path, text } from "./forms.ts";
+import { choice, duration, integer, list, listen, NETWORK, optionalListen, optionalPath, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
 /** A hostname in lower case. */
@@ -57,17 +57,17 @@ export const PROXY_SETTINGS = {
   }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],
-    item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
-    of: "addresses or networks such as 10.0.0.0/8",
+    item: NETWORK,
+    of: "addresses or networks such as 10.1.2.0/24",
     description:
-      "Addresses and networks of [proxies in front of this one](proxy.md#run-behind-another-proxy). Only their `X-Forwarded-For` is trusted.",
+      "Addresses and networks of [proxies in front of this one](proxy.md#run-behind-another-proxy). Only their `X-Forwarded-For` is trusted. Machines on a bridge never are, even within such a network.",
   }),
   proxyProtocolFrom: list("HIBERNAUT_PROXY_PROTOCOL_FROM", {
     default: [],
-    item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
-    of: "addresses or networks such as 10.0.0.0/8",
+    item: NETWORK,
+    of: "addresses or networks such as 10.1.2.0/24",
     description:
-      "Addresses and networks of load balancers whose connections begin with a [PROXY protocol header](proxy.md#run-behind-a-balancer-for-tcp), version 1 or 2, at every port of the proxy. A connection from there without a header is refused; from anywhere else, a header is not believed.",
+      "Addresses and networks of load balancers whose connections begin with a [PROXY protocol header](proxy.md#run-behind-a-balancer-for-tcp), version 1 or 2, at every port of the proxy. A connection from there without a header is refused; from anywhere else, machines on a bridge included, a header is not believed.",
   }),
   proxyHoldTimeoutMs: duration("HIBERNAUT_PROXY_HOLD_TIMEOUT", {
     scaled: true,
@@ -82,6 +82,13 @@ export const PROXY_SETTINGS = {
     min: 1,
     max: 1_000_000,
     description: "How many requests to one app may wait at once: each holds a connection and a few KB.",
+  }),
+  connectionsPerAddress: integer("HIBERNAUT_CONNECTIONS_PER_ADDRESS", {
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    description:
+      "How many [connections](proxy.md#connections) one client may have at all ports of a process together: an IPv4 address, or a /64 of IPv6. 0: as many as it leaves to others, which is half of all while it is alone.",
   }),
   proxyConnectTimeoutMs: duration("HIBERNAUT_PROXY_CONNECT_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",

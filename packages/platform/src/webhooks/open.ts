@@ -1,4 +1,5 @@
 /** Puts the parts together that deliver events to webhooks. */
+import { networkList } from "../lib/public-addresses.ts";
 import type { Vault } from "../secrets/contract.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/contract.ts";
@@ -12,7 +13,7 @@ import { Webhooks } from "./webhooks.ts";
 const MAX_WAITING = 1_000;
 
 interface OpenWebhooksOptions {
-  settings: Pick<Settings, "webhookPrivateAddresses" | "webhookHttp" | "webhookTimeoutMs">;
+  settings: Pick<Settings, "blockedNetworks" | "webhookPrivateAddresses" | "webhookHttp" | "webhookTimeoutMs">;
   store: Pick<Store, "webhooks" | "deliveries">;
   stream: EventStream;
   vault: Vault;
@@ -32,6 +33,7 @@ export function openWebhooks(options: OpenWebhooksOptions): Webhooks {
   const policy = {
     privateAddresses: settings.webhookPrivateAddresses === "allow",
     http: settings.webhookHttp === "allow",
+    blocked: networkList(settings.blockedNetworks),
   };
   const userAgent = `Hibernaut/${version}`;
   const send = sender({ policy, timeoutMs: settings.webhookTimeoutMs, userAgent, ...sending });

@@ -4,8 +4,8 @@
  * may lead elsewhere a moment later.
  */
 import { lookup as resolve } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
-import { isPublicAddress } from "../lib/public-addresses.ts";
+import { type BlockList, isIP, type LookupFunction } from "node:net";
+import { isIn, isPublicAddress } from "../lib/public-addresses.ts";
 
 /** What the settings allow. */
 export interface TargetPolicy {
@@ -13,6 +13,8 @@ export interface TargetPolicy {
   privateAddresses: boolean;
   /** Connections without TLS. */
   http: boolean;
+  /** Addresses that nothing may reach which others have a say in, whatever else is allowed. */
+  blocked: BlockList;
 }
 
 /** A connection that was not made because of where it leads. */
@@ -34,6 +36,7 @@ export function refusedUrl(text: string, policy: TargetPolicy): string | undefin
     return "The URL must begin with https, because anyone on the way could read the events. Set HIBERNAUT_WEBHOOK_HTTP=allow if that is acceptable.";
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const local = /(^|\.)localhost\.?$/.test(host);
+  if (isIn(policy.blocked, host)) return blockedAddress(host);
   if (!policy.privateAddresses && (local || (isIP(host) !== 0 && !isPublicAddress(host)))) return refusedAddress(host);
   return undefined;
 }
@@ -43,17 +46,27 @@ export function refusedAddress(host: string): string {
   return `${host} leads to this host or a private network, which webhooks may not reach. Use a public address, or set HIBERNAUT_WEBHOOK_PRIVATE_ADDRESSES=allow.`;
 }
 
+/** The same for an address that a setting blocks. */
+function blockedAddress(host: string): string {
+  return `${host} leads to a network that HIBERNAUT_BLOCKED_NETWORKS keeps webhooks and machines away from. Use another address.`;
+}
+
 /**
  * Returns a `lookup` for connections that gives only addresses that the policy allows. A URL with an address in place of a
  * name is not looked up: check it with {@link refusedUrl}.
  */
-export function guardedLookup({ privateAddresses }: TargetPolicy, lookup: typeof resolve = resolve): LookupFunction {
+export function guardedLookup(
+  { privateAddresses, blocked }: TargetPolicy,
+  lookup: typeof resolve = resolve,
+): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error !== null) return done(error, "", 0);
-      const allowed = privateAddresses ? found : found.filter(({ address }) => isPublicAddress(address));
+      const open = found.filter(({ address }) => !isIn(blocked, address));
+      const allowed = privateAddresses ? open : open.filter(({ address }) => isPublicAddress(address));
       const [first] = allowed;
-      if (first === undefined) return done(new BlockedTarget(refusedAddress(hostname)), "", 0);
+      const refused = open.length === 0 ? blockedAddress : refusedAddress;
+      if (first === undefined) return done(new BlockedTarget(refused(hostname)), "", 0);
       if (options.all === true) done(null, allowed);
       else done(null, first.address, first.family);
     });

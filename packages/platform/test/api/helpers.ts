@@ -6,6 +6,7 @@ import { AuditLog } from "../../src/audit/log.ts";
 import { openCertificates } from "../../src/certs/open.ts";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { readSettings } from "../../src/settings.ts";
+import { budgetOf } from "../helpers/connections.ts";
 import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
@@ -93,7 +94,7 @@ export async function startApi(
   });
   const events = new EventStream(world.store.outbox);
   const webhooks = openWebhooks({
-    settings: { webhookPrivateAddresses: "allow", webhookHttp: "allow", webhookTimeoutMs: 2_000 },
+    settings: { blockedNetworks: [], webhookPrivateAddresses: "allow", webhookHttp: "allow", webhookTimeoutMs: 2_000 },
     vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     ...{ store: world.store, stream: events, version: "0.1.0", log: logger },
   });
@@ -137,7 +138,7 @@ export async function startApi(
     await closePlatform();
     throw error;
   });
-  const url = await listenForApi(api, { host: "127.0.0.1", port: 0 });
+  const url = await listenForApi(api, { host: "127.0.0.1", port: 0 }, budgetOf());
   const { token } = createToken(tokens, "test");
   return {
     api,

@@ -16,6 +16,7 @@ import { coordinatorSocketPath } from "../../src/proxy/coordinator-socket.ts";
 import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { type RunningProxy, startProxy } from "../../src/proxy/start-proxy.ts";
 import { readSettings } from "../../src/settings.ts";
+import { budgetOf } from "../helpers/connections.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 import { longOr } from "../helpers/long.ts";
 import { startDns } from "./dns-server.ts";
@@ -95,6 +96,7 @@ async function rig({
     onTraffic() {},
     settings,
     registry,
+    connections: budgetOf(),
     log,
   });
   const outside: RunningProxy[] = [];
@@ -103,6 +105,7 @@ async function rig({
     const running = await startProxy({
       settings,
       registry: new Registry(),
+      connections: budgetOf(),
       log,
       connect: (options) =>
         connectOverSocket(coordinatorSocketPath(world.folder), { ...options, onConnection: () => connected.resolve() }),

@@ -63,7 +63,7 @@ test.skipIf(!isRoot)("the network of a platform whose data directory is gone", a
   const dataDir = join(a.directory, "data");
   mkdirSync(dataDir);
   onTestFinished(() => uninstallBridge(dataDir));
-  const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+  const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [], blocked: [] });
   await network.attach({ id: "00000000000001", app: "shop", address: network.allocate(new Set()) });
   await network.close();
   rmSync(dataDir, { recursive: true });

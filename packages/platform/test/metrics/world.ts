@@ -7,6 +7,7 @@ import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
 import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
 import { warmMetrics } from "../../src/api/warm-metrics.ts";
 import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
+import { connectionMetrics } from "../../src/connections/metrics.ts";
 import { usageMetrics } from "../../src/metering/metrics.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";
@@ -17,6 +18,7 @@ import { proxyMetrics } from "../../src/proxy/metrics.ts";
 import { EventStream } from "../../src/stream/stream.ts";
 import { openTracing } from "../../src/tracing/open.ts";
 import { type Outcome, OUTCOMES } from "../../src/webhooks/rules.ts";
+import { budgetOf } from "../helpers/connections.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 
 export interface MetricsWorld {
@@ -37,6 +39,7 @@ export async function metricsWorld(): Promise<MetricsWorld> {
   const platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, watch }) });
   const stream = new EventStream(world.store.outbox);
   const endProcess = processMetrics(registry);
+  connectionMetrics(registry, budgetOf());
   const log = { info() {}, warn() {} };
   // Nothing is sent, as nothing is traced.
   const settings = { tracesEndpoint: "http://127.0.0.1:9", tracesSample: "0", region: "local" };

@@ -34,7 +34,7 @@ async function opening(
 ): Promise<string> {
   const dataDir = more.dataDir ?? (await tempFolder("bound"));
   onTestFinished(() => (isRoot ? uninstallBridge(dataDir) : undefined));
-  const options = { subnet: "auto", controlPorts: [], dropSnapshots: false, ...more, dataDir, machines };
+  const options = { subnet: "auto", controlPorts: [], blocked: [], dropSnapshots: false, ...more, dataDir, machines };
   try {
     const { network, reason, close } = await openNetwork(mode, options);
     await close();
@@ -101,7 +101,7 @@ describe("a start with HIBERNAUT_NETWORK=auto", () => {
 
   test.skipIf(!isRoot)("ends with the signal that killed a tool, and the next start has the bridge again", async () => {
     const dataDir = await tempFolder("bound");
-    const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+    const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [], blocked: [] });
     const sleeping = machine(network.allocate(new Set()), "asleep");
     await network.close();
     await nftThat("kill -KILL $$");
@@ -165,7 +165,8 @@ test.skipIf(!isRoot)("platforms that start at once on one host have subnets of t
     await Promise.all(networks.map((network) => network.close()));
     for (const folder of folders) await uninstallBridge(folder);
   });
-  const open = (dataDir: string) => BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+  const open = (dataDir: string) =>
+    BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [], blocked: [] });
   networks.push(...(await Promise.all(folders.map(open))));
   expect(new Set(networks.map(({ subnet }) => subnet)).size).toBe(folders.length);
 });

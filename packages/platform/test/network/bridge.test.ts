@@ -37,7 +37,8 @@ function elements(ruleset: string, set: string): string[] {
 }
 
 describe("rules", () => {
-  const rules = (ports: Port[], controlPorts: number[] = []) => rulesetOf({ names, subnet, ports, controlPorts });
+  const rules = (ports: Port[], controlPorts: number[] = [], blocked: string[] = []) =>
+    rulesetOf({ names, subnet, ports, controlPorts, blocked });
 
   test("only the machines may send, each with its own addresses", () => {
     fc.assert(
@@ -60,6 +61,22 @@ describe("rules", () => {
         expect(members.size).toBe(ports.length);
       }),
     );
+  });
+
+  test("refuse what clouds keep credentials at, and what a setting names, but nothing in the machines' own subnet", () => {
+    const refused = (blocked: string[]) =>
+      rules([], [], blocked)
+        .split("\n")
+        .filter((line) => line.includes("reject with icmp"))
+        .map((line) => /ip daddr != (\S+) ip daddr (\S+) /.exec(line)?.slice(1));
+    const own = formatSubnet(subnet);
+    const always = ["169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32"].map((network) => [own, network]);
+    expect(refused([])).toEqual(always);
+    expect(refused(["10.0.0.0/8", "fd00::/8", "192.0.2.7"])).toEqual([
+      ...always,
+      [own, "10.0.0.0/8"],
+      [own, "192.0.2.7"],
+    ]);
   });
 
   test("the text grows with the number of machines, not of pairs", () => {

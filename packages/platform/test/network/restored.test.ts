@@ -35,6 +35,7 @@ const options = (dataDir: string, machines: KnownMachine[] = []) => ({
   subnet: "auto",
   machines,
   controlPorts: [],
+  blocked: [],
   dropSnapshots: false,
 });
 

@@ -5,6 +5,7 @@ import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { readSettings } from "../../src/settings.ts";
+import { budgetOf } from "../helpers/connections.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 
 async function addressesWith(environment: Record<string, string>) {
@@ -29,6 +30,7 @@ async function addressesWith(environment: Record<string, string>) {
     onTraffic() {},
     settings,
     registry: new Registry(),
+    connections: budgetOf(),
     log: { warn: () => {} },
   });
   onTestFinished(async () => {

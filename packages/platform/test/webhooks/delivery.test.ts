@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { KEPT_DELIVERIES } from "../../src/store/deliveries.ts";
+import { networkList } from "../../src/lib/public-addresses.ts";
 import { guardedLookup } from "../../src/webhooks/target.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { quietFor } from "../helpers/quiet.ts";
@@ -443,7 +444,11 @@ describe("a name that", () => {
     const ask = (policy: boolean, all: boolean) =>
       new Promise((resolve) => {
         const done = (...given: unknown[]) => resolve(given.slice(1));
-        guardedLookup({ privateAddresses: policy, http: false }, lookup)("receiver.example", { all }, done);
+        guardedLookup({ privateAddresses: policy, http: false, blocked: networkList([]) }, lookup)(
+          "receiver.example",
+          { all },
+          done,
+        );
       });
     expect(await ask(false, true)).toEqual([
       [

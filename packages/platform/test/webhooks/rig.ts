@@ -94,7 +94,13 @@ export async function openRig({ clock, settings, sending, maxWaiting }: RigOptio
   const receiver = await Receiver.open();
   const open = () =>
     openWebhooks({
-      settings: { webhookPrivateAddresses: "allow", webhookHttp: "allow", webhookTimeoutMs: 15_000, ...settings },
+      settings: {
+        blockedNetworks: [],
+        webhookPrivateAddresses: "allow",
+        webhookHttp: "allow",
+        webhookTimeoutMs: 15_000,
+        ...settings,
+      },
       ...{ store, stream, vault, version: "1" },
       log: { info: note, warn: note, error: note },
       ...(clock && { clock }),

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { EVENT_GROUPS, type StreamEvent } from "../../src/domain/stream-event.ts";
-import { isPublicAddress } from "../../src/lib/public-addresses.ts";
+import { isPublicAddress, networkList } from "../../src/lib/public-addresses.ts";
 import { Lanes } from "../../src/webhooks/lanes.ts";
 import { deliveryOf, gapDelivery, wants } from "../../src/webhooks/message.ts";
 import { failureText, outcomeOf, RETRY_S, retryAfterMs, waitAfter } from "../../src/webhooks/rules.ts";
@@ -87,7 +87,7 @@ describe("signatures", () => {
 });
 
 describe("where webhooks may lead", () => {
-  const strict = { privateAddresses: false, http: false };
+  const strict = { privateAddresses: false, http: false, blocked: networkList([]) };
 
   test.each([
     "https://127.0.0.1/",
@@ -100,6 +100,7 @@ describe("where webhooks may lead", () => {
     "https://192.168.1.1:8443/",
     "https://169.254.169.254/latest/meta-data/",
     "https://100.100.100.200/",
+    "https://168.63.129.16/machine?comp=goalstate",
     "https://[::1]/",
     "https://[::]/",
     "https://[::ffff:127.0.0.1]/",
@@ -115,6 +116,17 @@ describe("where webhooks may lead", () => {
   ])("%s is refused, with the setting that allows it", (url) => {
     expect(refusedUrl(url, strict)).toMatch(/webhooks may not reach.*HIBERNAUT_WEBHOOK_PRIVATE_ADDRESSES=allow/);
     expect(refusedUrl(url, { ...strict, privateAddresses: true })).toBeUndefined();
+  });
+
+  test("an address of a blocked network is refused, even where private ones are allowed", () => {
+    const policy = {
+      ...strict,
+      privateAddresses: true,
+      blocked: networkList(["203.0.113.0/24", "10.1.2.3", "fd00:7::/32"]),
+    };
+    for (const host of ["203.0.113.9", "10.1.2.3", "[fd00:7::1]", "[::ffff:10.1.2.3]"])
+      expect(refusedUrl(`https://${host}/`, policy), host).toContain("HIBERNAUT_BLOCKED_NETWORKS");
+    expect(refusedUrl("https://10.1.2.4/", policy)).toBeUndefined();
   });
 
   test.each([

@@ -50,6 +50,8 @@ export interface BridgeOptions {
   machines: readonly KnownMachine[];
   /** TCP ports of the host that no machine may reach. */
   controlPorts: readonly number[];
+  /** Addresses and networks outside that no machine may reach. */
+  blocked: readonly string[];
   /** Called with the selected subnet before anything is changed. Throws when the platform must not use it. */
   judge?(selection: Selection): void;
   /** Receives a message when rules had disappeared and were set up again, or could not be. */
@@ -67,17 +69,20 @@ export class BridgeNetwork implements Network {
   readonly #machines = new Map<string, NetworkMachine>();
   /** Taps that this process has set up. */
   readonly #ready = new Set<string>();
+  readonly #blocked: readonly string[];
   #controlPorts: readonly number[];
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
 
-  private constructor(names: Names, { subnet, taken }: Selection, { dataDir, machines, controlPorts }: BridgeOptions) {
+  private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
+    const { dataDir, machines, controlPorts, blocked } = options;
     this.taken = taken;
     this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
     this.#controlPorts = controlPorts;
+    this.#blocked = blocked;
     for (const machine of machines) if (this.owns(machine.address)) this.#machines.set(machine.id, machine);
   }
 
@@ -207,7 +212,8 @@ export class BridgeNetwork implements Network {
   async #apply(): Promise<void> {
     const names = this.#names;
     const ports = [...this.#machines.values()].map((machine) => this.#port(machine));
-    await nft(rulesetOf({ names, subnet: this.#subnet, ports, controlPorts: this.#controlPorts }));
+    const [controlPorts, blocked] = [this.#controlPorts, this.#blocked];
+    await nft(rulesetOf({ names, subnet: this.#subnet, ports, controlPorts, blocked }));
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);

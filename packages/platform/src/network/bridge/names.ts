@@ -1,8 +1,6 @@
 /** The names of a platform's objects in the kernel. They depend on the data directory, so platforms never collide. */
 import { createHash } from "node:crypto";
-
-/** The names of all bridges and taps of all platforms begin with this, and no other interface's should. */
-const PREFIX = "hib";
+import { PREFIX } from "../contract.ts";
 
 /** nft accepts comments of up to 128 bytes. A character that is cut in half becomes one of three bytes. */
 const COMMENT_BYTES = 120;
@@ -29,11 +27,6 @@ export function namesFor(dataDir: string): Names {
       .subarray(0, COMMENT_BYTES)
       .toString(),
   };
-}
-
-/** Whether an interface is named like the bridge of a platform. */
-export function isBridgeName(device: string): boolean {
-  return new RegExp(`^${PREFIX}[0-9a-f]{6}$`).test(device);
 }
 
 /** Returns the tap of the machine with the `host`-th address of the subnet. Machines share neither addresses nor taps. */

@@ -4,6 +4,7 @@
  */
 import type { Names } from "./names.ts";
 import { formatSubnet, type Subnet } from "../../lib/ipv4.ts";
+import { METADATA_NETWORKS } from "../../lib/public-addresses.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 /** A machine's connection to the bridge. */
@@ -20,6 +21,8 @@ interface RulesetInput {
   ports: readonly Port[];
   /** TCP ports of the host that control machines, such as the API. No machine of any platform may reach them. */
   controlPorts: readonly number[];
+  /** Addresses and networks outside that no machine of this platform may reach. */
+  blocked: readonly string[];
 }
 
 /** Returns the rules for these machines. */
@@ -81,7 +84,7 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
 }
 
 /** Packets that leave the bridge through the host, and those that come back. */
-function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
+function hostTable({ names, subnet, controlPorts, blocked }: RulesetInput): string {
   const { table, bridge, tapPrefix, owner } = names;
   const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
   const gateway = addressOf(subnet, GATEWAY_HOST);
@@ -95,7 +98,7 @@ function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
     iifname "${bridge}" ip daddr 127.0.0.0/8 drop
-    iifname "${bridge}" ip daddr 169.254.0.0/16 reject with icmp type admin-prohibited
+${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADATA_NETWORKS, ...blocked])}
   }
   chain input {
     type filter hook input priority filter - 10; policy accept;
@@ -123,6 +126,14 @@ function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
   }
 }
 `;
+}
+
+/** One rule for each network, as a set must not name an address twice. Machines have no IPv6. */
+function refusals(packets: string, networks: readonly string[]): string {
+  return networks
+    .filter((network) => !network.includes(":"))
+    .map((network) => `    ${packets} ip daddr ${network} reject with icmp type admin-prohibited`)
+    .join("\n");
 }
 
 /** Leaves out an empty list, which nft refuses. */

@@ -2,6 +2,7 @@
 import type { TLSSocket } from "node:tls";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { background } from "../../lib/background.ts";
+import type { Shares } from "../../connections/shares.ts";
 import { messageOf } from "../../lib/text.ts";
 import { findMachineMs } from "../../domain/patience.ts";
 import type { Settings } from "../../settings.ts";
@@ -22,6 +23,8 @@ import { RemoteMachines } from "./remote-machines.ts";
 export interface HostProxiesOptions {
   cluster: Pick<Cluster, "host" | "view" | "directory" | "peers">;
   settings: Pick<Settings, "proxyMaxHeld" | "proxyHoldTimeoutMs" | "proxyConnectTimeoutMs" | "proxyStallTimeoutMs">;
+  /** How many connections to machines there may be, by app. */
+  machines: Shares;
   /** Absent when traces are off. */
   tracing?: Tracing | undefined;
   log: { warn(fields: object, message: string): void };
@@ -64,7 +67,7 @@ export class HostProxies {
 
   /** Begins to tell the other hosts about this host's machines, and to take requests for them. */
   start(coordinator: ProxyCoordinator): void {
-    const { settings, tracing, log } = this.#options;
+    const { settings, machines, tracing, log } = this.#options;
     const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
     const proxy = connectInProcess(coordinator, {
       ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false },
@@ -79,9 +82,9 @@ export class HostProxies {
       ...DEFAULT_LIMITS,
       ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
     };
-    const tcp: TcpFront = new TcpFront({ leases, limits });
+    const tcp: TcpFront = new TcpFront({ leases, limits, machines });
     const front: PeerFront = new PeerFront({
-      ...{ leases, limits, tracing },
+      ...{ leases, limits, machines, tracing },
       onFault: (error) => log.warn({ err: error }, "a fault in the proxy, in a request of another host"),
     });
     this.#served = { front, tcp, proxy };

@@ -1,6 +1,7 @@
 /** Where the proxies of other hosts send requests for this host's machines: the same HTTP engine, on their connections. */
 import type { TLSSocket } from "node:tls";
 import type { Tracing } from "../../tracing/contract.ts";
+import type { Shares } from "../../connections/shares.ts";
 import type { LeaseProvider } from "../contract.ts";
 import type { Limits } from "../http/limits.ts";
 import { OWN_WAKE_PAGE } from "../http/wake-page.ts";
@@ -9,6 +10,8 @@ import { RequestPath } from "../request-path.ts";
 interface PeerFrontOptions {
   leases: LeaseProvider;
   limits: Limits;
+  /** How many connections to machines there may be, by app. */
+  machines: Shares;
   /** Undefined when traces are off. */
   tracing: Tracing | undefined;
   /** A fault that no client is told about. */
@@ -20,9 +23,9 @@ export class PeerFront {
   readonly #sockets = new Set<TLSSocket>();
   readonly #sweep: NodeJS.Timeout;
 
-  constructor({ leases, limits, tracing, onFault }: PeerFrontOptions) {
+  constructor({ leases, limits, machines, tracing, onFault }: PeerFrontOptions) {
     this.#path = new RequestPath({
-      ...{ leases, limits, tracing, onFault, fromPeers: true },
+      ...{ leases, limits, machines, tracing, onFault, fromPeers: true },
       // What follows is the first proxy's business: it knows the client, and logs the request.
       ...{ trustedProxies: [], hstsS: 0, wakePage: OWN_WAKE_PAGE, onAccess: () => {} },
     });

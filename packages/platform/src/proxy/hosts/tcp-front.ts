@@ -1,6 +1,7 @@
 /** Where other hosts connect TCP clients with this host's machines. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { Shares } from "../../connections/shares.ts";
 import type { LeaseProvider } from "../contract.ts";
 import type { Limits } from "../http/limits.ts";
 import { toProxyRefusal } from "../http/refusals.ts";
@@ -11,6 +12,8 @@ import { acceptLink, readLink, refuseLink } from "./tcp-link.ts";
 interface TcpFrontOptions {
   leases: LeaseProvider & { wake(machineId: string): void };
   limits: Limits;
+  /** How many connections to machines there may be, by app. */
+  machines: Shares;
 }
 
 interface Link {
@@ -48,7 +51,7 @@ export class TcpFront {
 
   async #serve(link: Link): Promise<void> {
     const { socket } = link;
-    const { leases, limits } = this.#options;
+    const { leases, limits, machines } = this.#options;
     const { app, machine, port, serverName, origin, wakeOnly } = await readLink(socket, limits.headMs);
     if (wakeOnly === true) {
       leases.wake(machine);
@@ -60,7 +63,7 @@ export class TcpFront {
     let open = false;
     await carry({
       client: client as unknown as Socket,
-      ...{ app, port, serverName, origin, leases, limits },
+      ...{ app, port, serverName, origin, leases, limits, machines },
       to: { from: app, app, machineId: machine },
       onMachine: () => () => {},
       onConnected: (wake) => {

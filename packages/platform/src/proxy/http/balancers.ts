@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { background } from "../../lib/background.ts";
+import type { ConnectionBudget } from "../../connections/budget.ts";
 import { type AccessEntry, ProxyRefusal } from "../contract.ts";
 import { readProxyHeader } from "../proxy-protocol.ts";
 import { readStart } from "../tcp/read-start.ts";
@@ -12,24 +13,24 @@ export interface BalancersOptions {
   /** Addresses and networks of the balancers. */
   from: readonly string[];
   limits: Pick<Limits, "headMs">;
+  /** Where their connections have their seats, which remember whom a header named. */
+  budget: ConnectionBudget;
   onAccess(entry: AccessEntry): void;
 }
 
-/** Reads the headers of balancers, and remembers whom they named until the connection is closed. */
+/** Reads the headers of balancers. */
 export class Balancers {
   readonly #trust: Trust;
   readonly #options: BalancersOptions;
-  /** The clients' addresses, by the ends of the connection: its TLS is another object with the same ends. */
-  readonly #clients = new Map<string, string>();
 
   constructor(options: BalancersOptions) {
     this.#options = options;
     this.#trust = new Trust(options.from);
   }
 
-  /** Returns the client's address. That of the connection, unless a balancer named another one. */
-  clientOf(socket: Socket): string | undefined {
-    return (this.#clients.size > 0 ? this.#clients.get(endsOf(socket)) : undefined) ?? socket.remoteAddress;
+  /** Whether the address is one of a balancer. */
+  has(address: string): boolean {
+    return this.#trust.has(address);
   }
 
   /** Makes a server whose connections go to `server`, over TLS or not, once their headers are read. */
@@ -45,6 +46,7 @@ export class Balancers {
 
   /** Whether the connection may be served. It is closed otherwise. */
   async #welcome(socket: Socket): Promise<boolean> {
+    if (socket.destroyed) return false;
     const address = plainAddress(socket.remoteAddress ?? "");
     if (!this.#trust.has(address)) return true;
     const late = new AbortController();
@@ -57,12 +59,8 @@ export class Balancers {
         signal: late.signal,
       });
       if (header.kind === "bad") throw new ProxyRefusal(400, "proxy_header_invalid", header.reason);
-      if (header.origin !== undefined) {
-        const ends = endsOf(socket);
-        this.#clients.set(ends, header.origin.source.address);
-        socket.once("close", () => this.#clients.delete(ends));
-      }
-      return true;
+      if (header.origin === undefined) return true;
+      return this.#options.budget.seatOf(socket)?.isOf(header.origin.source.address) ?? false;
     } catch (error) {
       socket.destroy();
       this.#options.onAccess(entryOf(address, error instanceof ProxyRefusal ? error.code : "internal"));
@@ -77,10 +75,6 @@ function pass(server: Pick<Server, "emit">, socket: Socket, tls: boolean): void 
   server.emit("connection", socket);
   // TLS reads below the socket.
   if (!tls) socket.resume();
-}
-
-function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 function entryOf(clientAddress: string, error: string): AccessEntry {

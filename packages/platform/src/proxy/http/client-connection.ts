@@ -7,6 +7,7 @@
  * here, and a machine should not wake for nobody. After an upgrade, either side may end by itself.
  */
 import type { Socket } from "node:net";
+import type { Seat } from "../../connections/seat.ts";
 import type { Field } from "../contract.ts";
 import { originOf, type Peer } from "./admission.ts";
 import type { Upgraded } from "./app-request.ts";
@@ -26,6 +27,8 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
   readonly #engine: Engine;
   readonly #socket: Socket;
   readonly #peer: Peer;
+  /** Its place among all connections. Undefined for one of another host, which has none. */
+  readonly #seat: Seat | undefined;
   readonly #reader: RequestReader;
   readonly #outbox: Outbox;
   readonly #reply: Reply;
@@ -41,10 +44,11 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
   #closing = false;
   #lingered = 0;
 
-  constructor(engine: Engine, socket: Socket, peer: Peer) {
+  constructor(engine: Engine, socket: Socket, peer: Peer, seat: Seat | undefined) {
     this.#engine = engine;
     this.#socket = socket;
     this.#peer = peer;
+    this.#seat = seat;
     this.#reader = new RequestReader(engine.limits, this);
     const onRoom = () => this.#request?.onClientRoom();
     this.#outbox = new Outbox(socket, { bufferBytes: engine.limits.bufferBytes, to: "client", onRoom });
@@ -125,6 +129,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
 
   attach(handler: RequestHandler, { framing, httpVersion, keepAlive }: RequestMessage): void {
     this.#request = handler;
+    this.#seat?.begin();
     this.#httpVersion = httpVersion;
     this.#closing = !keepAlive;
     this.#reader.beginRequest(framing);
@@ -197,6 +202,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
 
   #awaitNext(): void {
     if (this.#engine.closing) return this.#linger();
+    this.#seat?.rest();
     this.#await(this.#engine.limits.idleMs);
     this.#advance();
   }
@@ -218,6 +224,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
    */
   #linger(): void {
     this.#state = "lingering";
+    this.#seat?.rest();
     this.#reader.takeRest();
     this.#await(this.#engine.limits.lingerMs);
     this.#outbox.flush();

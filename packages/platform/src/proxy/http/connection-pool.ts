@@ -1,5 +1,6 @@
 /** The connections to all machines: busy ones, and idle ones that are kept for the next request. */
 import type { Socket } from "node:net";
+import type { Shares } from "../../connections/shares.ts";
 import type { ConnectionKey } from "../contract.ts";
 import type { Limits } from "./limits.ts";
 import { Intake } from "../intake.ts";
@@ -25,14 +26,17 @@ type Open = (left: AbortSignal, more?: MoreOptions) => Promise<Socket>;
 
 export class ConnectionPool {
   readonly #limits: Limits;
+  readonly #shares: Shares;
   readonly #machines = new Map<string, MachineConnections>();
   /** Those to apps that speak HTTP/2. */
   readonly #sessions: SessionPool;
   /** Those to the proxies of other hosts, as if each were one machine. Made for the first of them. */
   #peers: ConnectionPool | undefined;
 
-  constructor(limits: Limits) {
+  /** @param shares how many connections there may be to all machines, of which the kept ones leave half to others */
+  constructor(limits: Limits, shares: Shares) {
     this.#limits = limits;
+    this.#shares = shares;
     this.#sessions = new SessionPool(limits);
   }
 
@@ -62,7 +66,7 @@ export class ConnectionPool {
    */
   async add(lease: ConnectionKey, open: Open, signal: AbortSignal): Promise<AppRequest> {
     if (lease.peer !== undefined) {
-      this.#peers ??= new ConnectionPool({ ...this.#limits, machineIdleMs: this.#limits.peerIdleMs });
+      this.#peers ??= new ConnectionPool({ ...this.#limits, machineIdleMs: this.#limits.peerIdleMs }, this.#shares);
       return this.#peers.add(asHost(lease), open, signal);
     }
     if (lease.http2 === true) return this.#sessions.add(lease, open, signal);
@@ -92,8 +96,8 @@ export class ConnectionPool {
     // A stream gives its place back itself.
     if (!(connection instanceof UpstreamConnection)) return;
     const machine = this.#machines.get(machineId);
-    if (machine === undefined || !connection.reusable || machine.idle.length >= this.#limits.machineIdleConnections)
-      return connection.destroy();
+    const keeps = this.#shares.ample && (machine?.idle.length ?? 0) < this.#limits.machineIdleConnections;
+    if (machine === undefined || !connection.reusable || !keeps) return connection.destroy();
     connection.reused = true;
     connection.idleSince = undefined;
     connection.resume();

@@ -1,4 +1,5 @@
 /** What all connections and exchanges of one proxy share. The implementation is the request path. */
+import type { Shares } from "../../connections/shares.ts";
 import type { AccessEntry, Destination, Field, Lease, ProxyRefusal, ReplayOrder } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { AppRequest } from "./app-request.ts";
@@ -15,6 +16,8 @@ import type { WakePage } from "./wake-page.ts";
 export interface Engine {
   readonly limits: Readonly<Limits>;
   readonly pool: ConnectionPool;
+  /** How many connections to machines there may be, by app. */
+  readonly machines: Shares;
   readonly trust: Trust;
   readonly bodies: KeptBodies;
   /** Fields that every app's response over TLS has, unless the app sends its own. */

@@ -17,7 +17,7 @@ import { challengeAnswer } from "./challenge.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
-import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
+import { type Awaited, awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { grpcAnswer, isGrpc } from "./grpc.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
@@ -64,6 +64,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #deadline = Number.POSITIVE_INFINITY;
   /** Whether something moved since the deadline was set. */
   #moved = true;
+  /** How much of the body had arrived when the time for the next part of it began. Undefined: it is not the client's turn. */
+  #partFrom: number | undefined;
   #connection: AppRequest | undefined;
   /** Whether a new connection was made because a kept one had died. */
   #afresh = false;
@@ -447,13 +449,24 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   tick(now: number): void {
     if (this.#phase === "over") return;
     const what = awaited(this.#phase, this.#requestDone || this.#bodyHeld, this.#clientFull);
-    if (this.#moved)
+    if (this.#moved && !this.#trickles(what)) {
       this.#deadline = now + patienceMs(what, this.#engine.limits, this.search.lease?.peer !== undefined);
+      this.#partFrom = what === "requestBody" ? this.#bytesIn : undefined;
+    }
     this.#moved = false;
     if (now < this.#deadline) return;
     const ending = timeoutEnding(what, this.#clientFull);
     if (typeof ending === "string") this.#break(ending);
     else this.refuse(ending);
+  }
+
+  /** Whether a part of the body is still on its way, whose time does not begin again with each byte. */
+  #trickles(what: Awaited): boolean {
+    if (what !== "requestBody" || this.#partFrom === undefined) return false;
+    const { lease } = this.search;
+    // The proxy of the other host knows whether its app speaks HTTP/2.
+    if (lease?.http2 === true || lease?.peer !== undefined) return false;
+    return this.#bytesIn - this.#partFrom < this.#engine.limits.requestBodyLeast;
   }
 
   #holdApp(): void {

@@ -1,6 +1,7 @@
 /** HTTP/2 to the client: Node's own sessions, in which each stream is an exchange like any other (RFC 9113). */
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import type { Seat } from "../../connections/seat.ts";
 import { originOf, type Peer } from "./admission.ts";
 import type { RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
@@ -13,7 +14,7 @@ import { refusalAnswer, toProxyRefusal } from "./refusals.ts";
 const PSEUDO_FIELDS = 5;
 
 /** Takes over a connection on which the client chose HTTP/2. */
-export function serveHttp2(engine: Engine, socket: TLSSocket, peer: Peer): void {
+export function serveHttp2(engine: Engine, socket: TLSSocket, peer: Peer, seat: Seat): void {
   const { limits } = engine;
   // A session reports what happens to its socket; this is for the moment after it has ended.
   socket.on("error", () => {});
@@ -25,20 +26,27 @@ export function serveHttp2(engine: Engine, socket: TLSSocket, peer: Peer): void 
       enableConnectProtocol: true,
     },
   });
-  new Http2Connection(engine, session, peer);
+  new Http2Connection(engine, session, peer, seat);
 }
 
 class Http2Connection implements ClientConnectionHandle {
   readonly #engine: Engine;
   readonly #session: ServerHttp2Session;
   readonly #peer: Peer;
+  readonly #seat: Seat;
   readonly #requests = new Set<RequestHandler>();
   #idleSince = performance.now();
+  /** How many requests the client has cancelled of late: falls as time passes. */
+  #cancelled = 0;
+  #cancelledAt = 0;
+  /** Whether it has cancelled too many, and the connection is about to be closed. */
+  #sentAway = false;
 
-  constructor(engine: Engine, session: ServerHttp2Session, peer: Peer) {
+  constructor(engine: Engine, session: ServerHttp2Session, peer: Peer, seat: Seat) {
     this.#engine = engine;
     this.#session = session;
     this.#peer = peer;
+    this.#seat = seat;
     engine.connections.add(this);
     session.on("error", () => session.destroy());
     session.on("close", () => engine.connections.delete(this));
@@ -48,18 +56,35 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   #serve(stream: ServerHttp2Stream, raw: string[], ended: boolean): void {
+    if (this.#sentAway) return void stream.on("error", () => {}).destroy();
     const side = new Http2Side(stream, ended, this.#engine.limits);
     try {
       const message = parseHttp2Request(raw, ended, this.#engine.limits);
       const request = this.#engine.serve(side, message, this.#peer);
       this.#requests.add(request);
+      this.#seat.begin();
       stream.once("close", () => {
         this.#requests.delete(request);
+        if (this.#requests.size === 0) this.#seat.rest();
+        if (!stream.headersSent && !this.#peer.trusted) this.#countCancelled(performance.now());
         this.#idleSince = performance.now();
       });
     } catch (error) {
       this.#refuse(side, error);
     }
+  }
+
+  /** Ends the connection of a client that cancels too many requests. nghttp2 has a limit, but reads on for a while. */
+  #countCancelled(now: number): void {
+    const { burst, perS } = this.#engine.limits.cancels;
+    const forgiven = ((now - this.#cancelledAt) * perS) / 1000;
+    this.#cancelled = Math.max(0, this.#cancelled - forgiven) + 1;
+    this.#cancelledAt = now;
+    if (this.#cancelled <= burst || this.#sentAway) return;
+    this.#sentAway = true;
+    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    // Once that is written. What else has arrived until then is not looked at.
+    setImmediate(() => this.#session.destroy());
   }
 
   /** Responds to what never became a request. */

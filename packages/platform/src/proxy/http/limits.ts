@@ -17,8 +17,13 @@ export interface Limits {
   idleMs: number;
   /** A TLS handshake. */
   handshakeMs: number;
-  /** Between two pieces of the body of a request. */
+  /** For the next {@link requestBodyLeast} bytes of the body of a request, or the rest of it. */
   requestBodyMs: number;
+  /**
+   * Less than any line sends in that time, and more than someone who means to hold on to a machine wants to send. Not for
+   * apps that speak HTTP/2, whose calls may be streams of few words.
+   */
+  requestBodyLeast: number;
   /** From a request's head to a connection to a machine, including all waiting. See {@link FIND_MACHINE_MS}. */
   findMachineMs: number;
   /** From the end of a request to the head of its final response. Long, as some requests do real work. */
@@ -67,6 +72,12 @@ export interface Limits {
   replayDrainBytes: number;
   /** How many requests may be open on one HTTP/2 connection. */
   streams: number;
+  /**
+   * How many requests on one HTTP/2 connection a client may cancel before they are answered: at once, and per second from
+   * then on. Each may cost a machine's start, and a cancelled one makes room for the next under {@link streams}. The burst is
+   * more than a page that is left behind, with all that it was loading.
+   */
+  cancels: { burst: number; perS: number };
   /** How often time limits are looked at, and so how exact they are. */
   sweepMs: number;
 }
@@ -79,6 +90,7 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   idleMs: 75_000,
   handshakeMs: 10_000,
   requestBodyMs: 60_000,
+  requestBodyLeast: 4096,
   findMachineMs: FIND_MACHINE_MS,
   responseHeadMs: 120_000,
   responseBodyMs: 300_000,
@@ -102,5 +114,6 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   replayKeptBytes: 64 * 1024 * 1024,
   replayDrainBytes: 16 * 1024,
   streams: 128,
+  cancels: { burst: 256, perS: 100 },
   sweepMs: 250,
 };

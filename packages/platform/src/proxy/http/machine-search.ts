@@ -1,5 +1,7 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
+import type { Socket } from "node:net";
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import type { Shares } from "../../connections/shares.ts";
 import type { RequestTrace } from "../../tracing/contract.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
 import { connect, type MoreOptions } from "./connect.ts";
@@ -8,12 +10,13 @@ import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
 import { MachineLeft } from "./machine-left.ts";
-import { ENDINGS, REFUSALS, toProxyRefusal, unreachableMachine } from "./refusals.ts";
+import { ENDINGS, REFUSALS, tooManyConnections, toProxyRefusal, unreachableMachine } from "./refusals.ts";
 
 /** What all searches share. */
 interface SearchPorts {
   readonly limits: Readonly<Limits>;
   readonly pool: ConnectionPool;
+  readonly machines: Shares;
   onFault(error: unknown): void;
 }
 
@@ -70,14 +73,16 @@ export class MachineSearch {
   /** Opens a connection to the machine. Returns undefined if the request should go to another machine. */
   async connect(lease: Lease): Promise<AppRequest | undefined> {
     const { address, port, connectDeadline: deadline } = lease;
-    const { limits, pool } = this.#ports;
+    const { limits, pool, machines } = this.#ports;
     const { signal, trace } = this;
     trace?.connects();
     try {
       const open = (left: AbortSignal, more?: MoreOptions) => {
         const either = AbortSignal.any([signal, left]);
-        if (lease.peer === undefined) return connect({ address, port, deadline, signal: either, limits, more });
-        return connectPeer(lease.peer.target("http"), { timeoutMs: limits.peerConnectMs, signal: either, more });
+        return counted(machines, lease.appName, () => {
+          if (lease.peer === undefined) return connect({ address, port, deadline, signal: either, limits, more });
+          return connectPeer(lease.peer.target("http"), { timeoutMs: limits.peerConnectMs, signal: either, more });
+        });
       };
       const connection = await pool.add(lease, open, signal);
       trace?.connected();
@@ -155,3 +160,17 @@ export class MachineSearch {
 }
 
 const CLIENT_GONE = { status: undefined, code: ENDINGS.clientGone };
+
+/** Makes a connection that counts for its app until it is closed. Refuses if the app may have no more. */
+async function counted(machines: Shares, app: string, open: () => Promise<Socket>): Promise<Socket> {
+  if (!machines.take(app)) throw tooManyConnections();
+  const give = () => machines.give(app);
+  try {
+    const socket = await open();
+    socket.once("close", give);
+    return socket;
+  } catch (error) {
+    give();
+    throw error;
+  }
+}

@@ -5,15 +5,22 @@ import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { background } from "../../lib/background.ts";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import type { Tracing } from "../../tracing/contract.ts";
+import { ConnectionBudget } from "../../connections/budget.ts";
+import { guard } from "../../connections/guard.ts";
+import { connectionLimits } from "../../connections/limits.ts";
+import { mostFiles } from "../../lib/open-files.ts";
 import { RequestPath } from "../request-path.ts";
 import { Balancers } from "./balancers.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 import { answerChallenges } from "./tls-challenges.ts";
+import { plainAddress } from "./trust.ts";
 import { OWN_WAKE_PAGE, type WakePage } from "./wake-page.ts";
 
 export interface ProxyOptions {
   leases: LeaseProvider;
+  /** How many connections there may be, at this port and others. By default, this port has all that the process may have. */
+  connections?: ConnectionBudget;
   /** Called once for each request, when it has ended. */
   onAccess?: (entry: AccessEntry) => void;
   /** Called for faults that no client is told about: a lease provider that throws, a certificate that cannot be read. */
@@ -92,6 +99,7 @@ class HttpProxy implements ProxyServer {
   readonly #tls: TlsOptions | undefined;
   /** Undefined if there are none. */
   readonly #balancers: Balancers | undefined;
+  readonly #budget: ConnectionBudget;
   /** All client sockets, from accept to close. */
   readonly #sockets = new Set<Socket>();
   readonly #timers: NodeJS.Timeout[] = [];
@@ -101,6 +109,7 @@ class HttpProxy implements ProxyServer {
   constructor(options: ProxyOptions) {
     const {
       leases,
+      connections = new ConnectionBudget(connectionLimits(mostFiles())),
       onAccess,
       onFault,
       trustedProxies = [],
@@ -112,9 +121,12 @@ class HttpProxy implements ProxyServer {
     const limits = { ...DEFAULT_LIMITS, ...some };
     this.#leases = leases;
     this.#tls = tls;
-    if (from.length > 0) this.#balancers = new Balancers({ from, limits, onAccess: onAccess ?? (() => {}) });
+    this.#budget = connections;
+    if (from.length > 0)
+      this.#balancers = new Balancers({ from, limits, budget: connections, onAccess: onAccess ?? (() => {}) });
     this.#path = new RequestPath({
       leases,
+      machines: connections.machines,
       limits,
       trustedProxies,
       hstsS,
@@ -130,10 +142,7 @@ class HttpProxy implements ProxyServer {
     const inner = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
     const server = this.#balancers?.inFrontOf(inner, { tls: this.#tls !== undefined }) ?? inner;
     this.#server = server;
-    server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-    });
+    guard(server, (socket) => this.#admit(socket));
     server.listen(listen);
     await once(server, "listening");
     // Running out of file descriptors, for example, is temporary, and must not end the process.
@@ -187,9 +196,10 @@ class HttpProxy implements ProxyServer {
   }
 
   #plainServer(): Server {
-    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) =>
-      this.#path.accept(socket, false, this.#clientOf(socket)),
-    );
+    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
+      const seat = this.#budget.seatOf(socket);
+      if (seat !== undefined) this.#path.accept(socket, false, seat);
+    });
   }
 
   async #tlsServer({ refreshMs = REFRESH_MS, ...folders }: TlsOptions): Promise<Server> {
@@ -210,8 +220,10 @@ class HttpProxy implements ProxyServer {
       },
     });
     server.on("secureConnection", (socket: TLSSocket) => {
-      if (socket.alpnProtocol === "h2") this.#path.acceptHttp2(socket, this.#clientOf(socket));
-      else this.#path.accept(socket, true, this.#clientOf(socket));
+      const seat = this.#budget.seatOf(socket);
+      if (seat === undefined) socket.destroy();
+      else if (socket.alpnProtocol === "h2") this.#path.acceptHttp2(socket, seat);
+      else this.#path.accept(socket, true, seat);
     });
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     const refresh = async () => {
@@ -225,8 +237,12 @@ class HttpProxy implements ProxyServer {
     });
   }
 
-  #clientOf(socket: Socket): string | undefined {
-    return this.#balancers === undefined ? socket.remoteAddress : this.#balancers.clientOf(socket);
+  #admit(socket: Socket): void {
+    const address = plainAddress(socket.remoteAddress ?? "");
+    const many = this.#path.trust.has(address) || this.#balancers?.has(address) === true;
+    if (this.#budget.admit(socket, { many, tls: this.#tls !== undefined }) === undefined) return;
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
   }
 
   #every(ms: number, work: () => void): void {

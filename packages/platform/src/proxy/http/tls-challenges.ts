@@ -22,6 +22,7 @@ interface TlsChallengeOptions {
 /** Makes a server that passes its connections on to a TLS server, except for those of authorities. */
 export function answerChallenges(inner: Pick<Server, "emit">, options: TlsChallengeOptions): Server {
   return createServer({ noDelay: true, allowHalfOpen: false }, (socket) => {
+    if (socket.destroyed) return;
     const open = options.certificates();
     if (open === undefined || open.size === 0) inner.emit("connection", socket);
     else

@@ -1,24 +1,34 @@
 /** Which fields of a request to believe, and who the client is. */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import type { Field } from "../contract.ts";
+import { GuestSubnets } from "./guest-subnets.ts";
 
-/** Proxies in front of this one, whose `X-Forwarded-*`, `Forwarded` and `Hibernaut-*` fields are believed. */
+/**
+ * Proxies in front of this one, whose `X-Forwarded-*`, `Forwarded` and `Hibernaut-*` fields are believed, or load balancers,
+ * whose PROXY protocol is. A machine never is one: guests reach this proxy like anyone, and would choose who they are.
+ */
 export class Trust {
-  readonly #peers = new BlockList();
+  /** Undefined if there are none, which is the usual case. */
+  readonly #peers: BlockList | undefined;
+  readonly #guests: Pick<GuestSubnets, "has">;
 
-  /** @param peers addresses and networks: `10.0.0.1`, `10.0.0.0/8`, `fd00::/8` */
-  constructor(peers: readonly string[]) {
+  /** @param peers addresses and networks: `10.0.0.1`, `10.1.2.0/24`, `fd00::/8` */
+  constructor(peers: readonly string[], guests: Pick<GuestSubnets, "has"> = new GuestSubnets()) {
+    this.#guests = guests;
+    if (peers.length > 0) this.#peers = new BlockList();
     for (const peer of peers) {
       const [address = "", bits] = peer.split("/");
       const family = isIPv6(address) ? "ipv6" : "ipv4";
       if (!isIPv4(address) && !isIPv6(address)) throw new RangeError(`${peer} is not a valid IP address or network.`);
-      this.#peers.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+      this.#peers?.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
     }
   }
 
   /** Returns whether the address is one of a trusted proxy. */
   has(address: string): boolean {
-    if (isIPv4(address)) return this.#peers.check(address, "ipv4");
+    if (this.#peers === undefined) return false;
+    // Machines have no IPv6.
+    if (isIPv4(address)) return this.#peers.check(address, "ipv4") && !this.#guests.has(address);
     return isIPv6(address) && this.#peers.check(address, "ipv6");
   }
 

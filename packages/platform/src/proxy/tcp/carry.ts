@@ -1,6 +1,7 @@
 /** Carries one TCP connection: finds a machine for it, waking one if necessary, and connects the two sockets. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
+import type { Shares } from "../../connections/shares.ts";
 import {
   type AccessEntry,
   type Destination,
@@ -13,7 +14,7 @@ import {
 import { openLink } from "../hosts/tcp-link.ts";
 import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
-import { mayHelpElsewhere, MOVED, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
+import { mayHelpElsewhere, MOVED, tooManyConnections, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
 import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
@@ -46,6 +47,10 @@ export interface CarryOptions {
   >;
   /** The connection is being given to this machine, of another host if that is given. Returns what to call when that is over. */
   onMachine(machineId: string, host: string | undefined): () => void;
+  /** How many connections to machines there may be, by app. */
+  machines: Shares;
+  /** The client has sent something for the app. */
+  onClientData?(): void;
   /** A machine has taken the connection. */
   onConnected?(wake: Wake): void;
   onAccess(entry: AccessEntry): void;
@@ -87,7 +92,7 @@ type Over = Pick<AccessEntry, "bytesIn" | "bytesOut" | "error" | "wake" | "machi
 const NOTHING: Over = { bytesIn: 0, bytesOut: 0, error: undefined, wake: undefined, machineId: undefined };
 
 async function exchange(options: CarryOptions, requestId: string, came: number) {
-  const { client, app, origin, cut, leases, limits, onMachine } = options;
+  const { client, app, origin, cut, leases, machines, limits, onMachine, onClientData } = options;
   const { tunnelStallMs: stallMs } = limits;
   const ahead = readAhead(client);
   const gone = new AbortController();
@@ -99,7 +104,9 @@ async function exchange(options: CarryOptions, requestId: string, came: number) 
     const { machineId, peer } = lease;
     const ended = onMachine(machineId, peer?.host);
     const intake = new Intake();
+    const counted = machines.take(app);
     try {
+      if (!counted) throw tooManyConnections();
       const upstream = await (peer === undefined
         ? reach(lease, intake, signal, limits)
         : openLink(lease, peer, options, { limits, signal }));
@@ -111,7 +118,7 @@ async function exchange(options: CarryOptions, requestId: string, came: number) 
         options.onConnected?.(lease.wake);
         if (lease.proxyProtocol !== undefined) upstream.write(proxyHeader(lease.proxyProtocol, origin));
         return {
-          ...(await tunnel({ client, upstream, intake, lease, cut, stallMs, fromClient: ahead() })),
+          ...(await tunnel({ client, upstream, intake, lease, cut, stallMs, fromClient: ahead(), onClientData })),
           wake: lease.wake,
           machineId,
         };
@@ -120,6 +127,7 @@ async function exchange(options: CarryOptions, requestId: string, came: number) 
       if (upstream.code === MOVED) await leases.afterMove?.(lease, signal);
       else head = { ...head, tried: [...head.tried, machineId], since: came };
     } finally {
+      if (counted) machines.give(app);
       ended();
       lease.release({});
     }
@@ -165,9 +173,12 @@ interface Ends {
   intake: Intake;
   stallMs: number;
   cut(): void;
+  onClientData: CarryOptions["onClientData"];
 }
 
-function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut }: Ends): Promise<Over> {
+function tunnel(ends: Ends): Promise<Over> {
+  const { client, upstream, intake, lease, fromClient, stallMs, cut, onClientData } = ends;
+  if (fromClient.length > 0) onClientData?.();
   lease.upgraded?.();
   client.setKeepAlive(true, KEEP_ALIVE_MS);
   upstream.on("error", () => {});
@@ -177,7 +188,10 @@ function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut }: E
       cutClient: cut,
       // Those of another host come out of TLS, in buffers of their own.
       move: lease.peer === undefined ? splice(intake) : pipe,
-      onClientData: () => lease.wanted?.(),
+      onClientData: () => {
+        onClientData?.();
+        lease.wanted?.();
+      },
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
       onClose: ({ bytesIn, bytesOut, error }) => resolve({ ...NOTHING, bytesIn, bytesOut, error }),

@@ -2,8 +2,11 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { background } from "../../lib/background.ts";
+import type { ConnectionBudget } from "../../connections/budget.ts";
+import type { Seat } from "../../connections/seat.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Limits } from "../http/limits.ts";
+import { plainAddress } from "../http/trust.ts";
 import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";
 import { carry, type CarryOptions, entryOf } from "./carry.ts";
 import type { PortApps } from "./ports.ts";
@@ -11,6 +14,8 @@ import { HIGH_WATER_BYTES } from "./splice.ts";
 
 export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAccess">, Omit<ArrivalOptions, "limits"> {
   limits: Limits;
+  /** How many connections there may be, at these ports and others. */
+  connections: ConnectionBudget;
   /** Whether the client is a machine of another app, which has no business at this app's ports. */
   isStranger(address: string, app: string): boolean;
   /** Whether several processes may share the ports. */
@@ -126,16 +131,19 @@ export class TcpFronts {
     raw.on("error", () => {}); // what is wrong with it shows in its close
     const apps = this.#owners.get(port);
     if (apps === undefined) return void raw.resetAndDestroy();
+    const { connections, balancers } = this.#options;
+    const seat = connections.admit(raw, { many: balancers.has(plainAddress(raw.remoteAddress ?? "")) });
+    if (seat === undefined) return;
     const one: Carried = { client: raw, machineId: undefined, host: undefined };
     this.#carried.add(one);
     background(
-      this.#serve(port, apps, one).finally(() => this.#carried.delete(one)),
+      this.#serve(port, apps, one, seat).finally(() => this.#carried.delete(one)),
       "carrying a TCP connection",
     );
   }
 
-  async #serve(port: number, apps: PortApps, one: Carried): Promise<void> {
-    const { leases, limits, onAccess, isStranger } = this.#options;
+  async #serve(port: number, apps: PortApps, one: Carried, seat: Seat): Promise<void> {
+    const { leases, limits, connections, onAccess, isStranger } = this.#options;
     const raw = one.client;
     const app = arrivedAt(raw, apps, this.#options);
     const arrival =
@@ -148,11 +156,16 @@ export class TcpFronts {
       return;
     }
     if (isStranger(raw.remoteAddress ?? "", arrival.app)) return cut();
+    const { address } = arrival.origin.source;
+    if (address !== plainAddress(seat.address ?? "") && !seat.isOf(address)) return;
+    // Until its first byte for the app, the connection is one of those that make room for others.
+    const onClientData = () => seat.begin();
     const onMachine = (machineId: string, host: string | undefined) => {
       Object.assign(one, { machineId, host });
       return () => void Object.assign(one, { machineId: undefined, host: undefined });
     };
-    await carry({ ...arrival, port, cut, leases, limits, onMachine, onAccess });
+    const { machines } = connections;
+    await carry({ ...arrival, port, cut, leases, machines, limits, onMachine, onClientData, onAccess });
   }
 }
 

@@ -31,6 +31,7 @@ import { Trust } from "../../../src/proxy/http/trust.ts";
 import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import type { Tracing } from "../../../src/tracing/contract.ts";
+import { budgetOf } from "../../helpers/connections.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { until } from "../http/helpers.ts";
@@ -125,10 +126,12 @@ export class TestHost {
       },
     };
     const warn = (fields: object) => void this.faults.push(fields);
+    const connections = budgetOf();
     this.hosts = new HostProxies({
       cluster: { host: name, view, directory, peers },
       settings: SETTINGS,
       tracing: this.#tracing,
+      machines: connections.machines,
       log: { warn },
     });
     this.coordinator = new ProxyCoordinator({
@@ -152,6 +155,7 @@ export class TestHost {
     });
     this.server = createProxyServer({
       leases: this.proxy.broker,
+      connections,
       tracing: this.#tracing,
       limits: { sweepMs: 20 },
       onAccess: (entry) => void this.log.push(entry),
@@ -160,7 +164,12 @@ export class TestHost {
     ({ port: this.port } = await this.server.listen({ host: "127.0.0.1", port: 0 }));
     this.tcp = new TcpFronts({
       ...{ reusePort: false, leases: this.proxy.broker, limits: { ...DEFAULT_LIMITS, sweepMs: 20 } },
-      ...{ isStranger: () => false, onAccess: (entry) => void this.log.push(entry), balancers: new Trust([]) },
+      ...{
+        isStranger: () => false,
+        onAccess: (entry) => void this.log.push(entry),
+        balancers: new Trust([]),
+        connections,
+      },
       ...{ appFor: (hostname) => this.proxy.broker.appFor(hostname), log: { warn } },
       certificates: () => Promise.reject(new Error("No certificate was expected to be needed.")),
     });

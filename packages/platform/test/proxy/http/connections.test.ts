@@ -1,5 +1,5 @@
 /** Client connections: kept, pipelined, timed out, closed. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
 import { CLOSE, httpApp, KEEP, parsed, rig, statuses, until, noLeases } from "./helpers.ts";
@@ -132,6 +132,21 @@ describe("time is up", () => {
     const { ask, outcomes } = await rig({ app: await silent(), limits: { requestBodyMs: 50 } });
     expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\n${KEEP}ab`)).status).toBe(408);
     expect(outcomes).toEqual([{ status: 408, error: "request_timeout" }]);
+  });
+
+  test("for a body that trickles: 408, however often a byte of it arrives", async () => {
+    const limits = { requestBodyMs: 800, requestBodyLeast: 10 };
+    const { client, outcomes } = await rig({ app: await silent(), limits });
+    const [slow, steady] = [await client(), await client()];
+    for (const one of [slow, steady]) one.send(`POST / HTTP/1.1\r\nContent-Length: 1000000\r\n${KEEP}`);
+    const timer = setInterval(() => {
+      if (slow.ending === undefined) slow.send("a");
+      steady.send("0123456789");
+    }, 100);
+    onTestFinished(() => clearInterval(timer));
+    expect(statuses(await slow.ends())).toEqual([408]);
+    expect(outcomes).toEqual([{ status: 408, error: "request_timeout" }]);
+    expect(steady.ending).toBeUndefined();
   });
 
   test("for an app that does not respond: 504", async () => {

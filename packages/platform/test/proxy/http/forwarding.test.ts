@@ -1,5 +1,6 @@
 /** Which fields reach the app and the client, and who is believed about them. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { GuestSubnets } from "../../../src/proxy/http/guest-subnets.ts";
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { CLOSE, httpApp, parsed, rawApp, received, rig } from "./helpers.ts";
 
@@ -140,6 +141,39 @@ describe("Trust", () => {
 
   test.each(["10.0.0.0/99", "nowhere", "10.0.0.0/x"])("refuses %s", (peer) => {
     expect(() => new Trust([peer])).toThrow();
+  });
+
+  test("does not extend to machines of any platform on the host, in whatever network they are", () => {
+    const routes = [
+      "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT",
+      "eth0\t00000000\t0101000A\t0003\t0\t0\t0\t00000000\t0\t0\t0",
+      "eth0\t0001000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0",
+      "hib0fb893\t0004D50A\t00000000\t0001\t0\t0\t0\t00FCFFFF\t0\t0\t0",
+      "hib00aa11\t00401DAC\t00000000\t0001\t0\t0\t0\t00FCFFFF\t0\t0\t0",
+    ].join("\n");
+    const trust = new Trust(["10.0.0.0/8", "172.16.0.0/12"], new GuestSubnets(() => routes));
+    const guests = ["10.213.4.1", "10.213.7.255", "172.29.64.9"];
+    expect(guests.filter((address) => trust.has(address))).toEqual([]);
+    const proxies = ["10.0.1.7", "10.213.3.255", "10.213.8.0", "172.29.68.0"];
+    expect(proxies.filter((address) => trust.has(address))).toEqual(proxies);
+    const field = { name: "X-Forwarded-For", key: "x-forwarded-for", value: "1.1.1.1, 10.213.4.2" };
+    expect(trust.clientOf("10.0.1.7", [field])).toBe("10.213.4.2");
+  });
+
+  test("is in nobody while it is not known who is a machine, and stays what it was while that cannot be read again", () => {
+    let readable = false;
+    onTestFinished(() => void vi.restoreAllMocks());
+    const guests = new GuestSubnets(() => {
+      if (!readable) throw new Error("EMFILE");
+      return "";
+    });
+    expect(guests.has("10.0.0.1")).toBe(true);
+    readable = true;
+    vi.spyOn(performance, "now").mockReturnValue(performance.now() + 1000);
+    expect(guests.has("10.0.0.1")).toBe(false);
+    readable = false;
+    vi.spyOn(performance, "now").mockReturnValue(performance.now() + 1000);
+    expect(guests.has("10.0.0.1")).toBe(false);
   });
 
   test("stops at an invalid address", () => {

@@ -8,6 +8,7 @@ import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { portOwners, tcpPortsOf } from "../../../src/proxy/tcp/ports.ts";
+import { budgetOf } from "../../helpers/connections.ts";
 import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
 const HOST = "127.0.0.1";
@@ -52,6 +53,7 @@ beforeEach(async () => {
     },
     onAccess: (entry) => void log.push(entry),
     balancers: new Trust([]),
+    connections: budgetOf(),
     appFor: () => undefined,
     certificates: () => Promise.reject(new Error("Nobody handles TLS here.")),
     log: { warn: (_fields, message) => void warned.push(message) },

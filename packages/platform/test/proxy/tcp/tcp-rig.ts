@@ -9,6 +9,7 @@ import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../src/proxy/http/limits.ts";
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
+import { budgetOf } from "../../helpers/connections.ts";
 import { until } from "../http/helpers.ts";
 import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
@@ -30,6 +31,7 @@ interface RigOptions {
   folder?: string;
   balancers?: readonly string[];
   limits?: Partial<Limits>;
+  connections?: Parameters<typeof budgetOf>[0];
 }
 
 export interface TcpRig {
@@ -42,7 +44,13 @@ export interface TcpRig {
   dial(options?: ConnectionOptions): Promise<TLSSocket>;
 }
 
-export async function tcpRig({ apps, folder = "", balancers = [], limits: some }: RigOptions): Promise<TcpRig> {
+export async function tcpRig({
+  apps,
+  folder = "",
+  balancers = [],
+  limits: some,
+  connections,
+}: RigOptions): Promise<TcpRig> {
   const [log, heads]: [AccessEntry[], RequestHead[]] = [[], []];
   let released = 0;
   const ports = new Map<string, number>();
@@ -59,6 +67,7 @@ export async function tcpRig({ apps, folder = "", balancers = [], limits: some }
     reusePort: false,
     limits: { ...DEFAULT_LIMITS, lingerMs: 200, ...some },
     balancers: new Trust(balancers),
+    connections: budgetOf(connections),
     appFor: (name) => Object.entries(apps).find(([, { hostnames = [] }]) => hostnames.includes(name))?.[0],
     certificates,
     leases: {
