@@ -32,6 +32,7 @@ export async function startNetwork(
     machines: machines.map((record) => knownMachine(record, alive)),
     dropSnapshots,
     controlPorts: controlPorts(settings.apiListen.port),
+    limits: { connections: settings.networkConnections, perSecond: settings.networkConnectionRate },
     onTrouble: (message) => log.warn({}, message),
   });
   if (network.fallback && process.getuid?.() === 0)
