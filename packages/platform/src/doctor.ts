@@ -33,9 +33,8 @@ const COMFORTABLE_BYTES = 4 * 1024 ** 3;
 
 /** The programs that the platform runs, how to ask for their version, and their Debian packages. */
 const TOOLS = [
-  { name: "skopeo", args: ["--version"], package: "skopeo", for: "copies images" },
-  { name: "umoci", args: ["--version"], package: "umoci", for: "unpacks images" },
-  { name: "mksquashfs", args: ["-version"], package: "squashfs-tools", for: "packs root file systems" },
+  { name: "skopeo", args: ["--version"], package: "skopeo", for: "copies images that are not in a registry" },
+  { name: "sqfstar", args: ["-version"], package: "squashfs-tools", for: "packs root file systems" },
   { name: "mkfs.ext4", args: ["-V"], package: "e2fsprogs", for: "makes writable layers" },
   { name: "setpriv", args: ["--version"], package: "util-linux", for: "ends imports with the platform" },
 ] as const;
