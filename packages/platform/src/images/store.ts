@@ -173,7 +173,8 @@ class DiskImageStore implements ImageStore {
   async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<Found> {
     const stamp = await contentStamp(reference);
     const { tools, registries, layers, unpacking } = this.#parts;
-    const work = (folder: string) => resolveImage({ ref, reference, folder, tools, registries, layers, unpacking, job });
+    const work = (folder: string) =>
+      resolveImage({ ref, reference, folder, tools, registries, layers, unpacking, job });
     return { digest: await this.#directory.inTemporary(work), stamp };
   }
 

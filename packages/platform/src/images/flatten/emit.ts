@@ -46,6 +46,14 @@ export function written(entry: TarEntry, path: string): WrittenEntry {
 
 /** Another name of a file that is packed already. */
 export function hardLink(to: string, path: string): WrittenEntry {
-  const nothing = { mode: 0, uid: 0, gid: 0, time: 0, size: 0, device: [0, 0] as const, xattrs: new Map<string, Buffer>() };
+  const nothing = {
+    mode: 0,
+    uid: 0,
+    gid: 0,
+    time: 0,
+    size: 0,
+    device: [0, 0] as const,
+    xattrs: new Map<string, Buffer>(),
+  };
   return { kind: "hardlink", path, target: to, ...nothing };
 }

@@ -84,7 +84,10 @@ export function padded(size: number): number {
 function entryOf(head: Buffer, type: string, headSize: number, { bytes, pax, ...long }: Extended): TarEntry {
   const kind = KINDS[type];
   const sparse = [...pax.keys()].some((key) => key.startsWith("GNU.sparse."));
-  if (kind === undefined || sparse) throw damaged(`a layer has an entry of a kind that images do not have (${sparse ? "sparse" : JSON.stringify(type)})`);
+  if (kind === undefined || sparse)
+    throw damaged(
+      `a layer has an entry of a kind that images do not have (${sparse ? "sparse" : JSON.stringify(type)})`,
+    );
   const ofPax = (key: string) => pax.get(key)?.toString("latin1");
   const count = (key: string, or: number) => whole(ofPax(key) ?? String(or));
   const prefix = text(head, 257, 6) === "ustar" ? text(head, 345, 155) : "";
@@ -129,7 +132,10 @@ function number(head: Buffer, at: number, length: number): number {
   }
   // A negative number, such as a time before 1970, has the next bit set, too.
   if ((first & 0x40) !== 0) return 0;
-  return [...head.subarray(at, at + length)].reduce((sum, byte, index) => sum * 256 + (index === 0 ? byte & 0x3f : byte), 0);
+  return [...head.subarray(at, at + length)].reduce(
+    (sum, byte, index) => sum * 256 + (index === 0 ? byte & 0x3f : byte),
+    0,
+  );
 }
 
 function whole(digits: string): number {

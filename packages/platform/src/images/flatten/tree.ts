@@ -41,7 +41,16 @@ export function emptyRoot(): Directory {
 
 function directory(path: string): Directory {
   const owner = { mode: 0o755, uid: 0, gid: 0, time: 0 };
-  const entry: TarEntry = { kind: "directory", path, ...owner, size: 0, target: "", device: [0, 0], xattrs: new Map(), headBytes: 0 };
+  const entry: TarEntry = {
+    kind: "directory",
+    path,
+    ...owner,
+    size: 0,
+    target: "",
+    device: [0, 0],
+    xattrs: new Map(),
+    headBytes: 0,
+  };
   return { entry, children: new Map() };
 }
 
@@ -133,7 +142,12 @@ function find(root: Directory, path: readonly string[], { make = false } = {}): 
     if ((links += 1) > MAX_LINKS) throw damaged("a path leads through too many links");
     const { target } = node.entry;
     if (target.startsWith("/")) trail.length = 1;
-    left.push(...target.split("/").filter((part) => part !== "" && part !== ".").toReversed());
+    left.push(
+      ...target
+        .split("/")
+        .filter((part) => part !== "" && part !== ".")
+        .toReversed(),
+    );
   }
   return trail.at(-1);
 }
