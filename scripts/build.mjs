@@ -42,7 +42,10 @@ function isCurrent() {
 async function bundle() {
   const { version } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
   const { outputFiles } = await build({
-    entryPoints: { hibernaut: join(root, "packages/cli/src/main.ts") },
+    entryPoints: {
+      hibernaut: join(root, "packages/cli/src/main.ts"),
+      "unpack-image": join(root, "packages/platform/src/images/flatten/main.ts"),
+    },
     outdir: dirname(output),
     write: false,
     bundle: true,

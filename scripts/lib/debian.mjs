@@ -13,8 +13,8 @@ import { TEST_TOOLS } from "./test-tools.mjs";
  */
 export const PACKAGES = {
   "qemu-system-x86": "runs the machines",
-  skopeo: "fetches images from registries and archives",
-  umoci: "unpacks images",
+  skopeo: "fetches images from archives and Docker",
+  umoci: "makes images for the tests",
   "squashfs-tools": "turns images into root file systems",
   e2fsprogs: "makes the machines' writable layers",
   iproute2: "makes the machines' network",

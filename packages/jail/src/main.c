@@ -69,11 +69,17 @@ static void make_room_for_descriptors(void) {
   if (dup2(STDIN_FILENO, USUAL_DESCRIPTORS - 1) >= 0) close(USUAL_DESCRIPTORS - 1); /* else a limit forbids that many */
 }
 
+/* Whoever kills the parent kills this process. After a change of users, which takes that back. */
+static void end_with_parent(void) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) fail("staying with the parent", NULL);
+}
+
 static _Noreturn void become(struct options *options) {
   make_room_for_descriptors();
   places_take(options);
   places_enter(options);
   rights_drop(options);
+  if (options->end_with_parent) end_with_parent();
   places_check(options);
   syscalls_refuse();
   char *environment[] = {(char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
@@ -110,6 +116,7 @@ static _Noreturn void wait_for(pid_t child) {
 
 int main(int count, char **arguments) {
   static struct options options;
+  pid_t parent = getppid();
   options_read(&options, count, arguments);
   if (options.status >= 0 && fcntl(options.status, F_SETFD, FD_CLOEXEC) < 0) fail_usage("--status is not open", NULL);
   close_inherited(options.status);
@@ -122,5 +129,9 @@ int main(int count, char **arguments) {
   report_pid(child);
   close_all();
   rights_drop(&options); /* waiting needs none */
+  if (options.end_with_parent) {
+    end_with_parent();
+    if (getppid() != parent) raise(SIGKILL); /* it ended before */
+  }
   wait_for(child);
 }

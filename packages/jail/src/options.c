@@ -67,6 +67,10 @@ void options_read(struct options *options, int count, char **arguments) {
       options->own_network = true;
       continue;
     }
+    if (strcmp(name, "--end-with-parent") == 0) {
+      options->end_with_parent = true;
+      continue;
+    }
     for (int value = 0; value < (two ? 2 : 1); value++) {
       if (at >= count) fail_usage("a value is missing after", name);
       values[value] = arguments[at++];

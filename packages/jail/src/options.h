@@ -37,6 +37,7 @@ struct options {
   const char *root;
   const char *cgroup;
   bool own_network;
+  bool end_with_parent;
   int status;
   struct place places[MOST_PLACES];
   size_t place_count;

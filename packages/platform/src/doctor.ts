@@ -33,9 +33,8 @@ const COMFORTABLE_BYTES = 4 * 1024 ** 3;
 
 /** The programs that the platform runs, how to ask for their version, and their Debian packages. */
 const TOOLS = [
-  { name: "skopeo", args: ["--version"], package: "skopeo", for: "copies images" },
-  { name: "umoci", args: ["--version"], package: "umoci", for: "unpacks images" },
-  { name: "mksquashfs", args: ["-version"], package: "squashfs-tools", for: "packs root file systems" },
+  { name: "skopeo", args: ["--version"], package: "skopeo", for: "copies images that are not in a registry" },
+  { name: "sqfstar", args: ["-version"], package: "squashfs-tools", for: "packs root file systems" },
   { name: "mkfs.ext4", args: ["-V"], package: "e2fsprogs", for: "makes writable layers" },
   { name: "setpriv", args: ["--version"], package: "util-linux", for: "ends imports with the platform" },
 ] as const;
@@ -138,6 +137,21 @@ async function* checkNetwork(
   });
   for (const tool of NETWORK_TOOLS) yield soften(await checkTool(tool));
   yield soften(await checkTun());
+  if (root) yield await checkFlowLimits();
+}
+
+/** Whether the kernel can count what each machine opens. Without nft, nothing is known. */
+async function checkFlowLimits(): Promise<Diagnosis> {
+  const name = "connections";
+  try {
+    const { acceptsRuleset } = await import("./network/bridge/commands.ts");
+    const { FLOW_PROBE } = await import("./network/bridge/limits.ts");
+    if (await acceptsRuleset(FLOW_PROBE)) return { name, status: "ok", found: "the kernel can count a machine's" };
+    const found = "the kernel cannot count a machine's, so one machine can fill the host's table of them";
+    return { name, status: "warn", found, fix: "modprobe nft_connlimit" };
+  } catch (error) {
+    return { name, status: "warn", found: messageOf(error) };
+  }
 }
 
 async function checkTun(): Promise<Diagnosis> {

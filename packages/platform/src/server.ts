@@ -149,6 +149,7 @@ async function runLocked(
   const others: { fetchImage?: FetchImage } = {};
   const { images, logins, uploads } = await openImages({
     ...settings,
+    confine: jail && ((task) => jail.confine(task)),
     fetch: async (...image) => others.fetchImage?.(...image),
   });
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));

@@ -39,7 +39,7 @@ describe("a host that lacks everything", () => {
       HIBERNAUT_QEMU: join(folder, "no-qemu"),
       HIBERNAUT_GUEST_BUNDLE: join(folder, "no-bundle"),
     });
-    for (const name of ["qemu", "skopeo", "umoci", "mksquashfs", "guest bundle"]) {
+    for (const name of ["qemu", "skopeo", "sqfstar", "guest bundle"]) {
       expect(found.get(name), name).toMatchObject({
         status: "fail",
         fix: expect.stringMatching(/^(apt-get install -y [a-z0-9-]+|npm run setup)$/),

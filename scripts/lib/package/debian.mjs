@@ -24,8 +24,7 @@ export const DEPENDS = [
   "nftables",
   "qemu-system-x86 (>= 1:7.2)",
   "skopeo",
-  "squashfs-tools",
-  "umoci",
+  "squashfs-tools (>= 1:4.5)",
 ];
 const RECOMMENDS = ["ca-certificates"];
 /** dpkg of Debian 12 and of Ubuntu 22.04 reads zstd, which packs Node ten times faster than xz. */

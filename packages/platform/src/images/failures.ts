@@ -1,6 +1,7 @@
 /** Turns failures of tools, registries and the disk into HibernautErrors. Pure. */
 import { basename } from "node:path";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
+import { Refusal } from "./flatten/refusal.ts";
 import type { Reference } from "./reference.ts";
 import { RegistryFault } from "./registry/fault.ts";
 import { ToolFailure } from "./tools.ts";
@@ -10,7 +11,7 @@ const REGISTRY_MISSING = /manifest unknown|name unknown|not found|repository nam
 const REGISTRY_DENIED = /unauthorized|denied|authentication required|status code 40[13]/i;
 const LOCAL_MISSING = /no descriptor found for reference|Tag .* not found|Invalid source index/i;
 const NAME_NEEDED = /more than one (?:oci )?image|choose an image/i;
-/** What skopeo, umoci and Go's libraries print about damaged files. */
+/** What skopeo and Go's libraries print about damaged files. */
 const CORRUPT = /did not match|does not match|invalid tar header|invalid checksum|corrupt/i;
 
 /** Returns the HibernautError for anything that an import of `ref` throws. Errors that are none of these stay as they are. */
@@ -24,18 +25,12 @@ export function explain(error: unknown, ref: string, reference: Reference): unkn
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (code === "ENOSPC" || code === "EDQUOT") return diskFull(ref);
   if (error instanceof RegistryFault && reference.kind === "registry") return faultOf(error, ref, reference.host);
+  if (error instanceof Refusal) return refusalOf(error, ref);
   if (!(error instanceof ToolFailure)) return error;
   if (DISK_FULL.test(error.stderr)) return diskFull(ref);
-  if (error.problem === "missing") {
-    return new HibernautError(
-      "unavailable",
-      `The image ${ref} cannot be imported: ${error.message}. Install skopeo, umoci and squashfs-tools (npm run setup does).`,
-      { image: ref, tool: error.tool },
-    );
-  }
-  if (basename(error.tool) === "mksquashfs") {
-    // The files were unpacked here a moment ago, so the image is not at fault.
-    const message = `The image ${ref} could not be packed on this server: ${error.message}. Check the disk of the data directory, then try again.`;
+  if (error.problem === "missing") return missingTool(ref, error.tool);
+  if (basename(error.tool) !== "skopeo") {
+    const message = `The image ${ref} could not be unpacked on this server: ${error.message}. Try again when the server is less busy.`;
     return new HibernautError("unavailable", message, { image: ref, tool: error.tool, reason: error.message });
   }
   return reference.kind === "registry" ? registryFailure(error, ref, reference.host) : localFailure(error, ref);
@@ -92,7 +87,7 @@ function registryFailure(error: ToolFailure, ref: string, host: string): Hiberna
     const message = `The registry ${host} has no image ${ref}. Check its name and tag.`;
     return new HibernautError("not_found", message, details);
   }
-  if (basename(error.tool) !== "skopeo" || CORRUPT.test(error.message)) {
+  if (CORRUPT.test(error.message)) {
     const message = `The image ${ref} is damaged or of an unsupported kind: ${error.message}. Push it again.`;
     return new HibernautError("invalid_argument", message, details);
   }
@@ -100,8 +95,38 @@ function registryFailure(error: ToolFailure, ref: string, host: string): Hiberna
   return new HibernautError("unavailable", message, details);
 }
 
+/** The HibernautError for an image that the program which unpacks it refused. */
+function refusalOf({ kind, message: reason }: Refusal, ref: string): HibernautError {
+  const image = `The image ${ref}`;
+  if (kind === "bytes") {
+    const message = `${image} has more than ${reason} bytes when it is unpacked, which is the limit. Make it smaller, or have HIBERNAUT_IMAGE_SIZE raised on the platform.`;
+    return new HibernautError("payload_too_large", message, { image: ref, limit_bytes: Number(reason) });
+  }
+  if (kind === "entries") {
+    const message = `${image} has more than ${reason} files, directories and other entries, which is the limit. Make it smaller, or have HIBERNAUT_IMAGE_ENTRIES raised on the platform.`;
+    return new HibernautError("payload_too_large", message, { image: ref, limit_entries: Number(reason) });
+  }
+  if (kind === "disk") {
+    const message = `${image} was not imported: the disk of the data directory lacks ${reason} bytes for it and for what HIBERNAUT_DISK_RESERVE keeps free. Free some space, as with \`hibernaut images prune\`, then try again.`;
+    return new HibernautError("unavailable", message, { image: ref, reason: "disk full", lacks_bytes: Number(reason) });
+  }
+  if (kind === "damaged") {
+    const message = `${image} cannot be read: ${reason}. Check that it is complete, or create it again.`;
+    return new HibernautError("invalid_argument", message, { image: ref, reason });
+  }
+  if (kind === "missing") return missingTool(ref, reason);
+  if (DISK_FULL.test(reason)) return diskFull(ref);
+  const message = `${image} could not be packed on this server: ${reason}. Check the disk of the data directory, and that squashfs-tools 4.5 or later is installed (npm run setup does that), then try again.`;
+  return new HibernautError("unavailable", message, { image: ref, reason });
+}
+
+function missingTool(ref: string, tool: string): HibernautError {
+  const message = `The image ${ref} cannot be imported: ${tool} is not installed. Install skopeo and squashfs-tools 4.5 or later (npm run setup does).`;
+  return new HibernautError("unavailable", message, { image: ref, tool });
+}
+
 function diskFull(ref: string): HibernautError {
-  const message = `The image ${ref} was not imported: the disk of the data directory is full. Free some space (an import needs about three times the image's size), then try again.`;
+  const message = `The image ${ref} was not imported: the disk of the data directory is full. Free some space (an import needs about twice the image's size), then try again.`;
   return new HibernautError("unavailable", message, { image: ref, reason: "disk full" });
 }
 

@@ -1,5 +1,7 @@
 /** Images: turns OCI references and archives into root file systems. */
 import { join } from "node:path";
+import pLimit from "p-limit";
+import type { Confine } from "../domain/confined.ts";
 import type { FetchImage, ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
 import { foreignFiles, foreignLogin, LoginStore } from "./credentials.ts";
 import type { ImageTools } from "./import.ts";
@@ -29,6 +31,13 @@ interface ImageStoreOptions {
   uploadKeepH?: number;
   /** How long an upload's connection may be silent, in milliseconds. Default: 20 s. */
   uploadStallMs?: number;
+  /** What the layers of an image may have together, unpacked: in MB, and in entries. Default: 16384, and 500,000. */
+  imageMaxMb?: number;
+  imageMaxEntries?: number;
+  /** How much of the disk must stay free after an import, in MB. Default: 0. */
+  diskReserveMb?: number;
+  /** Makes a jail for what unpacks images. Default: it has the rights of the platform. */
+  confine?: Confine | undefined;
   /** How long registries may take. */
   patience?: Partial<Patience>;
   /** Gets images from other hosts of the cluster. By default, there are none. */
@@ -40,11 +49,16 @@ interface ImageStoreOptions {
 const LAYER_CACHE_MB = 2048;
 const UPLOAD_MAX_MB = 16_384;
 const UPLOAD_KEEP_H = 24;
+const IMAGE_MAX_MB = 16_384;
+const IMAGE_MAX_ENTRIES = 500_000;
+/** A large image takes a gigabyte of memory and two CPUs while it is unpacked. */
+const MAX_UNPACKING = 2;
+const MB = 1024 * 1024;
 /** More people than deploy to one host at a time. Each upload keeps a few KB in memory. */
 const MAX_UPLOADS = 32;
 
 /**
- * Opens the image store. Needs skopeo, umoci and mksquashfs when an image is imported.
+ * Opens the image store. Needs sqfstar when an image is imported, and skopeo for one that is not in a registry.
  *
  * @example
  * const images = await openImageStore({ dataDir: "/var/lib/hibernaut" });
@@ -64,6 +78,10 @@ export async function openImages({
   uploadKeepH = UPLOAD_KEEP_H,
   uploadStallMs,
   patience = {},
+  imageMaxMb = IMAGE_MAX_MB,
+  imageMaxEntries = IMAGE_MAX_ENTRIES,
+  diskReserveMb = 0,
+  confine,
   fetch,
   environment = process.env,
 }: ImageStoreOptions): Promise<{
@@ -71,7 +89,7 @@ export async function openImages({
   logins: RegistryLogins;
   uploads: ImageUploads;
 }> {
-  const programs = { skopeo: "skopeo", umoci: "umoci", mksquashfs: "mksquashfs", ...tools };
+  const programs = { skopeo: "skopeo", sqfstar: "sqfstar", ...tools };
   const stored = new LoginStore(join(dataDir, "registries.json"));
   const findLogin = async (host: string, repository: string) => {
     const ours = await stored.get(host);
@@ -95,6 +113,14 @@ export async function openImages({
     isReady: async (digest) => (await images.get(digest)) !== undefined,
   });
   await uploads.recover();
-  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers, uploads, fetch });
+  const unpacking = {
+    imageBytes: imageMaxMb * MB,
+    imageEntries: imageMaxEntries,
+    reserveBytes: diskReserveMb * MB,
+    turns: pLimit(MAX_UNPACKING),
+    confine,
+  };
+  const parts = { tools: programs, registries, layers, unpacking, uploads, fetch };
+  const images = await openStore(join(dataDir, "images"), parts);
   return { images, uploads, logins: new CheckedLogins(stored, client, limits.loginMs) };
 }

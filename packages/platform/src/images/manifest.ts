@@ -61,6 +61,18 @@ export function readImageConfig(raw: string, ref: string): ImageConfig {
   };
 }
 
+/** Returns the digests of the layers' content, uncompressed, as hex. Empty when the configuration has none. */
+export function diffIdsOf(raw: string, ref: string): string[] {
+  const { rootfs } = parseObject(raw, ref, "configuration");
+  return texts(asObject(rootfs).diff_ids).map((digest) => digest.replace(/^sha256:/, ""));
+}
+
+/** Returns the digests of a manifest's layers, the lowest first. Throws `invalid_argument` when they are not ones. */
+export function layerDigests(manifest: Json, ref: string): string[] {
+  const layers: unknown[] = Array.isArray(manifest.layers) ? manifest.layers : [];
+  return layers.map((layer) => descriptorDigest(layer, ref));
+}
+
 /** Returns the digest in a descriptor, such as a manifest's `config`. Throws `invalid_argument` when there is none. */
 export function descriptorDigest(descriptor: unknown, ref: string): string {
   const { digest } = asObject(descriptor);

@@ -23,6 +23,7 @@ import { formatReference, parseReference, type Reference } from "./reference.ts"
 import { type Job, SharedJobs } from "./shared.ts";
 import { ImageDirectory } from "./image-directory.ts";
 import { checkSource, contentStamp } from "./source.ts";
+import type { Unpacking } from "./unpack.ts";
 import type { Uploads } from "./upload/uploads.ts";
 
 /** What the image store works with. */
@@ -30,6 +31,7 @@ interface StoreParts {
   tools: ImageTools;
   registries: Registries;
   layers: LayerCache;
+  unpacking: Unpacking;
   uploads: Pick<Uploads, "finish" | "fail" | "expire">;
   /** Gets images from other hosts. By default, nobody has any. */
   fetch?: FetchImage | undefined;
@@ -170,8 +172,9 @@ class DiskImageStore implements ImageStore {
 
   async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<Found> {
     const stamp = await contentStamp(reference);
-    const { tools, registries, layers } = this.#parts;
-    const work = (folder: string) => resolveImage({ ref, reference, folder, tools, registries, layers, job });
+    const { tools, registries, layers, unpacking } = this.#parts;
+    const work = (folder: string) =>
+      resolveImage({ ref, reference, folder, tools, registries, layers, unpacking, job });
     return { digest: await this.#directory.inTemporary(work), stamp };
   }
 
@@ -198,8 +201,8 @@ class DiskImageStore implements ImageStore {
 
   #build(ref: string, reference: Reference, { digest, stamp }: Found, job: Job<ImageProgress>): Promise<Image> {
     return this.#directory.inTemporary(async (folder) => {
-      const { tools, registries, layers, uploads } = this.#parts;
-      const work: Import = { ref, reference, folder, tools, registries, layers, job };
+      const { tools, registries, layers, uploads, unpacking } = this.#parts;
+      const work: Import = { ref, reference, folder, tools, registries, layers, unpacking, job };
       // Another build may have finished between the last check and the start of this one.
       const cached = await this.#directory.get(digest);
       if (cached) return cached;

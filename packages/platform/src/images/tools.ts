@@ -8,9 +8,17 @@ interface ToolOptions {
   timeoutMs: number;
   /** Kills the program. The call then rejects with `cancelled()`. */
   signal: AbortSignal;
+  /** Receives what the program writes to its standard output, as it comes. */
+  onOutput?(text: string): void;
 }
 
 type ToolProblem = "failed" | "missing" | "timeout" | "output";
+
+/** How a program ended. */
+interface ToolEnd {
+  stderr?: string;
+  code?: number;
+}
 
 /** A program failed. `message` is the last line of its output, for people. */
 export class ToolFailure extends Error {
@@ -19,12 +27,15 @@ export class ToolFailure extends Error {
   readonly problem: ToolProblem;
   /** The end of its stderr; the cause is not always in the last line. */
   readonly stderr: string;
+  /** Its exit code, if it has ended by itself. */
+  readonly code: number | undefined;
 
-  constructor(tool: string, problem: ToolProblem, reason: string, stderr = "") {
+  constructor(tool: string, problem: ToolProblem, reason: string, { stderr = "", code }: ToolEnd = {}) {
     super(reason);
     this.tool = tool;
     this.problem = problem;
     this.stderr = stderr;
+    this.code = code;
   }
 }
 
@@ -73,6 +84,7 @@ export function runTool(tool: string, args: readonly string[], options: ToolOpti
 
     child.stdout.on("data", (chunk: Buffer) => {
       stdoutBytes += chunk.length;
+      options.onOutput?.(String(chunk));
       if (stdoutBytes <= MAX_STDOUT_BYTES) return stdout.push(chunk);
       problem = "output";
       return kill();
@@ -109,12 +121,12 @@ function failure(
   if (problem === "timeout") return new ToolFailure(tool, problem, `it took longer than ${timeoutMs / 1000} s`);
   if (problem === "output") return new ToolFailure(tool, problem, "it wrote more than 4 MiB");
   if (NOT_STARTED.has(code ?? 0)) return new ToolFailure(tool, "missing", `${tool} is not installed`);
-  return new ToolFailure(tool, "failed", lastLine(stderr) || `it ended with code ${code ?? "(killed)"}`, stderr);
+  const reason = lastLine(stderr) || `it ended with code ${code ?? "(killed)"}`;
+  return new ToolFailure(tool, "failed", reason, { stderr, ...(code !== null && { code }) });
 }
 
 /**
- * Returns the last line of a tool's output without decoration: skopeo's `level=fatal msg="..."`, umoci's cross, and
- * colors.
+ * Returns the last line of a tool's output without decoration: skopeo's `level=fatal msg="..."`, and colors.
  */
 function lastLine(stderr: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with the escape character

@@ -22,7 +22,7 @@ export function programEnvironment(): NodeJS.ProcessEnv {
  * Node's error: `code` is `ENOENT` when the program is not installed; {@link failureReason} explains the others.
  *
  * @example
- * const { stdout } = await run("umoci", ["--version"], { timeoutMs: 10_000 });
+ * const { stdout } = await run("skopeo", ["--version"], { timeoutMs: 10_000 });
  */
 export function run(
   program: string,

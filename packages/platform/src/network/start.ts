@@ -33,6 +33,7 @@ export async function startNetwork(
     dropSnapshots,
     controlPorts: controlPorts(settings.apiListen.port),
     blocked: settings.blockedNetworks,
+    limits: { connections: settings.networkConnections, perSecond: settings.networkConnectionRate },
     onTrouble: (message) => log.warn({}, message),
   });
   if (network.fallback && process.getuid?.() === 0)

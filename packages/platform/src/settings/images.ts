@@ -1,5 +1,5 @@
 /** Settings of images. */
-import { duration, list, size } from "./forms.ts";
+import { duration, integer, list, size } from "./forms.ts";
 
 /** A registry's host as references name it, with its port. */
 const REGISTRY = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?$/;
@@ -26,6 +26,27 @@ export const IMAGE_SETTINGS = {
     max: 1_048_576,
     description:
       "How many bytes the [uploads](images.md#upload-an-image) that have not ended may have together, so that half-finished ones cannot fill the disk. An image that is larger cannot be uploaded.",
+  }),
+  imageMaxMb: size("HIBERNAUT_IMAGE_SIZE", {
+    default: 16_384,
+    min: 1,
+    max: 1_048_576,
+    description:
+      "How large the layers of an [image](images.md#how-large-an-image-may-be) may be together when they are unpacked. A few megabytes can unpack to terabytes. The default is for images of machine learning; most have less than 2 GB.",
+  }),
+  imageMaxEntries: integer("HIBERNAUT_IMAGE_ENTRIES", {
+    default: 500_000,
+    min: 100,
+    max: 1_000_000,
+    description:
+      "How many files, directories and other entries the layers of an [image](images.md#how-large-an-image-may-be) may have together. Each takes memory during the import, 1.2 KB or so. Most images have less than 100,000.",
+  }),
+  diskReserveMb: size("HIBERNAUT_DISK_RESERVE", {
+    default: 1024,
+    min: 0,
+    max: 1_048_576,
+    description:
+      "How much of the data directory's disk must stay free when an [image](images.md#how-large-an-image-may-be) is imported, so that machines can still fall asleep and the platform can store what happens.",
   }),
   uploadKeepH: duration("HIBERNAUT_UPLOAD_KEEP", {
     unit: "h",

@@ -57,6 +57,20 @@ export const MACHINE_SETTINGS = {
     description:
       "Addresses and networks that neither machines on a [bridge](network.md#what-a-machine-can-reach) nor [webhooks](webhooks.md#where-webhooks-may-lead) reach, in addition to 169.254.0.0/16, 168.63.129.16 and 100.100.100.200, where clouds keep credentials. The machines' own subnet stays reachable.",
   }),
+  networkConnections: integer("HIBERNAUT_NETWORK_CONNECTIONS", {
+    default: 4096,
+    min: 0,
+    max: 32_768,
+    description:
+      "How many connections a machine on the bridge may have opened that the host still knows, see [what a machine may open](network.md#what-a-machine-may-open). The default is for 34 new TCP connections per second that are closed at once, without end, as each is known for 2 more minutes; the host's table has room for 262,144 by default. More than this costs time for each new one. `0`: no limit.",
+  }),
+  networkConnectionRate: integer("HIBERNAUT_NETWORK_CONNECTION_RATE", {
+    default: 500,
+    min: 0,
+    max: 100_000,
+    description:
+      "How many connections a machine on the bridge may open per second, and twice as many at once after a pause. Each costs the host time. `0`: no limit.",
+  }),
   qemu: text("HIBERNAUT_QEMU", {
     default: "qemu-system-x86_64",
     pattern: "",

@@ -8,8 +8,21 @@ export const BUNDLED_GUEST = join(packagesFolder(), "guest/.build/bundle");
 /** The program that starts QEMU in a jail, which the setup compiled, or which came with the program. */
 export const JAIL_LAUNCHER = join(packagesFolder(), "jail/.build/hibernaut-jail");
 
+/** The program that makes root file systems of images' layers, and what it needs next to it. */
+export const IMAGE_UNPACKER = imageUnpacker();
+
 /** The dashboard that the build made, or that came with the program. */
 export const BUILT_DASHBOARD = join(packagesFolder(), "dashboard/dist");
+
+function imageUnpacker(): { program: string; files: string[] } {
+  const packages = packagesFolder();
+  if (!import.meta.filename.endsWith(".ts")) {
+    const dist = join(packages, "cli/dist");
+    return { program: join(dist, "unpack-image.js"), files: [dist, join(packages, "cli/package.json")] };
+  }
+  const sources = join(packages, "platform/src/images/flatten");
+  return { program: join(sources, "main.ts"), files: [sources, join(packages, "platform/package.json")] };
+}
 
 /** The directory of the packages. This code runs from the sources or, a directory higher, from the CLI's bundle. */
 function packagesFolder(): string {

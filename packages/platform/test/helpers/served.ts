@@ -170,7 +170,8 @@ export async function networkOf(dataDir: string): Promise<string[]> {
   const names = namesFor(dataDir);
   const links = (await readdir("/sys/class/net")).filter((name) => name.startsWith(names.bridge));
   const tables = await promisify(execFile)("nft", ["list", "tables"]).then(
-    ({ stdout }) => stdout.split("\n").filter((line) => line.endsWith(` ${names.table}`)),
+    ({ stdout }) =>
+      stdout.split("\n").filter((line) => line.endsWith(` ${names.table}`) || line.endsWith(` ${names.flowTable}`)),
     () => [], // no nft, no tables
   );
   return [...links, ...tables];

@@ -393,11 +393,12 @@ describe.skipIf(!isRoot)("a bridge", () => {
   describe("what is there", () => {
     const present = async () => (await networkOf(place.dataDir)).sort();
 
-    test("is a bridge, two tables, and a tap for each machine, asleep or not", async () => {
-      const { bridge, table } = namesFor(place.dataDir);
+    test("is a bridge, three tables, and a tap for each machine, asleep or not", async () => {
+      const { bridge, table, flowTable } = namesFor(place.dataDir);
       const before = await present();
-      expect(before).toHaveLength(3 + 4);
-      expect(before).toEqual(expect.arrayContaining([bridge, `table bridge ${table}`, `table inet ${table}`]));
+      expect(before).toHaveLength(4 + 4);
+      const tables = [`table bridge ${table}`, `table inet ${table}`, `table inet ${flowTable}`];
+      expect(before).toEqual(expect.arrayContaining([bridge, ...tables]));
       await place.suspend(b.machine_id);
       expect(await present()).toEqual(before);
     });

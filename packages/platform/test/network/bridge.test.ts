@@ -101,7 +101,9 @@ describe("rules", () => {
     expect(text).toContain('iifname "hib*" tcp dport { 4280, 9090 } reject with tcp reset');
     expect(rules([])).not.toContain("tcp dport");
     expect(noRuleset(names)).toBe(
-      `table bridge ${names.table}\ndelete table bridge ${names.table}\ntable inet ${names.table}\ndelete table inet ${names.table}\n`,
+      [`bridge ${names.table}`, `inet ${names.table}`, `inet ${names.flowTable}`]
+        .map((table) => `table ${table}\ndelete table ${table}\n`)
+        .join(""),
     );
   });
 });

@@ -29,7 +29,7 @@ const PROGRAMS = [
   ...["sync", "dd", "fincore"],
   // Plays a guest that has broken out of its jail.
   "perl",
-  ...["qemu-system-x86_64", "skopeo", "umoci", "mksquashfs"],
+  ...["qemu-system-x86_64", "skopeo", "sqfstar"],
 ];
 /** QEMU loads its emulation as a module where it was built so, and its firmware by name. */
 const QEMU_FILES = [

@@ -1,4 +1,4 @@
-/** Registries as the image store uses them: a reference in, a digest or a directory for skopeo out. */
+/** Registries as the image store uses them: a reference in, a digest or a directory out. */
 import { readFile } from "node:fs/promises";
 import type { ImageProgress, Login } from "../contract.ts";
 import type { LayerCache } from "../layers.ts";
@@ -48,7 +48,7 @@ export class RegistryClient {
     return resolveAt(session, reference, ref, this.#options.patience, job.signal);
   }
 
-  /** Downloads the image of that digest to a directory that skopeo's `dir:` reads. */
+  /** Downloads the image of that digest to a directory. */
   async fetch({ ref, reference, job }: Pull, digest: string, folder: string): Promise<void> {
     const { cache, patience } = this.#options;
     const session = await this.#session(reference);

@@ -1,9 +1,11 @@
-/** Makes a directory for skopeo from the layer cache, of its kind `dir:`, which accepts manifests of any format. */
+/** Makes a directory of an image from the layer cache: its manifest, and its blobs by their digests. */
 import { constants } from "node:fs";
 import { copyFile, link, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LayerCache } from "../layers.ts";
 import type { FetchedManifest } from "./manifest.ts";
+
+export const MANIFEST_FILE = "manifest.json";
 
 /** Makes the directory. Layers are linked, so they take up no space. */
 export async function writeFolder(
@@ -14,8 +16,7 @@ export async function writeFolder(
   await mkdir(folder);
   for (const digest of new Set([config, ...layers].map((part) => part.digest)))
     await linkOrCopy(cache.file(digest), join(folder, digest.slice("sha256:".length)));
-  await writeFile(join(folder, "version"), "Directory Transport Version: 1.1\n");
-  await writeFile(join(folder, "manifest.json"), text);
+  await writeFile(join(folder, MANIFEST_FILE), text);
 }
 
 /** Links a file, or copies it where the file system does not support links. */

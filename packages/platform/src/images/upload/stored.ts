@@ -41,7 +41,7 @@ export async function requireUploaded(cache: LayerCache, ref: string, { digest }
   await uploadedManifest(cache, ref, digest);
 }
 
-/** Makes a directory that skopeo's `dir:` reads. Rejects with `not_found` unless every blob is here. */
+/** Makes a directory of an uploaded image. Rejects with `not_found` unless every blob is here. */
 export async function openUploaded(
   cache: LayerCache,
   ref: string,

@@ -27,10 +27,21 @@ export async function nft(ruleset: string): Promise<void> {
   await run("nft", ["-f", "-"], [ruleset]);
 }
 
-/** Whether both of the platform's tables exist. */
-export async function hasTables({ table }: Names): Promise<boolean> {
+/** Whether the kernel would take a ruleset. Loads nothing. Rejects when there is no nft. */
+export async function acceptsRuleset(ruleset: string): Promise<boolean> {
+  return run("nft", ["--check", "-f", "-"], [ruleset]).then(
+    () => true,
+    (error: HibernautError) => {
+      if (error.details.missing !== undefined) throw error;
+      return false;
+    },
+  );
+}
+
+/** Whether all of these tables exist, each named as `inet name`. */
+export async function hasTables(wanted: readonly string[]): Promise<boolean> {
   const tables = (await run("nft", ["list", "tables"])).split("\n");
-  return ["bridge", "inet"].every((family) => tables.includes(`table ${family} ${table}`));
+  return wanted.every((name) => tables.includes(`table ${name}`));
 }
 
 /** Lists the names of the platform's taps. */

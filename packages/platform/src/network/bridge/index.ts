@@ -15,6 +15,7 @@ import {
 } from "../contract.ts";
 import { macOf } from "../mac.ts";
 import {
+  acceptsRuleset,
   addressesOf,
   bridge,
   forwardPackets,
@@ -26,6 +27,7 @@ import {
   withoutIpv6,
   writeNote,
 } from "./commands.ts";
+import { FLOW_PROBE, type FlowLimits, flowTable, NO_LIMITS } from "./limits.ts";
 import { bridgeSettings, forwardingEntry, newBridge, newTap, staleAddresses, tapSettings } from "./links.ts";
 import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
@@ -52,6 +54,8 @@ export interface BridgeOptions {
   controlPorts: readonly number[];
   /** Addresses and networks outside that no machine may reach. */
   blocked: readonly string[];
+  /** What each machine may open. Default: anything. */
+  limits?: FlowLimits;
   /** Called with the selected subnet before anything is changed. Throws when the platform must not use it. */
   judge?(selection: Selection): void;
   /** Receives a message when rules had disappeared and were set up again, or could not be. */
@@ -70,17 +74,19 @@ export class BridgeNetwork implements Network {
   /** Taps that this process has set up. */
   readonly #ready = new Set<string>();
   readonly #blocked: readonly string[];
+  readonly #limits: FlowLimits;
   #controlPorts: readonly number[];
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
 
   private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
-    const { dataDir, machines, controlPorts, blocked } = options;
+    const { dataDir, machines, controlPorts, blocked, limits = NO_LIMITS } = options;
     this.taken = taken;
     this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
+    this.#limits = limits;
     this.#controlPorts = controlPorts;
     this.#blocked = blocked;
     for (const machine of machines) if (this.owns(machine.address)) this.#machines.set(machine.id, machine);
@@ -106,7 +112,8 @@ export class BridgeNetwork implements Network {
     const { dataDir, subnet: setting, machines, judge } = options;
     const names = namesFor(dataDir);
     const selection = await selectSubnet({ dataDir, names, setting, machines, judge });
-    const network = new BridgeNetwork(names, selection, options);
+    const limits = await possibleLimits(options);
+    const network = new BridgeNetwork(names, selection, { ...options, limits });
     try {
       await forwardPackets();
       await network.#sync();
@@ -213,7 +220,8 @@ export class BridgeNetwork implements Network {
     const names = this.#names;
     const ports = [...this.#machines.values()].map((machine) => this.#port(machine));
     const [controlPorts, blocked] = [this.#controlPorts, this.#blocked];
-    await nft(rulesetOf({ names, subnet: this.#subnet, ports, controlPorts, blocked }));
+    const rules = rulesetOf({ names, subnet: this.#subnet, ports, controlPorts, blocked });
+    await nft(`${rules}${flowTable(names, this.#limits)}`);
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);
@@ -248,11 +256,25 @@ export class BridgeNetwork implements Network {
 
   async #repair(onTrouble: BridgeOptions["onTrouble"]): Promise<void> {
     try {
-      if ((await hasTables(this.#names)) && (await hasLink(this.#names.bridge))) return;
+      const { table, flowTable: flows } = this.#names;
+      if (
+        (await hasTables([`bridge ${table}`, `inet ${table}`, `inet ${flows}`])) &&
+        (await hasLink(this.#names.bridge))
+      )
+        return;
       await this.#sync();
       onTrouble?.("another program removed the rules or the bridge of the machines' network; they were set up again");
     } catch (error) {
       onTrouble?.(`the machines' network cannot be repaired: ${String(error)}`);
     }
   }
+}
+
+/** Returns the limits that this host's kernel can keep. */
+async function possibleLimits({ limits = NO_LIMITS, onTrouble }: BridgeOptions): Promise<FlowLimits> {
+  if (limits.connections === 0 || (await acceptsRuleset(FLOW_PROBE))) return limits;
+  onTrouble?.(
+    "this host's kernel cannot count connections (nf_conncount, NFT_CONNLIMIT), so one machine can fill its table of connections: HIBERNAUT_NETWORK_CONNECTIONS has no effect",
+  );
+  return { ...limits, connections: 0 };
 }

@@ -12,6 +12,8 @@ export interface Names {
   tapPrefix: string;
   /** Name of the nftables tables, e.g. `hibernaut_3fa29c`. */
   table: string;
+  /** Name of the nftables table that counts what machines open, e.g. `hibernaut_3fa29c_flows`. */
+  flowTable: string;
   /** The tables' comment: the beginning of the data directory's path, without characters that would end the comment. */
   owner: string;
 }
@@ -23,6 +25,7 @@ export function namesFor(dataDir: string): Names {
     bridge: PREFIX + hash,
     tapPrefix: `${PREFIX}${hash}t`,
     table: `hibernaut_${hash}`,
+    flowTable: `hibernaut_${hash}_flows`,
     owner: Buffer.from(dataDir.replace(/["\\\p{Cc}]/gu, "?"))
       .subarray(0, COMMENT_BYTES)
       .toString(),

@@ -31,8 +31,8 @@ export function rulesetOf(input: RulesetInput): string {
 }
 
 /** Returns a text that removes the tables, whether they exist or not. */
-export function noRuleset({ table }: Names): string {
-  return ["bridge", "inet"].map((family) => empty(family, table)).join("");
+export function noRuleset({ table, flowTable }: Names): string {
+  return `${empty("bridge", table)}${empty("inet", table)}${empty("inet", flowTable)}`;
 }
 
 /** Adds a table before deleting it, because deleting a table that does not exist would fail. */
@@ -66,6 +66,8 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
   # A machine can send only from its tap, with its MAC and its address: no IPv6, no VLAN, no DHCP.
   chain from_machine {
     ether type != { ip, arp } drop
+    # Nobody can reply to port 0.
+    ip protocol udp udp sport 0 drop
     iifname . ether saddr . arp saddr ip @senders iifname . arp saddr ether . arp saddr ip @senders accept
     iifname . ether saddr . ip saddr @senders accept
     drop

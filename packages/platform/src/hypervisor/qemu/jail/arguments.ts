@@ -33,8 +33,10 @@ export interface JailPlan {
   /** Directory of the control group. */
   cgroup?: string;
   places: Places;
-  listen: { qmp: string; agent: string };
+  listen?: { qmp: string; agent: string };
   tap?: string;
+  /** Whether the program ends when the process that started the launcher does. */
+  endWithParent?: boolean;
   /** Resource limits by the launcher's names, soft and hard. */
   limits: Readonly<Record<string, number>>;
 }
@@ -47,13 +49,16 @@ export function launcherArguments(plan: JailPlan): string[] {
     ...(plan.uid === undefined ? [] : ["--uid", String(plan.uid)]),
     ...plan.groups.flatMap((gid) => ["--group", String(gid)]),
     ...(plan.ownNetwork ? ["--own-network"] : []),
+    ...(plan.endWithParent === true ? ["--end-with-parent"] : []),
     ...(plan.cgroup === undefined ? [] : ["--cgroup", plan.cgroup]),
     ...Object.entries(plan.limits).flatMap(([name, value]) => ["--limit", name, String(value)]),
     ...read.flatMap((path) => ["--read", path]),
     ...Object.entries(links).flatMap(([path, target]) => ["--link", path, target]),
     ...write.flatMap((path) => ["--write", path]),
     ...devices.flatMap((path) => ["--device", path]),
-    ...["--listen", String(HANDLES.qmp), plan.listen.qmp, "--listen", String(HANDLES.agent), plan.listen.agent],
+    ...(plan.listen === undefined
+      ? []
+      : ["--listen", String(HANDLES.qmp), plan.listen.qmp, "--listen", String(HANDLES.agent), plan.listen.agent]),
     ...(plan.tap === undefined ? [] : ["--tap", String(HANDLES.tap), plan.tap]),
     "--",
     plan.program,

@@ -1,9 +1,11 @@
 /** The jail of one machine's QEMU: what it sees, who it is, and what it may take. docs/security.md says what that is for. */
-import { open } from "node:fs/promises";
+import { mkdir, open, realpath } from "node:fs/promises";
+import type { Confined, ConfinedTask } from "../../../domain/confined.ts";
 import type { VmmSpec } from "../../contract.ts";
 import { type JailPlan, launcherArguments, type Places } from "./arguments.ts";
 import type { Cgroups } from "./cgroups.ts";
-import { cgroupFiles, resourceLimits } from "./limits.ts";
+import { hostPlaces } from "./host-places.ts";
+import { cgroupFiles, resourceLimits, taskCgroupFiles, taskLimits } from "./limits.ts";
 import { give, largest, share } from "./owning.ts";
 import { uidOf } from "./users.ts";
 
@@ -76,6 +78,38 @@ export class Jail {
       limits: resourceLimits(fsize, { ownUser: uid !== undefined }),
     };
     return { program: launcher, args: launcherArguments(plan), cgroup };
+  }
+
+  /** How to start another program in a jail: without a network, as the first user, which no machine has. */
+  async confine(task: ConfinedTask): Promise<Confined> {
+    const { launcher, firstUid, cgroups } = this.#settings;
+    const { name, folder, args, read, write, fileBytes } = task;
+    const program = await realpath(task.program);
+    const host = await hostPlaces(program);
+    await mkdir(folder, { recursive: true });
+    if (firstUid !== undefined) await give(write, firstUid);
+    const cgroup = await cgroups?.make(name, taskCgroupFiles());
+    const plan: JailPlan = {
+      program,
+      root: folder,
+      ...(firstUid !== undefined && { uid: firstUid }),
+      groups: [],
+      ownNetwork: true,
+      endWithParent: true,
+      ...(cgroup !== undefined && { cgroup }),
+      places: { ...host, read: [...host.read, ...read], write },
+      limits: taskLimits(fileBytes, { ownUser: firstUid !== undefined }),
+    };
+    return {
+      program: launcher,
+      // Without a status descriptor, the launcher says on standard error what is wrong.
+      args: [...launcherArguments(plan).slice(2), ...args],
+      end: async () => {
+        await this.clean(cgroup);
+        const self = process.getuid?.();
+        if (firstUid !== undefined && self !== undefined) await give(write, self);
+      },
+    };
   }
 
   /** Returns the control group of a VMM that an earlier platform started. */

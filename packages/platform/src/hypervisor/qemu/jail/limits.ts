@@ -45,3 +45,25 @@ export function resourceLimits(largestBytes: number, { ownUser }: { ownUser: boo
   const everywhere = { core: 0, fsize: largestBytes };
   return ownUser ? { ...everywhere, memlock: 0, nofile: MOST_FILES, nproc: MOST_THREADS } : everywhere;
 }
+
+/** Enough for the names of the largest image, twice: here and in the program that packs. */
+const TASK_MEMORY_MB = 3072;
+/** A few threads for each CPU. */
+const TASK_THREADS = 512;
+const TASK_FILES = 1024;
+
+/** The same for a program that works for the platform, such as on an image. Machines come first when the CPUs are busy. */
+export function taskCgroupFiles(): Record<string, string> {
+  return {
+    "memory.max": String(TASK_MEMORY_MB * MB),
+    "memory.oom.group": "1",
+    "cpu.weight": String(WEIGHT_PER_CPU / 2),
+    "pids.max": String(TASK_THREADS),
+  };
+}
+
+/** As {@link resourceLimits}, for such a program. */
+export function taskLimits(largestBytes: number, { ownUser }: { ownUser: boolean }): Record<string, number> {
+  const everywhere = { core: 0, fsize: largestBytes, nofile: TASK_FILES };
+  return ownUser ? { ...everywhere, memlock: 0, nproc: TASK_THREADS } : everywhere;
+}
