@@ -5407,6 +5407,7 @@ export interface components {
         | "failed_precondition"
         | "payload_too_large"
         | "unsupported_media_type"
+        | "upgrade_required"
         | "resource_exhausted"
         | "internal"
         | "draining"

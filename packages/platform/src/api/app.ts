@@ -7,6 +7,7 @@ import type { Write } from "../agreed/shared.ts";
 import { usageMetrics } from "../metering/metrics.ts";
 import { auditChanges } from "./audit.ts";
 import { requireScopes } from "./require-scopes.ts";
+import { requireUpgrades } from "./require-upgrade.ts";
 import { authorize } from "./auth.ts";
 import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";
@@ -166,6 +167,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
       });
     secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
+    requireUpgrades(secured);
     if (cluster !== undefined) {
       const { sendRequests } = await import("./cluster/send-requests.ts");
       sendRequests(secured, cluster, deps);
