@@ -20,6 +20,7 @@ import type { ClusterHosts } from "../cluster/owning.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "../images/contract.ts";
+import type { TxtRecords } from "../machines/hostname-proof.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
@@ -95,6 +96,8 @@ export interface ApiDeps
   audit?: AuditLog | undefined;
   /** Requests per minute and token. By default, any number. */
   rates?: Rates;
+  /** Looks up the TXT records of a name. By default, as the host does. */
+  txtRecords?: TxtRecords;
   tokens: TokenStore;
   sessions: SessionStore;
   /** The directory of the built dashboard. By default, there is none. */

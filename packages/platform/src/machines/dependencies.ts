@@ -47,6 +47,8 @@ type MachineSettings = Pick<
   | "keepAwakeMaxS"
   | "logMaxMb"
   | "proxySuffixes"
+  | "reservedHostnames"
+  | "apiListen"
   | "drainSuspends"
   | "resumeOnBoot"
   | "scrubIntervalH"

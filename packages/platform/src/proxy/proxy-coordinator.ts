@@ -22,7 +22,7 @@ import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
 interface CoordinatorOptions {
   machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
-  hostnames: Pick<Hostnames, "owners">;
+  hostnames: Pick<Hostnames, "owners" | "reserved">;
   commands: Pick<Commands, "count">;
   /** Where proxies are added when they connect. */
   proxies: ConnectedProxies;
@@ -131,7 +131,8 @@ export class ProxyCoordinator {
 
   /** Hostnames were added or removed. */
   hostnamesChanged(): void {
-    this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
+    const { hostnames } = this.#options;
+    this.#proxies.tellAll({ kind: "hostnames", hostnames: hostnames.owners(), reserved: hostnames.reserved() });
   }
 
   /** Challenges were opened or closed. Resolves once all proxies know. */
@@ -165,6 +166,7 @@ export class ProxyCoordinator {
         ...(everywhere && remote !== undefined ? remote.all() : []),
       ],
       hostnames: hostnames.owners(),
+      reserved: hostnames.reserved(),
       suffixes: [...suffixes],
       ...(gateway !== undefined && { gateway }),
       connectionsSurvive,

@@ -26,6 +26,13 @@ export const PROXY_SETTINGS = {
     description:
       "Hostnames that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere.",
   }),
+  reservedHostnames: list("HIBERNAUT_RESERVED_HOSTNAMES", {
+    default: [],
+    item: SUFFIX,
+    of: "hostnames",
+    description:
+      "Names under which the API and the dashboard are opened, and at which [no app answers](proxy.md#names-that-no-app-gets): browsers send the cookies of a name to all of its ports. In addition to `localhost`, the host of `HIBERNAUT_API_LISTEN`, the host's own name if that is not loopback, and the names at which someone signed in with a token for all apps.",
+  }),
   proxyTlsListen: optionalListen("HIBERNAUT_PROXY_TLS_LISTEN", {
     description: "Where apps answer over [HTTPS](https.md). Without it, they do not.",
   }),

@@ -232,6 +232,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepAwakeMaxS: 3600,
       logMaxMb: 16,
       proxySuffixes: ["localhost"],
+      reservedHostnames: [],
+      apiListen: { host: "127.0.0.1", port: 0 },
       drainSuspends: 2,
       resumeOnBoot: "on",
       scrubIntervalH: 24,
