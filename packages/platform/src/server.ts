@@ -20,7 +20,8 @@ import type { OpenSharedOptions, OpenedShared } from "./api/cluster/open.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import type { Owning } from "./cluster/owning.ts";
-import { DNS_PORT, startDns } from "./dns/start.ts";
+import { startDns } from "./dns/start.ts";
+import { ownPorts } from "./domain/own-ports.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { findJail } from "./hypervisor/qemu/jail/find.ts";
@@ -243,7 +244,7 @@ async function runLocked(
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     holdBack: (id) => proxies.holdBack(id),
-    ownPorts: portsOf(settings),
+    ownPorts: ownPorts(settings),
     ...(owning !== undefined && { ownership: owning.ownership }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     // Served like any other connection, except that it says which machine is asking.
@@ -362,6 +363,8 @@ async function runLocked(
     },
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
+    closedPorts: (app) => proxied.coordinator?.closedPorts(app) ?? [],
+    tcpPorts: settings.tcpPorts,
     check: () => store.check(),
     cluster: shared?.api,
     clusterAdmin: cluster?.admin,
@@ -438,12 +441,6 @@ async function runLocked(
   open.defer(resources.drain.subscribe(() => void publish()));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
-}
-
-/** The ports that no TCP service can have. A port that the system chooses is not known yet. */
-function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }: Settings): ReadonlySet<number> {
-  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen];
-  return new Set([DNS_PORT, ...listens.flatMap((listen) => listen?.port ?? [])].filter((port) => port > 0));
 }
 
 /** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */

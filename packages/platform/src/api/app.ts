@@ -51,6 +51,7 @@ import { readDashboard, sendDashboard } from "./dashboard.ts";
 import { Sessions } from "./sessions.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import { followTls, serverTls } from "./tls.ts";
+import { refusePorts } from "./tcp-ports.ts";
 import { TokenUse } from "./token-use.ts";
 import { limitRates } from "./rates.ts";
 import { usageRoutes } from "./routes/usage.ts";
@@ -174,6 +175,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     }
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
+    if (deps.tcpPorts !== undefined) secured.addHook("preHandler", refusePorts(deps.machines, deps.tcpPorts));
     const writes = { ...deps, write };
     appRoutes(secured, writes);
     machineRoutes(secured, deps);

@@ -114,6 +114,10 @@ export interface ApiDeps
   doctor(): AsyncIterable<Finding>;
   /** Why a machine does not sleep. Undefined unless it is running, and while the platform starts. */
   activity?(id: string): Activity | undefined;
+  /** The ports for TCP connections of an app that the proxies cannot open, each with the reason. */
+  closedPorts?(app: string): { port: number; reason: string }[];
+  /** The TCP ports that tokens which are limited to apps may take, such as `1024-65535`. By default, all. */
+  tcpPorts?: string;
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;

@@ -120,7 +120,9 @@ export type FromProxy =
   | { kind: "traffic"; moved: Record<string, Traffic> }
   | { kind: "drained"; question: number; agreed: boolean }
   /** The proxy knows the challenges. */
-  | { kind: "noted"; question: number };
+  | { kind: "noted"; question: number }
+  /** All ports for TCP connections that the proxy cannot open, each with the reason. */
+  | { kind: "closed_ports"; ports: Record<string, string> };
 
 /** How a proxy reaches the coordinator. */
 export interface CoordinatorLink {

@@ -19,6 +19,7 @@ import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import type { RemoteRows } from "./hosts/remote-machines.ts";
 import { RoomWaits } from "./room-waits.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
+import { tcpPortsOf } from "./tcp/ports.ts";
 
 interface CoordinatorOptions {
   machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
@@ -118,6 +119,16 @@ export class ProxyCoordinator {
     return machine?.record.state === "running" ? this.#sleep.activity(machine) : undefined;
   }
 
+  /** The app's ports for TCP connections that cannot be opened, each with the reason. */
+  closedPorts(app: string): { port: number; reason: string }[] {
+    const machines = [...this.#machines.values()].filter(({ record }) => record.app === app);
+    const ports = new Set(machines.flatMap(({ record }) => tcpPortsOf(record.config).map(({ port }) => port)));
+    return [...ports].flatMap((port) => {
+      const reason = this.#proxies.whyClosed(port);
+      return reason === undefined ? [] : [{ port, reason }];
+    });
+  }
+
   /** Looks now which machines may sleep. Resolves once those have been told to. */
   check(): Promise<void> {
     return this.#sleep.check();
@@ -194,6 +205,9 @@ export class ProxyCoordinator {
         return this.#proxies.answered(message.question, message.agreed);
       case "noted":
         return this.#proxies.answered(message.question, true);
+      case "closed_ports":
+        proxy.closedPorts = message.ports;
+        return;
       case "wake":
         return this.#wake(proxy, message);
       case "traffic":

@@ -62,6 +62,13 @@ export const PROXY_SETTINGS = {
     description:
       "The address at which [TCP services](proxy.md#reach-a-tcp-service) take connections, each at its own port. The default is loopback. `off`: nowhere.",
   }),
+  tcpPorts: text("HIBERNAUT_TCP_PORTS", {
+    default: "1024-65535",
+    pattern: String.raw`^\d{1,5}-\d{1,5}$`,
+    accepts: "a range of ports such as 1024-65535",
+    description:
+      "The ports for [TCP services](proxy.md#reach-a-tcp-service) that a token which is limited to apps may take. The default leaves those that only root may open, as for SSH and mail, to the host. Tokens for all apps may take any port, except the platform's own and etcd's.",
+  }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],
     item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
