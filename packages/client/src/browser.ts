@@ -47,6 +47,9 @@ export class BrowserClient extends MachineClient {
   }
 }
 
+/** Says that a request is from a page of the platform: no page of another server may add a field of its own to one. */
+const PAGE_HEADER = "hibernaut-page";
+
 async function reach(
   fetcher: typeof fetch,
   origin: string,
@@ -54,7 +57,9 @@ async function reach(
   init: RequestInit | undefined,
 ): Promise<Response> {
   try {
-    return await fetcher(input, { ...init, credentials: "same-origin" });
+    const headers = new Headers(init?.headers);
+    headers.set(PAGE_HEADER, "1");
+    return await fetcher(input, { ...init, headers, credentials: "same-origin" });
   } catch (cause) {
     if (init?.signal?.aborted) throw cause;
     const message = `The platform does not answer at ${origin}. Check that it runs and that your network reaches it.`;

@@ -5094,6 +5094,11 @@ export interface components {
       urls: string[];
       /** @description Whether anyone may see at `/status/<app>` how the app is. */
       status_page: boolean;
+      /** @description Ports of its TCP services that the proxy cannot open on this host. Absent if there are none. */
+      closed_ports?: {
+        port: number;
+        reason: string;
+      }[];
     };
     /** @description A line of the audit log. */
     AuditEntry: {
@@ -5407,6 +5412,7 @@ export interface components {
         | "failed_precondition"
         | "payload_too_large"
         | "unsupported_media_type"
+        | "upgrade_required"
         | "resource_exhausted"
         | "internal"
         | "draining"

@@ -21,7 +21,8 @@ import { CLUSTER_FOLDER } from "./cluster/keys.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import type { Owning } from "./cluster/owning.ts";
 import { openConnections } from "./connections/open.ts";
-import { DNS_PORT, startDns } from "./dns/start.ts";
+import { startDns } from "./dns/start.ts";
+import { ownPorts } from "./domain/own-ports.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { findJail } from "./hypervisor/qemu/jail/find.ts";
@@ -249,7 +250,7 @@ async function runLocked(
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     holdBack: (id) => proxies.holdBack(id),
-    ownPorts: portsOf(settings),
+    ownPorts: ownPorts(settings),
     ...(owning !== undefined && { ownership: owning.ownership }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     // Served like any other connection, except that it says which machine is asking.
@@ -368,6 +369,8 @@ async function runLocked(
     },
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
+    closedPorts: (app) => proxied.coordinator?.closedPorts(app) ?? [],
+    tcpPorts: settings.tcpPorts,
     check: () => store.check(),
     cluster: shared?.api,
     clusterAdmin: cluster?.admin,
@@ -446,12 +449,6 @@ async function runLocked(
   open.defer(resources.drain.subscribe(() => background(publish(), "publishing what this host has")));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
-}
-
-/** The ports that no TCP service can have. A port that the system chooses is not known yet. */
-function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }: Settings): ReadonlySet<number> {
-  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen];
-  return new Set([DNS_PORT, ...listens.flatMap((listen) => listen?.port ?? [])].filter((port) => port > 0));
 }
 
 /** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */

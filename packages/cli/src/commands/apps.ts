@@ -60,6 +60,7 @@ const show = command({
       ["Name", app.name],
       ["Created", ago(app.created_at)],
       ["Answers at", urlsFrom(client.apiUrl, app).join(", ") || "-"],
+      ...(app.closed_ports ?? []).map(({ port, reason }) => ["Closed port", `${port}: ${reason}`] as const),
       ["Status page", app.status_page ? statusUrl(client.apiUrl, app) : "off"],
     ]);
     return { document: { ...app, quota }, text: lines(about, quotaText(quota)) };

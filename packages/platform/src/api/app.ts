@@ -7,6 +7,7 @@ import type { Write } from "../agreed/shared.ts";
 import { usageMetrics } from "../metering/metrics.ts";
 import { auditChanges } from "./audit.ts";
 import { requireScopes } from "./require-scopes.ts";
+import { requireUpgrades } from "./require-upgrade.ts";
 import { authorize } from "./auth.ts";
 import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";
@@ -50,6 +51,7 @@ import { readDashboard, sendDashboard } from "./dashboard.ts";
 import { Sessions } from "./sessions.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import { followTls, serverTls } from "./tls.ts";
+import { refusePorts } from "./tcp-ports.ts";
 import { TokenUse } from "./token-use.ts";
 import { limitRates } from "./rates.ts";
 import { usageRoutes } from "./routes/usage.ts";
@@ -166,12 +168,14 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
       });
     secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
+    requireUpgrades(secured);
     if (cluster !== undefined) {
       const { sendRequests } = await import("./cluster/send-requests.ts");
       sendRequests(secured, cluster, deps);
     }
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
+    if (deps.tcpPorts !== undefined) secured.addHook("preHandler", refusePorts(deps.machines, deps.tcpPorts));
     const writes = { ...deps, write };
     appRoutes(secured, writes);
     machineRoutes(secured, deps);

@@ -20,6 +20,7 @@ import type { ClusterHosts } from "../cluster/owning.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "../images/contract.ts";
+import type { TxtRecords } from "../machines/hostname-proof.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
@@ -95,6 +96,8 @@ export interface ApiDeps
   audit?: AuditLog | undefined;
   /** Requests per minute and token. By default, any number. */
   rates?: Rates;
+  /** Looks up the TXT records of a name. By default, as the host does. */
+  txtRecords?: TxtRecords;
   tokens: TokenStore;
   sessions: SessionStore;
   /** The directory of the built dashboard. By default, there is none. */
@@ -111,6 +114,10 @@ export interface ApiDeps
   doctor(): AsyncIterable<Finding>;
   /** Why a machine does not sleep. Undefined unless it is running, and while the platform starts. */
   activity?(id: string): Activity | undefined;
+  /** The ports for TCP connections of an app that the proxies cannot open, each with the reason. */
+  closedPorts?(app: string): { port: number; reason: string }[];
+  /** The TCP ports that tokens which are limited to apps may take, such as `1024-65535`. By default, all. */
+  tcpPorts?: string;
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;

@@ -5,6 +5,10 @@ import { isOwnOrigin, sessionCookie, sessionIn } from "./session-cookie.ts";
 import type { LiveSession, Sessions } from "./sessions.ts";
 
 const READS = new Set(["GET", "HEAD"]);
+/** What `Sec-Fetch-Site` says of a page of the same server, and of an address that someone entered. */
+const OWN_SITES = new Set(["same-origin", "none"]);
+/** Sent by the dashboard, as browsers send no `Sec-Fetch-Site` to servers without TLS. The client has the same name. */
+const PAGE_HEADER = "hibernaut-page";
 
 /**
  * Returns the session of a request; undefined if it shows none. Throws `unauthenticated` for one that has ended, and
@@ -20,13 +24,23 @@ export function sessionOf(request: FastifyRequest, reply: FastifyReply, sessions
     reply.header("set-cookie", sessionCookie("", { secure, maxAgeMs: 0 }));
     throw new HibernautError("unauthenticated", "The session has ended. Sign in again with a token.");
   }
-  const { origin, upgrade } = request.headers;
-  // Pages may read without saying where they come from. What they must not read of another site, browsers keep from them.
-  if (!READS.has(request.method) || upgrade !== undefined || origin !== undefined) requireOwnOrigin(request);
+  if (!mayComeFromAnyPage(request)) requireOwnOrigin(request);
   const used = sessions.use(found);
   if (used === undefined) return found;
   reply.header("set-cookie", sessionCookie(secret, { secure, maxAgeMs: used.endsAt - used.record.usedAt }));
   return used;
+}
+
+/**
+ * Whether a request needs no `Origin`. Browsers send none when a page reads from its own server, but most of them
+ * `Sec-Fetch-Site`, and ours a field that no other server's page may add. Where neither came, only what every scope may
+ * read is answered: what pages must not see of another site, browsers keep from them.
+ */
+function mayComeFromAnyPage({ method, headers, routeOptions }: FastifyRequest): boolean {
+  if (!READS.has(method) || headers.upgrade !== undefined || headers.origin !== undefined) return false;
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined) return OWN_SITES.has(String(site));
+  return routeOptions.config.scope === "read" || headers[PAGE_HEADER] !== undefined;
 }
 
 /** Throws `permission_denied` unless the request comes from a page of this server. */

@@ -1,9 +1,5 @@
 /** The cookie of a session, and which pages may act with it. Pure. */
-
-const NAME = "hibernaut_session";
-
-/** With this prefix, browsers take the cookie over TLS only, for this host alone, so that no other host of the domain plants one. */
-const SECURE_NAME = `__Host-${NAME}`;
+import { SECURE_SESSION_COOKIE as SECURE_NAME, SESSION_COOKIE as NAME } from "../domain/session-cookie.ts";
 
 /** The session that a request shows. */
 interface ShownSession {

@@ -65,10 +65,19 @@ export function eventWire({ at, type, from, to, details }: MachineEvent): Machin
   return { at, type, from, to, details };
 }
 
+interface AppFacts {
+  machineCount: number;
+  urls: string[];
+  closedPorts: NonNullable<AppWire["closed_ports"]>;
+}
+
 /** An app on the wire. */
-export function appWire(app: AppRecord, { machineCount, urls }: { machineCount: number; urls: string[] }): AppWire {
+export function appWire(app: AppRecord, { machineCount, urls, closedPorts }: AppFacts): AppWire {
   const { name, createdAt, statusPage = false } = app;
-  return { name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage };
+  return {
+    ...{ name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage },
+    ...(closedPorts.length > 0 && { closed_ports: closedPorts }),
+  };
 }
 
 /** A token on the wire: all but its secret. */

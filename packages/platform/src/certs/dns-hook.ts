@@ -15,7 +15,8 @@ export interface DnsHookOptions {
 const REMOVE_MS = 10_000;
 
 /**
- * Calls `<program> add <record> <value>`, which returns once the record is visible to the authority. Resolves with a
+ * Calls `<program> add <record> <value>`, with all three in its environment as well: one value in 64 begins with a hyphen,
+ * which programs may take for an option. It returns once the record is visible to the authority. Resolves with a
  * function that calls it with `remove`.
  */
 export async function addRecord(
@@ -23,15 +24,17 @@ export async function addRecord(
   { record, value }: { record: string; value: string },
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
+  const call = (action: string, limit: AbortSignal) => {
+    const environment = { HIBERNAUT_DNS_ACTION: action, HIBERNAUT_DNS_RECORD: record, HIBERNAUT_DNS_VALUE: value };
+    return runUntilAborted(program, [action, record, value], limit, environment);
+  };
   const remove = async () => {
     // Also after an abort: the record would stay for good.
     const limit = AbortSignal.timeout(Math.min(timeoutMs, REMOVE_MS));
-    await runUntilAborted(program, ["remove", record, value], limit).catch((error: unknown) =>
-      onTrouble(record, failureReason(error)),
-    );
+    await call("remove", limit).catch((error: unknown) => onTrouble(record, failureReason(error)));
   };
   try {
-    await runUntilAborted(program, ["add", record, value], within(signal, timeoutMs, `${program} add ${record}`));
+    await call("add", within(signal, timeoutMs, `${program} add ${record}`));
   } catch (error) {
     // It may have added the record before it failed.
     await remove();

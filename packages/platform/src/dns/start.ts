@@ -1,11 +1,9 @@
 /** Starts the name server for the platform. */
+import { DNS_PORT } from "../domain/own-ports.ts";
 import type { Store } from "../store/contract.ts";
 import { messageOf } from "../lib/text.ts";
 import { DnsServer } from "./server.ts";
 import type { Zone } from "./zone.ts";
-
-/** The port of name servers. */
-export const DNS_PORT = 53;
 
 /**
  * Starts the name server on the host's address in the machines' network, if there is one. When another program has the

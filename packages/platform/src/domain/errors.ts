@@ -14,6 +14,7 @@ export const ERROR_STATUS = {
   failed_precondition: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  upgrade_required: 426,
   resource_exhausted: 429,
   internal: 500,
   draining: 503,

@@ -36,9 +36,15 @@ export function run(
  * Runs a program until it ends, or kills it when the signal is aborted. Settles once the process is gone: rejects with
  * the signal's reason, or with an error that {@link failureReason} explains.
  */
-export async function runUntilAborted(program: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+export async function runUntilAborted(
+  program: string,
+  args: readonly string[],
+  signal: AbortSignal,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<void> {
   signal.throwIfAborted();
-  const options = { stdio: ["ignore", "ignore", "pipe"] as ["ignore", "ignore", "pipe"], env: programEnvironment() };
+  const env = { ...programEnvironment(), ...environment };
+  const options = { stdio: ["ignore", "ignore", "pipe"] as ["ignore", "ignore", "pipe"], env };
   // A group of its own: what a script has started holds its output open, and ends with it.
   const child = spawn(program, [...args], { ...options, detached: true });
   const abort = () => killGroup(child.pid);

@@ -41,7 +41,7 @@ import { newUlid } from "./identity.ts";
 import { Inside } from "./inside.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { runCommand } from "./run-command.ts";
+import { requireCommand, runCommand } from "./run-command.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
 import { operationOf } from "./watch.ts";
@@ -160,8 +160,17 @@ export class MachineController {
 
   /** Runs a command in the guest. Throws like {@link runCommand}. */
   run(spec: CommandSpec): GuestCommand {
+    return runCommand(this.#commanded, spec);
+  }
+
+  /** Throws what {@link run} would throw, and runs nothing. */
+  requireCommand(spec: CommandSpec): void {
+    requireCommand(this.#commanded, spec);
+  }
+
+  get #commanded() {
     const { live } = this.#guest;
-    return runCommand(this.#record, live, spec, protocolOf(this.#record, this.#deps.bundles));
+    return { record: this.#record, live, protocol: protocolOf(this.#record, this.#deps.bundles) };
   }
 
   /**

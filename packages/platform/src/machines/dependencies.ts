@@ -49,6 +49,8 @@ type MachineSettings = Pick<
   | "logRateMb"
   | "logLines"
   | "proxySuffixes"
+  | "reservedHostnames"
+  | "apiListen"
   | "drainSuspends"
   | "resumeOnBoot"
   | "scrubIntervalH"

@@ -15,6 +15,7 @@ import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Host } from "./resources/host.ts";
 import { Hostnames } from "./resources/hostnames.ts";
+import { reservedBySettings, ReservedNames } from "./reserved-names.ts";
 import { Logs } from "./resources/logs.ts";
 import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
@@ -95,7 +96,11 @@ export function openMachines(deps: MachineDependencies): Resources {
     machines,
     releases,
     releaseCommands,
-    hostnames: new Hostnames(deps, apps),
+    hostnames: new Hostnames(
+      deps,
+      apps,
+      new ReservedNames(deps.store.reservedNames, reservedBySettings(deps.settings)),
+    ),
     secrets: new AppSecrets(deps, controllers),
     logs,
     commands,

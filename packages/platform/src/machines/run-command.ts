@@ -3,21 +3,31 @@ import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import { type CommandSpec, TASKS_PROTOCOL } from "../guest/protocol.ts";
+import { encodeCommand } from "../guest/records.ts";
 import { capital } from "../lib/text.ts";
 import type { LiveGuest } from "./guest.ts";
 
+/** A machine as a command finds it. */
+interface CommandedMachine {
+  record: Pick<MachineRecord, "id" | "state">;
+  live: LiveGuest | undefined;
+  /** What the machine's agent speaks. */
+  protocol: number;
+}
+
+/** Runs a command in the guest. Throws like {@link requireCommand}. */
+export function runCommand(machine: CommandedMachine, spec: CommandSpec): GuestCommand {
+  return requireCommand(machine, spec).agent.streams.run(spec);
+}
+
 /**
- * Runs a command in the guest. Throws `failed_precondition` unless the machine runs, with a guest bundle that supports
- * commands, and tasks for a task, and `invalid_argument` when the command is too long.
- *
- * @param protocol what the machine's agent speaks
+ * Throws `failed_precondition` unless the machine runs, with a guest bundle that supports commands, and tasks for a task,
+ * and `invalid_argument` when the command is too long. Returns the guest, in which nothing has happened yet.
  */
-export function runCommand(
-  { id, state }: Pick<MachineRecord, "id" | "state">,
-  live: LiveGuest | undefined,
+export function requireCommand(
+  { record: { id, state }, live, protocol }: CommandedMachine,
   spec: CommandSpec,
-  protocol: number,
-): GuestCommand {
+): LiveGuest {
   if (state !== "running" || live === undefined)
     throw new HibernautError(
       "failed_precondition",
@@ -38,9 +48,10 @@ export function runCommand(
       { machine_id: id, agent_protocol: protocol },
     );
   try {
-    return live.agent.streams.run(spec);
+    encodeCommand(spec);
   } catch (error) {
     if (error instanceof RangeError) throw new HibernautError("invalid_argument", `${capital(error.message)}.`);
     throw error;
   }
+  return live;
 }

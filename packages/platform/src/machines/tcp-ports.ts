@@ -19,7 +19,7 @@ export function requireFreePorts(
   if (own !== undefined)
     throw new HibernautError(
       "invalid_argument",
-      `Port ${own} is the platform's own: its API, its proxy or its name server listens there. Choose another port.`,
+      `Port ${own} is the platform's own: its API, its proxy, its name server, its port for other hosts or etcd listens there. Choose another port.`,
       { port: own },
     );
   for (const machine of store.machines.list()) {

@@ -13,11 +13,11 @@ export interface Front {
 
 /** The addresses of apps. There are none until a proxy in the platform's own process listens. */
 export class AppAddresses {
-  readonly #hostnames: Pick<Hostnames, "owners" | "list">;
+  readonly #hostnames: Pick<Hostnames, "owners" | "list" | "isReserved">;
   readonly #suffixes: readonly string[];
   #proxy: { url: string; fronts: readonly Front[] } | undefined;
 
-  constructor(hostnames: Pick<Hostnames, "owners" | "list">, suffixes: readonly string[]) {
+  constructor(hostnames: Pick<Hostnames, "owners" | "list" | "isReserved">, suffixes: readonly string[]) {
     this.#hostnames = hostnames;
     this.#suffixes = suffixes;
   }
@@ -32,16 +32,18 @@ export class AppAddresses {
     return this.#proxy?.url;
   }
 
-  /** Returns an app's hostnames, and its names under the suffixes. Throws `not_found` when there is no such app. */
+  /** Returns the names at which an app answers: its hostnames, and those under the suffixes. Throws `not_found` when there is no such app. */
   namesOf(app: string): string[] {
-    return [...this.#hostnames.list(app), ...this.#suffixes.map((suffix) => `${app}.${suffix}`)];
+    const names = [...this.#hostnames.list(app), ...this.#suffixes.map((suffix) => `${app}.${suffix}`)];
+    return names.filter((name) => !this.#hostnames.isReserved(name));
   }
 
   /** Returns the addresses of an app that are known for sure. None if proxies run in processes of their own. */
   urlsOf(app: string): string[] {
     const owned = Object.entries(this.#hostnames.owners()).filter(([, owner]) => owner === app);
     const hostnames = owned.map(([name]) => name);
-    return urlsOf(app, { hostnames, suffixes: this.#suffixes, fronts: this.#proxy?.fronts ?? [] });
+    const suffixes = this.#suffixes.filter((suffix) => !this.#hostnames.isReserved(`${app}.${suffix}`));
+    return urlsOf(app, { hostnames, suffixes, fronts: this.#proxy?.fronts ?? [] });
   }
 }
 

@@ -9,6 +9,8 @@ export interface ConnectedProxy {
   readonly everywhere: boolean;
   /** What the proxy has open, by machine; machines with nothing open are left out. */
   readonly loads: Map<string, { load: number; requests: number }>;
+  /** The ports for TCP connections that it cannot open, each with the reason. */
+  closedPorts: Readonly<Record<string, string>>;
 }
 
 /** A proxy that does not answer within this time, in milliseconds, is assumed to need the machine. */
@@ -29,13 +31,18 @@ export class ConnectedProxies {
   }
 
   add(send: (message: ToProxy) => void, everywhere = true): ConnectedProxy {
-    const proxy = { send, everywhere, loads: new Map() };
+    const proxy = { send, everywhere, loads: new Map(), closedPorts: {} };
     this.#proxies.add(proxy);
     return proxy;
   }
 
   remove(proxy: ConnectedProxy): void {
     this.#proxies.delete(proxy);
+  }
+
+  /** Why a port for TCP connections is closed at one of the proxies. Undefined if it is open at all. */
+  whyClosed(port: number): string | undefined {
+    return [...this.#proxies].map(({ closedPorts }) => closedPorts[port]).find((reason) => reason !== undefined);
   }
 
   tellAll(message: ToProxy): void {

@@ -51,8 +51,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
   onHostLeft?(host: string): void;
   /** Returns the port on which this proxy serves HTTPS. Undefined if it does not. */
   tlsPort?(): number | undefined;
-  /** Which apps each port for TCP connections belongs to may have changed. */
-  onPorts?(): void;
+  /** Which apps each port for TCP connections belongs to may have changed. `isNew`: a machine that was made or updated has it. */
+  onPorts?(isNew: (port: number) => boolean): void;
   /** What the broker knows about machines has changed. */
   onTable?(): void;
   /** A request was given to a machine that woke for it. */
@@ -67,6 +67,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
 
 export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper {
   readonly now: () => number;
+  /** What the coordinator was told last of ports that cannot be opened. */
+  #toldClosed = "{}";
   readonly #options: LeaseBrokerOptions;
   readonly #table: MachineTable;
   readonly #queues: AppQueues<Lease>;
@@ -171,11 +173,22 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
   /** Adopts a message of the coordinator. */
   receive(message: ToProxy): void {
     const touchesPorts = this.#touchesPorts(message);
+    const newPorts = touchesPorts ? this.#newPorts(message) : [];
     this.#updater.apply(message);
     this.#moves.look();
     this.#options.onTable?.();
-    if (touchesPorts) this.#options.onPorts?.();
+    if (message.kind === "table") this.#toldClosed = "{}";
+    if (touchesPorts) this.#options.onPorts?.((port) => message.kind === "table" || newPorts.includes(port));
     if (message.kind === "table") this.#traffic.connected();
+  }
+
+  /** Tells the coordinator which ports for TCP connections cannot be opened, with the reasons. */
+  tellClosed(closed: ReadonlyMap<number, string>): void {
+    const ports = Object.fromEntries(closed);
+    const text = JSON.stringify(ports);
+    if (text === this.#toldClosed) return;
+    this.#toldClosed = text;
+    this.#options.link.send({ kind: "closed_ports", ports });
   }
 
   /** The platform is out of reach. */
@@ -292,6 +305,16 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     const row = message.kind === "machine" ? message.machine : undefined;
     const id = row?.id ?? (message.kind === "gone" ? message.id : undefined);
     return row?.tcp !== undefined || (id !== undefined && this.#table.get(id)?.row.tcp !== undefined);
+  }
+
+  /** The ports of a machine that is new here, or has just been changed. */
+  #newPorts(message: ToProxy): number[] {
+    if (message.kind !== "machine") return [];
+    const { id, state, tcp = [], tcpHandled = [] } = message.machine;
+    const known = this.#table.get(id)?.row;
+    const changed = known === undefined || (state === "updating" && known.state !== "updating");
+    const before = changed ? [] : (known.tcp ?? []).map(({ port }) => port);
+    return [...tcp, ...tcpHandled].map(({ port }) => port).filter((port) => !before.includes(port));
   }
 
   /** A burst needs a machine that rests. */

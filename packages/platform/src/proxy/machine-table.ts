@@ -3,7 +3,7 @@ import { AppMachines } from "./app-machines.ts";
 import type { TableMachine, ToProxy } from "./messages.ts";
 import { fromWire } from "./messages.ts";
 import { RoutedMachine } from "./routed-machine.ts";
-import { appOf, machineHostOf } from "./routing.ts";
+import { appOf, machineHostOf, withoutDot } from "./routing.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 const NO_MACHINES = new AppMachines([]);
@@ -16,6 +16,8 @@ export class MachineTable {
   readonly #byApp = new Map<string, AppMachines>();
   readonly #now: () => number;
   hostnames: Readonly<Record<string, string>> = {};
+  /** The names at which no app answers. */
+  reserved: ReadonlySet<string> = new Set();
   suffixes: readonly string[] = [];
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive = false;
@@ -44,6 +46,7 @@ export class MachineTable {
 
   /** Returns the app that answers for the hostname, or for one of its machines, if there is one with a machine. */
   appFor(hostname: string): string | undefined {
+    if (this.reserved.has(withoutDot(hostname))) return undefined;
     const app = appOf(hostname, this.hostnames, this.suffixes);
     if (app !== undefined) return this.#byApp.has(app) ? app : undefined;
     const named = machineHostOf(hostname, this.suffixes)?.app;

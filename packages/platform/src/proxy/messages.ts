@@ -60,6 +60,8 @@ export type ToProxy =
       kind: "table";
       machines: TableMachine[];
       hostnames: Record<string, string>;
+      /** Names at which no app answers. Earlier releases send none. */
+      reserved?: string[];
       suffixes: string[];
       /** The host's address in the machines' network. Absent in user mode. */
       gateway?: string;
@@ -77,7 +79,7 @@ export type ToProxy =
   /** A machine is new or changed. */
   | { kind: "machine"; machine: TableMachine }
   | { kind: "gone"; id: string }
-  | { kind: "hostnames"; hostnames: Record<string, string> }
+  | { kind: "hostnames"; hostnames: Record<string, string>; reserved?: string[] }
   /** Challenges were opened or closed. Answered with `noted`: an authority may ask right after that. */
   | {
       kind: "challenges";
@@ -118,7 +120,9 @@ export type FromProxy =
   | { kind: "traffic"; moved: Record<string, Traffic> }
   | { kind: "drained"; question: number; agreed: boolean }
   /** The proxy knows the challenges. */
-  | { kind: "noted"; question: number };
+  | { kind: "noted"; question: number }
+  /** All ports for TCP connections that the proxy cannot open, each with the reason. */
+  | { kind: "closed_ports"; ports: Record<string, string> };
 
 /** How a proxy reaches the coordinator. */
 export interface CoordinatorLink {

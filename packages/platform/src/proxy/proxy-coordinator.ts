@@ -19,10 +19,11 @@ import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import type { RemoteRows } from "./hosts/remote-machines.ts";
 import { RoomWaits } from "./room-waits.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
+import { tcpPortsOf } from "./tcp/ports.ts";
 
 interface CoordinatorOptions {
   machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
-  hostnames: Pick<Hostnames, "owners">;
+  hostnames: Pick<Hostnames, "owners" | "reserved">;
   commands: Pick<Commands, "count">;
   /** Where proxies are added when they connect. */
   proxies: ConnectedProxies;
@@ -118,6 +119,16 @@ export class ProxyCoordinator {
     return machine?.record.state === "running" ? this.#sleep.activity(machine) : undefined;
   }
 
+  /** The app's ports for TCP connections that cannot be opened, each with the reason. */
+  closedPorts(app: string): { port: number; reason: string }[] {
+    const machines = [...this.#machines.values()].filter(({ record }) => record.app === app);
+    const ports = new Set(machines.flatMap(({ record }) => tcpPortsOf(record.config).map(({ port }) => port)));
+    return [...ports].flatMap((port) => {
+      const reason = this.#proxies.whyClosed(port);
+      return reason === undefined ? [] : [{ port, reason }];
+    });
+  }
+
   /** Looks now which machines may sleep. Resolves once those have been told to. */
   check(): Promise<void> {
     return this.#sleep.check();
@@ -131,7 +142,8 @@ export class ProxyCoordinator {
 
   /** Hostnames were added or removed. */
   hostnamesChanged(): void {
-    this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
+    const { hostnames } = this.#options;
+    this.#proxies.tellAll({ kind: "hostnames", hostnames: hostnames.owners(), reserved: hostnames.reserved() });
   }
 
   /** Challenges were opened or closed. Resolves once all proxies know. */
@@ -165,6 +177,7 @@ export class ProxyCoordinator {
         ...(everywhere && remote !== undefined ? remote.all() : []),
       ],
       hostnames: hostnames.owners(),
+      reserved: hostnames.reserved(),
       suffixes: [...suffixes],
       ...(gateway !== undefined && { gateway }),
       connectionsSurvive,
@@ -192,6 +205,9 @@ export class ProxyCoordinator {
         return this.#proxies.answered(message.question, message.agreed);
       case "noted":
         return this.#proxies.answered(message.question, true);
+      case "closed_ports":
+        proxy.closedPorts = message.ports;
+        return;
       case "wake":
         return this.#wake(proxy, message);
       case "traffic":

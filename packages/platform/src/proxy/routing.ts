@@ -34,6 +34,6 @@ export function machineHostOf(host: string, suffixes: readonly string[]): Machin
 }
 
 /** A name may end in the dot of the root. */
-function withoutDot(host: string): string {
+export function withoutDot(host: string): string {
   return host.endsWith(".") ? host.slice(0, -1) : host;
 }

@@ -43,7 +43,7 @@ interface StartCoordinatorOptions {
 }
 
 /** The platform's side of the proxies, as the rest of the platform sees it. */
-export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
+export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity" | "closedPorts"> {
   /** Serve connections of another host's proxy, which has shown its certificate: for HTTP, and for one TCP connection. */
   acceptHost(socket: TLSSocket): void;
   acceptTcp(socket: TLSSocket): void;
@@ -102,6 +102,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     return {
       close,
       activity: (id) => coordinator.activity(id),
+      closedPorts: (app) => coordinator.closedPorts(app),
       acceptHost: (peer) => (hosts === undefined ? peer.destroy() : hosts.accept(peer)),
       acceptTcp: (peer) => (hosts === undefined ? peer.destroy() : hosts.acceptTcp(peer)),
     };

@@ -6,6 +6,7 @@ import { certificatesFolder } from "../certs/contract.ts";
 import type { ConnectionBudget } from "../connections/budget.ts";
 import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
+import { type Listens, ownPorts } from "../domain/own-ports.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
 import type { Tracing } from "../tracing/contract.ts";
@@ -24,8 +25,7 @@ import { proxyMetrics } from "./metrics.ts";
 export interface StartProxyOptions {
   settings: Pick<
     Settings,
-    | "proxyListen"
-    | "proxyTlsListen"
+    | keyof Listens
     | "proxyTlsFolder"
     | "dataDir"
     | "proxyTcpListen"
@@ -93,7 +93,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       tcp?.forgetHost(host);
     },
     onForwarded: (host) => metrics.onForwarded(host),
-    onPorts: () => openTcpPorts(),
+    onPorts: (isNew) => openTcpPorts(isNew),
     onWake: (app, wake) => metrics.onWake(app, wake),
     tlsPort: () => fronts.find(({ scheme }) => scheme === "https")?.port,
   });
@@ -103,14 +103,16 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
   /** At the address that was set, and for the machines at the host's address in their network. */
-  const openTcpPorts = () => {
+  const openTcpPorts = (isNew?: (port: number) => boolean) => {
     const inside = broker.gateway === undefined ? [] : [broker.gateway];
     const everywhere = ["0.0.0.0", "::"].includes(settings.proxyTcpListen);
     // With its ports shared among processes, the kernel would give some of the requests to a machine.
-    const own = new Set(fronts.map(({ port }) => port));
+    const own = new Set([...ownPorts(settings), ...fronts.map(({ port }) => port)]);
     const owners = new Map([...broker.tcpPorts()].filter(([port]) => !own.has(port)));
-    tcp?.update(owners, [settings.proxyTcpListen, ...(everywhere ? [] : inside)]);
+    tcp?.update(owners, [settings.proxyTcpListen, ...(everywhere ? [] : inside)], isNew);
+    tellClosed();
   };
+  const tellClosed = () => broker.tellClosed(tcp?.closed ?? new Map());
   const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
   const onAccess = (entry: AccessEntry) => {
     metrics.onAccess(entry);
@@ -163,6 +165,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     if (host !== "off")
       tcp = new TcpFronts({
         ...{ reusePort, leases: broker, connections, limits, isStranger, onAccess, certificates, log },
+        onClosed: tellClosed,
         balancers: new Trust(settings.proxyProtocolFrom),
         appFor: (hostname) => broker.appFor(hostname),
       });

@@ -53,6 +53,7 @@ export class TableUpdater {
         return this.#remove(message.id, true);
       case "hostnames":
         this.#ports.table.hostnames = message.hostnames;
+        this.#ports.table.reserved = new Set(message.reserved);
         return;
       case "challenges":
         this.#ports.table.setChallenges(message);
@@ -92,6 +93,7 @@ export class TableUpdater {
     const { table, queues, reporter } = this.#ports;
     const { hostnames, suffixes, connectionsSurvive, draining, gateway } = rest;
     Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway });
+    table.reserved = new Set(rest.reserved);
     table.setChallenges(rest);
     table.appsByAddress.clear();
     const present = new Set(machines.map(({ id }) => id));

@@ -26,6 +26,13 @@ export const PROXY_SETTINGS = {
     description:
       "Hostnames that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere.",
   }),
+  reservedHostnames: list("HIBERNAUT_RESERVED_HOSTNAMES", {
+    default: [],
+    item: SUFFIX,
+    of: "hostnames",
+    description:
+      "Names under which the API and the dashboard are opened, and at which [no app answers](proxy.md#names-that-no-app-gets): browsers send the cookies of a name to all of its ports. In addition to `localhost`, the host of `HIBERNAUT_API_LISTEN`, the host's own name if that is not loopback, and the names at which someone signed in with a token for all apps.",
+  }),
   proxyTlsListen: optionalListen("HIBERNAUT_PROXY_TLS_LISTEN", {
     description: "Where apps answer over [HTTPS](https.md). Without it, they do not.",
   }),
@@ -54,6 +61,13 @@ export const PROXY_SETTINGS = {
     accepts: "an IP address, or off",
     description:
       "The address at which [TCP services](proxy.md#reach-a-tcp-service) take connections, each at its own port. The default is loopback. `off`: nowhere.",
+  }),
+  tcpPorts: text("HIBERNAUT_TCP_PORTS", {
+    default: "1024-65535",
+    pattern: String.raw`^\d{1,5}-\d{1,5}$`,
+    accepts: "a range of ports such as 1024-65535",
+    description:
+      "The ports for [TCP services](proxy.md#reach-a-tcp-service) that a token which is limited to apps may take. The default leaves those that only root may open, as for SSH and mail, to the host. Tokens for all apps may take any port, except the platform's own and etcd's.",
   }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],

@@ -145,6 +145,13 @@ export interface HostnameStore {
   remove(name: string, app: string): boolean;
 }
 
+/** The names at which people have signed in. */
+export interface ReservedNameStore {
+  list(): string[];
+  /** Adds a name, or notes that it was used, at a time in milliseconds since 1970. Forgets others beyond `most`. */
+  note(name: string, at: number, most: number): void;
+}
+
 /** A certificate that the platform manages. The certificate itself is a file. */
 export interface CertificateRecord {
   /** A hostname, or `*.` and a hostname. */
@@ -351,6 +358,7 @@ export interface Store {
   tokens: TokenStore;
   sessions: SessionStore;
   hostnames: HostnameStore;
+  reservedNames: ReservedNameStore;
   certificates: CertificateStore;
   secrets: SecretStore;
   releases: ReleaseStore;

@@ -380,6 +380,9 @@ export const MIGRATIONS: readonly string[] = [
 
   // How often a volume has changed hosts in a cluster.
   "ALTER TABLE volumes ADD COLUMN epoch INTEGER",
+
+  // The names at which people have signed in, with the last time, in milliseconds since 1970.
+  "CREATE TABLE reserved_names (name TEXT PRIMARY KEY, used_at INTEGER NOT NULL) WITHOUT ROWID",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

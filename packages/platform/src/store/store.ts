@@ -10,6 +10,7 @@ import { explainFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
 import { outboxStore } from "./outbox.ts";
+import { reservedNameStore } from "./reserved-names.ts";
 import { secretStore } from "./secrets.ts";
 import { releaseStore } from "./releases.ts";
 import { sessionStore } from "./sessions.ts";
@@ -40,6 +41,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     tokens: explainFaults(tokenStore(db)),
     sessions: explainFaults(sessionStore(db)),
     hostnames: explainFaults(hostnameStore(db, outbox)),
+    reservedNames: explainFaults(reservedNameStore(db)),
     certificates: explainFaults(certificateStore(db, outbox)),
     secrets: explainFaults(secretStore(db, outbox)),
     releases: explainFaults(releaseStore(db, outbox)),

@@ -5,7 +5,7 @@ import type { TestApi } from "./helpers.ts";
 import { type ApiDocument, type Call, checkedCalls } from "./openapi-check.ts";
 import { type Random, seeded } from "./random.ts";
 import { verdictOf, type Word } from "./scope-table.ts";
-import { type Schema, type Schemas, wildValue } from "./wild-values.ts";
+import { HOSTS, type Schema, type Schemas, wildValue } from "./wild-values.ts";
 
 interface Operation {
   parameters?: { name: string; in: string; schema: Schema }[];
@@ -91,6 +91,7 @@ function wildRequest(document: ApiDocument, { full, others, machines }: World, r
   const path = template
     .replace("{app_name}", app)
     .replace("{machine_id}", random.oneIn(3) ? random.pick(words) : (machines.get(app) ?? "x"))
+    .replaceAll(/\{host(name)?\}/g, () => encodeURIComponent(random.pick(HOSTS)))
     .replaceAll(/\{\w+\}/g, () => random.pick(words));
   return {
     route: `${method.toUpperCase()} ${template}`,

@@ -109,3 +109,33 @@ test("a token that goes wild is told to wait; others are not, and neither are ot
   expect((await call("POST", exec, { command: ["id"] }, wild)).status).toBe(404);
   expect((await call("POST", exec, { command: ["id"] }, wild)).status).toBe(429);
 });
+
+test("a token that is limited to apps takes ports of a range, and keeps those that its app has", async () => {
+  const server = await startApi({
+    tcpPorts: "1024-65535",
+    closedPorts: (app) => (app === "shop" ? [{ port: 25, reason: "listen EADDRINUSE" }] : []),
+  });
+  onTestFinished(() => server.close());
+  const call = await checkedCalls(server);
+  for (const name of ["shop", "bank"]) await call("POST", "/v1/apps", { app_name: name });
+  const { token } = createToken(server.tokens, "ci", { scopes: ["deploy"], apps: ["shop"] });
+  const limited = { headers: { authorization: `Bearer ${token}` } };
+  const config = (...ports: number[]) => ({
+    config: { image: "x", services: [{ internal_port: 80, protocol: "tcp", ports: ports.map((port) => ({ port })) }] },
+    skip_launch: true,
+  });
+  const create = (body: object, init?: object) => call("POST", "/v1/apps/shop/machines", body, init);
+  expect(await create(config(5432, 22), limited)).toMatchObject({
+    status: 403,
+    body: { error: "permission_denied", details: { port: 22, ports: "1024-65535" } },
+  });
+  // Someone with a token for all apps gives it to the app, which keeps it from then on.
+  const { body: machine } = await create(config(25));
+  expect((await create(config(25, 5432), limited)).status).toBe(201);
+  const path = `/v1/apps/shop/machines/${machine.id}`;
+  const update = (...ports: number[]) => call("POST", path, { config: config(...ports).config }, limited);
+  expect((await update(25)).status).toBe(200);
+  expect((await update(25, 587)).status).toBe(403);
+  expect((await call("GET", "/v1/apps/shop")).body.closed_ports).toEqual([{ port: 25, reason: "listen EADDRINUSE" }]);
+  expect((await call("GET", "/v1/apps/bank")).body).not.toHaveProperty("closed_ports");
+});

@@ -26,6 +26,19 @@ test("a login is stored although the registry answers long after the request was
   expect([...registries.logins]).toEqual([["ghcr.io", "me"]]);
 });
 
+test.each(["99999999999999999999", "1.99999999999", "ghcr.io:99999", "a..b"])(
+  "%s is no registry, whatever is asked about it",
+  async (host) => {
+    const refusal = { error: "invalid_argument", message: expect.stringContaining("not a valid registry name") };
+    expect(await (await login(host, "right")).json()).toMatchObject(refusal);
+    for (const method of ["GET", "DELETE"]) {
+      const headers = { authorization: `Bearer ${server.token}` };
+      const reply = await fetch(`${server.url}/v1/registries/${host}`, { method, headers });
+      expect([reply.status, await reply.json()]).toMatchObject([400, refusal]);
+    }
+  },
+);
+
 test("a wrong password is refused with the registry's message", async () => {
   const reply = await login("ghcr.io", "wrong");
   expect(reply.status).toBe(412);

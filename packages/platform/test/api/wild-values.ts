@@ -21,6 +21,21 @@ export interface Schema {
 export type Schemas = Record<string, Schema>;
 
 const TEXTS = ["x", "shop", "bank", "data", "on", "1m", "http", "/data", "GET", "2026-01-31T12:00:00Z", "*/5 * * * *"];
+/** What is nearly the name of a host. */
+export const HOSTS: readonly string[] = [
+  "99999999999999999999",
+  "1.99999999999",
+  "0x7f.1",
+  "127.1:5000",
+  "www.example.com:99999",
+  "ghcr.io:0",
+  "a..b",
+  "-a.example",
+  "xn--.example",
+  "[::1]:5000",
+  "[::g]",
+  `${"a.".repeat(126)}a`,
+];
 const WILD: readonly unknown[] = [
   null,
   true,
@@ -59,7 +74,7 @@ export function wildValue(schema: Schema, schemas: Schemas, random: Random, dept
   if (schema.type === "array") return wildArray(schema, schemas, random, depth);
   if (schema.type === "boolean") return random.oneIn(2);
   if (schema.type === "integer" || schema.type === "number") return wildNumber(schema, random);
-  return schema.type === "null" ? null : random.pick(TEXTS);
+  return schema.type === "null" ? null : random.pick(random.oneIn(4) ? HOSTS : TEXTS);
 }
 
 function wildObject(schema: Schema, schemas: Schemas, random: Random, depth: number): Record<string, unknown> {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../src/domain/errors.ts";
 import { splitPin } from "../../src/domain/pinned.ts";
+import { registryHost } from "../../src/images/reference.ts";
 import type {
   EnsureOptions,
   HeldImage,
@@ -102,12 +103,15 @@ export class FakeRegistries implements RegistryLogins {
     return [...this.logins].map(([host, username]) => ({ host, username }));
   }
 
-  async get(host: string) {
+  async get(name: string) {
+    const host = registryHost(name);
     const username = this.logins.get(host);
     return username === undefined ? undefined : { host, username };
   }
 
-  async put(host: string, { username, password }: Login, signal?: AbortSignal): Promise<void> {
+  async put(name: string, { username, password }: Login, signal?: AbortSignal): Promise<void> {
+    // Like the real one, which then asks there.
+    const { host } = new URL(`https://${registryHost(name)}/v2/`);
     this.asking += 1;
     try {
       await delay(host.startsWith("silent") ? SILENCE_MS : ANSWER_MS, undefined, signal && { signal });
@@ -118,7 +122,7 @@ export class FakeRegistries implements RegistryLogins {
     this.logins.set(host, username);
   }
 
-  async delete(host: string): Promise<boolean> {
-    return this.logins.delete(host);
+  async delete(name: string): Promise<boolean> {
+    return this.logins.delete(registryHost(name));
   }
 }

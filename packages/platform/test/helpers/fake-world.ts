@@ -234,6 +234,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       logRateMb: 1,
       logLines: 5000,
       proxySuffixes: ["localhost"],
+      reservedHostnames: [],
+      apiListen: { host: "127.0.0.1", port: 0 },
       drainSuspends: 2,
       resumeOnBoot: "on",
       scrubIntervalH: 24,

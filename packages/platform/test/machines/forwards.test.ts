@@ -19,7 +19,10 @@ afterEach(async () => {
 });
 
 const never = new AbortController().signal;
-const connect = (id: string, signal = never) => platform.forwards.connect("shop", id, 5432, signal);
+const connect = async (id: string, signal = never) => {
+  await platform.forwards.prepare("shop", id, 5432, signal);
+  return platform.forwards.connect("shop", id, 5432);
+};
 const stateOf = (id: string) => platform.machines.get("shop", id).record.state;
 const asleep = async (id: string) => {
   platform.machines.suspend("shop", id);

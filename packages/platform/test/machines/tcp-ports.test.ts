@@ -1,4 +1,5 @@
 /** A TCP port leads to one app. */
+import { ownPorts } from "../../src/domain/own-ports.ts";
 import type { TcpHandler } from "../../src/domain/tcp-handlers.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -70,4 +71,12 @@ test("the platform's own ports are refused", async () => {
     code: "invalid_argument",
     message: expect.stringMatching(/^Port 8080 is the platform's own/),
   });
+});
+
+test("the platform's own ports are all that it listens on, and etcd's", () => {
+  const at = (port: number) => ({ port });
+  const listens = { apiListen: at(4280), proxyListen: at(0), proxyTlsListen: at(443), peerListen: at(4290) };
+  expect([...ownPorts({ ...listens, proxyMetricsListen: at(9100) })].toSorted((a, b) => a - b)).toEqual([
+    53, 443, 2379, 2380, 4280, 4290, 9100,
+  ]);
 });

@@ -54,6 +54,25 @@ describe("by its hostname", () => {
     lease.release({});
   });
 
+  test("no machine and no app answers at a name under which someone has opened the dashboard", async () => {
+    await named("anna");
+    const { hostnames } = w.platform;
+    hostnames.subscribe(() => w.coordinator.hostnamesChanged());
+    hostnames.add("shop", "www.example.com");
+    await settled();
+    const names = ["www.example.com", "anna.shop.localhost", "shop.localhost"];
+    for (const host of names) expect(await acquire({ host })).toMatchObject({ appName: "shop" });
+    // It was opened there before there was such an app.
+    for (const name of names) w.world.store.reservedNames.note(name, 1, 10);
+    hostnames.signIn("desk.example.com", true);
+    await settled();
+    // Whoever connects now is told with the whole table.
+    w.proxies.push(newProxy());
+    await settled();
+    for (const { broker } of w.proxies)
+      for (const host of [...names, "shop.localhost."]) expect(() => broker.route(host), host).toThrow(host);
+  });
+
   test("a machine has its name, and another port", async () => {
     const id = await named("anna");
     const { record } = w.machines.get("shop", id);

@@ -1,12 +1,15 @@
 /** Where apps answer, as the platform knows it from the real ports of its proxy. */
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { Registry } from "prom-client";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { readSettings } from "../../src/settings.ts";
 import { budgetOf } from "../helpers/connections.ts";
-import { newWorld, startPlatform } from "../helpers/fake-world.ts";
+import { newWorld, SMALL, startPlatform } from "../helpers/fake-world.ts";
 
 async function addressesWith(environment: Record<string, string>) {
   const world = await newWorld();
@@ -39,7 +42,7 @@ async function addressesWith(environment: Record<string, string>) {
     await world.dispose();
   });
   platform.apps.create("shop");
-  return { addresses, platform };
+  return { addresses, platform, started };
 }
 
 test("addresses have the port that was bound, and hostnames that lead elsewhere are left out", async () => {
@@ -54,4 +57,25 @@ test("no addresses are known of proxies in processes of their own", async () => 
   const { addresses } = await addressesWith({ HIBERNAUT_PROXY: "outside" });
   expect(addresses.url()).toBeUndefined();
   expect(addresses.urlsOf("shop")).toEqual([]);
+});
+
+test("the platform knows which ports of TCP services the proxy could not open, and why", async () => {
+  const { platform, started } = await addressesWith({});
+  const [taken, free] = [await freePort(), await freePort()];
+  const other = createServer().listen(taken, "127.0.0.1");
+  onTestFinished(() => void other.close());
+  await once(other, "listening");
+  const service = (port: number) => ({ ...SMALL, services: [{ internal_port: 5432, ports: [{ port }] }] });
+  platform.apps.create("mail");
+  const { record } = await platform.machines.create("shop", { config: service(taken), skipLaunch: true });
+  await platform.machines.create("mail", { config: service(free), skipLaunch: true });
+  await vi.waitFor(() =>
+    expect(started.closedPorts("shop")).toEqual([{ port: taken, reason: expect.stringContaining("EADDRINUSE") }]),
+  );
+  expect(started.closedPorts("mail")).toEqual([]);
+  // An update is a new claim, which is tried at once.
+  other.close();
+  await once(other, "close");
+  await platform.machines.update("shop", record.id, { ...service(taken), env: { NEW: "1" } });
+  await vi.waitFor(() => expect(started.closedPorts("shop")).toEqual([]));
 });

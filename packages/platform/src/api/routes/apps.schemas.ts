@@ -13,6 +13,11 @@ export const AppReply = Type.Object(
         "Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service.",
     }),
     status_page: Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
+    closed_ports: Type.Optional(
+      Type.Array(Type.Object({ port: Type.Integer(), reason: Type.String() }, closed), {
+        description: "Ports of its TCP services that the proxy cannot open on this host. Absent if there are none.",
+      }),
+    ),
   },
   { ...closed, title: "App", description: "A name that owns machines and hostnames." },
 );

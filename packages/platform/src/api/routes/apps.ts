@@ -17,12 +17,17 @@ export function appRoutes(
     proxy,
     write,
     cluster,
-  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster"> & Writes,
+    closedPorts,
+  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster" | "closedPorts"> & Writes,
 ): void {
   const tags = ["apps"];
   const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
   const wire = (record: AppRecord) =>
-    appWire(record, { machineCount: count(record.name), urls: proxy?.urlsOf(record.name) ?? [] });
+    appWire(record, {
+      machineCount: count(record.name),
+      urls: proxy?.urlsOf(record.name) ?? [],
+      closedPorts: closedPorts?.(record.name) ?? [],
+    });
 
   app.get(
     "/v1/apps",

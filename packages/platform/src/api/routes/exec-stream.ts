@@ -4,6 +4,7 @@
  */
 import type { Readable } from "node:stream";
 import type { WebSocket } from "@fastify/websocket";
+import type { Static } from "typebox";
 import type { GuestCommand } from "../../guest/command.ts";
 import { background } from "../../lib/background.ts";
 import { messageOf } from "../../lib/text.ts";
@@ -37,8 +38,6 @@ const NORMAL = 1000;
 
 /** Registers the route that streams a command. */
 export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): void {
-  /** Commands whose connection is being upgraded to a WebSocket, by request. */
-  const running = new WeakMap<object, { command: GuestCommand; args: string[] }>();
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
@@ -51,42 +50,50 @@ export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands"
         querystring: ExecStreamQuery,
         response: streams(101, "application/octet-stream", "a WebSocket"),
       },
-      // Before the upgrade, so that a refusal is an HTTP error: a WebSocket cannot carry one.
-      preHandler: async (request) => {
-        const { params, query } = request;
-        const { command, tty = false, stdin = false, timeout = 0, rows, columns, user, workdir } = query;
-        const terminal = { rows: rows ?? DEFAULT_ROWS, columns: columns ?? DEFAULT_COLUMNS };
-        const args = [command].flat();
-        const started = commands.run(params.app_name, params.machine_id, {
-          args,
-          input: stdin || tty,
-          timeoutMs: timeout * 1000,
-          ...(tty && { terminal, env: { TERM: query.term ?? "xterm" } }),
-          ...(user !== undefined && { user }),
-          ...(workdir !== undefined && { workdir }),
-        });
-        running.set(request, { command: started, args });
+      // Before the upgrade, so that a refusal is an HTTP error. The command itself begins when there is someone to hear it.
+      preHandler: async ({ params, query }) => {
+        commands.require(params.app_name, params.machine_id, specOf(query));
       },
     },
-    (socket, request) => {
-      const started = running.get(request);
-      if (started !== undefined)
-        background(streamCommand(socket, started.command, started.args), "the stream of a command");
+    (socket, { params, query }) => {
+      const spec = specOf(query);
+      const begin = () => commands.run(params.app_name, params.machine_id, spec);
+      background(streamCommand(socket, begin, spec.args), "the stream of a command");
     },
   );
 }
 
+function specOf(query: Static<typeof ExecStreamQuery>) {
+  const { command, tty = false, stdin = false, timeout = 0, rows, columns, user, workdir } = query;
+  const terminal = { rows: rows ?? DEFAULT_ROWS, columns: columns ?? DEFAULT_COLUMNS };
+  return {
+    args: [command].flat(),
+    input: stdin || tty,
+    timeoutMs: timeout * 1000,
+    ...(tty && { terminal, env: { TERM: query.term ?? "xterm" } }),
+    ...(user !== undefined && { user }),
+    ...(workdir !== undefined && { workdir }),
+  };
+}
+
 /**
- * Connects a WebSocket with a command until the command ends or the client is gone.
+ * Connects a WebSocket with a command until the command ends or the client is gone. A command that cannot begin is reported
+ * like one that failed: what could be known before was refused before the upgrade.
  *
  * @param options with `ends`, the end of the output is a message of its own, because the command may still read then
  */
 export async function streamCommand(
   socket: WebSocket,
-  command: GuestCommand,
+  begin: () => GuestCommand,
   args: readonly string[],
   { ends = false } = {},
 ): Promise<void> {
+  let command: GuestCommand;
+  try {
+    command = begin();
+  } catch (error) {
+    return close(socket, unknownEnd(error));
+  }
   const stopPinging = watch(socket);
   socket.on("close", () => {
     stopPinging();
@@ -105,9 +112,18 @@ export async function streamCommand(
       timed_out: timedOut,
       error: failure === undefined ? null : notStarted(args, failure),
     }),
-    (error: unknown) => ({ exit_code: null, exit_signal: 0, timed_out: false, error: messageOf(error) }),
+    unknownEnd,
   );
   await outputs.catch(() => {});
+  close(socket, report);
+}
+
+/** How a command ended of which nobody knows how it ended. */
+function unknownEnd(error: unknown): object {
+  return { exit_code: null, exit_signal: 0, timed_out: false, error: messageOf(error) };
+}
+
+function close(socket: WebSocket, report: object): void {
   if (socket.readyState !== socket.OPEN) return;
   socket.send(Buffer.concat([Buffer.from([Channel.exit]), Buffer.from(JSON.stringify(report))]));
   socket.close(NORMAL);

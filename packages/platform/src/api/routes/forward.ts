@@ -1,7 +1,6 @@
 /** `GET .../machines/{machine_id}/forward` as a WebSocket: one connection to a TCP port inside a machine. */
 import type { WebSocket } from "@fastify/websocket";
 import { Type } from "typebox";
-import type { GuestCommand } from "../../guest/command.ts";
 import { background } from "../../lib/background.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
@@ -23,7 +22,6 @@ const ForwardQuery = Type.Object(
 
 /** Registers the route that forwards a connection. Its messages are those of a streamed command. */
 export function forwardRoute(app: Api, { forwards }: Pick<ApiDeps, "forwards">): void {
-  const open = new WeakMap<object, GuestCommand>();
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/forward",
     {
@@ -36,21 +34,18 @@ export function forwardRoute(app: Api, { forwards }: Pick<ApiDeps, "forwards">):
         querystring: ForwardQuery,
         response: streams(101, "application/octet-stream", "a WebSocket"),
       },
-      // Before the upgrade, so that a refusal is an HTTP error.
+      // Before the upgrade, so that a refusal is an HTTP error. The connection opens when there is someone to use it.
       preHandler: async (request, reply) => {
         const { app_name: appName, machine_id: id } = request.params;
-        open.set(request, await forwards.connect(appName, id, request.query.port, clientGone(reply)));
+        await forwards.prepare(appName, id, request.query.port, clientGone(reply));
       },
     },
     (socket: WebSocket, request) => {
       const { app_name: appName, machine_id: id } = request.params;
-      const connection = open.get(request);
-      if (connection === undefined) return;
+      const { port } = request.query;
       socket.on("message", () => wake(() => forwards.wake(appName, id)));
-      background(
-        streamCommand(socket, connection, [`port ${request.query.port}`], { ends: true }),
-        "the stream of a connection",
-      );
+      const begin = () => forwards.connect(appName, id, port);
+      background(streamCommand(socket, begin, [`port ${port}`], { ends: true }), "the stream of a connection");
     },
   );
 }

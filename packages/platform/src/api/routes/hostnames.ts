@@ -1,11 +1,17 @@
 /** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
+import { txtRecords as lookUp } from "../../lib/txt.ts";
+import { requireProof } from "../../machines/hostname-proof.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { HostnameBody, HostnameList, HostnameParams, HostnameReply } from "./hostnames.schemas.ts";
 
 /** Registers the routes of hostnames. */
-export function hostnameRoutes(app: Api, { hostnames, write }: Pick<ApiDeps, "hostnames"> & Writes): void {
+export function hostnameRoutes(
+  app: Api,
+  { hostnames, write, txtRecords = lookUp }: Pick<ApiDeps, "hostnames" | "txtRecords"> & Writes,
+): void {
   const path = "/v1/apps/:app_name/hostnames";
   const common = { tags: ["apps"], querystring: NoQuery };
 
@@ -35,10 +41,12 @@ export function hostnameRoutes(app: Api, { hostnames, write }: Pick<ApiDeps, "ho
         response: replies(201, HostnameReply),
       },
     },
-    async ({ params, body }, reply) =>
-      reply.code(201).send({
-        hostname: await write((shared) => shared.hostnames.add(params.app_name, body.hostname)),
-      }),
+    async ({ params: { app_name: name }, body, token }, reply) => {
+      const { hostname, owner } = hostnames.claim(name, body.hostname);
+      const limited = token !== null && token.apps !== null;
+      if (limited && owner !== name) await requireProof({ app: name, hostname }, txtRecords, clientGone(reply));
+      return reply.code(201).send({ hostname: await write((shared) => shared.hostnames.add(name, hostname)) });
+    },
   );
 
   app.delete(

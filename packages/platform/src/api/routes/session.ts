@@ -1,6 +1,7 @@
 /** `/v1/session`: a browser shows a token once and gets a cookie in its place. */
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
+import { hasScope } from "../../domain/scopes.ts";
 import type { TokenRecord } from "../../store/contract.ts";
 import { FailedAttempts } from "../attempts.ts";
 import { beginAudit } from "../audit.ts";
@@ -12,13 +13,13 @@ import type { Sessions } from "../sessions.ts";
 import { verifyToken } from "../tokens.ts";
 import { SessionBody, SessionReply, type SessionWire } from "./session.schemas.ts";
 
-interface SessionDeps extends Pick<ApiDeps, "tokens" | "audit"> {
+interface SessionDeps extends Pick<ApiDeps, "tokens" | "audit" | "hostnames"> {
   sessions: Sessions;
   onToken(token: TokenRecord): void;
 }
 
 /** Registers the routes of sessions. */
-export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: SessionDeps): void {
+export function sessionRoutes(app: Api, { tokens, sessions, audit, hostnames, onToken }: SessionDeps): void {
   const tags = ["tokens"];
   const attempts = new FailedAttempts();
 
@@ -39,6 +40,7 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, onToken }: Se
       const token = identify(request, request.body.token);
       request.token = token;
       onToken(token);
+      hostnames.signIn(request.headers.host, token.apps === null && hasScope(token.scopes, "deploy"));
       if (audit !== undefined) beginAudit(audit, request);
       const { secret, endsAt } = sessions.begin(token);
       const secure = isSecure(request.headers.origin, request.protocol === "https");

@@ -16,6 +16,11 @@ export class Commands {
     return this.#controllers.find(app, id).run(spec);
   }
 
+  /** Throws what {@link run} would throw, and runs nothing. */
+  require(app: string, id: string, spec: CommandSpec): void {
+    this.#controllers.find(app, id).requireCommand(spec);
+  }
+
   /** Returns how many commands keep the machine with exactly this id awake. */
   count(id: string): number {
     return this.#controllers.get(id)?.inside.streams.commands ?? 0;

@@ -3,6 +3,7 @@ import { HOLD_TIMEOUT_MS } from "../../domain/patience.ts";
 import { HibernautError } from "../../domain/errors.ts";
 import type { MachineState } from "../../domain/machine.ts";
 import type { GuestCommand } from "../../guest/command.ts";
+import type { CommandSpec } from "../../guest/protocol.ts";
 import type { Commands } from "./commands.ts";
 import type { Machines } from "./machines.ts";
 
@@ -24,12 +25,28 @@ export class Forwards {
   }
 
   /**
-   * Connects to a TCP port of the machine, which is woken if it sleeps. Throws `failed_precondition` if it does not get
-   * to run, `deadline_exceeded` if that takes too long, `resource_exhausted` when it has too many connections, and the
-   * signal's reason.
+   * Wakes the machine if it sleeps, so that a connection to a port of it is possible. Throws `failed_precondition` if it
+   * does not get to run, `deadline_exceeded` if that takes too long, `resource_exhausted` when it has too many
+   * connections, and the signal's reason.
    */
-  async connect(app: string, word: string, port: number, signal: AbortSignal): Promise<GuestCommand> {
+  async prepare(app: string, word: string, port: number, signal: AbortSignal): Promise<void> {
     const { id } = this.#machines.get(app, word).record;
+    this.#requireRoom(id);
+    await this.#awake(app, id, signal);
+    this.#commands.require(app, id, connectionTo(port));
+  }
+
+  /** Connects to a TCP port of a machine that runs. Throws `failed_precondition` if it does not, and `resource_exhausted`. */
+  connect(app: string, word: string, port: number): GuestCommand {
+    const { id } = this.#machines.get(app, word).record;
+    this.#requireRoom(id);
+    const connection = this.#commands.run(app, id, connectionTo(port));
+    this.#open.set(id, (this.#open.get(id) ?? 0) + 1);
+    void connection.exit.catch(() => {}).finally(() => this.#closed(id));
+    return connection;
+  }
+
+  #requireRoom(id: string): void {
     const open = this.#open.get(id) ?? 0;
     if (open >= MOST_FORWARDS)
       throw new HibernautError(
@@ -37,16 +54,6 @@ export class Forwards {
         `Machine ${id} has ${MOST_FORWARDS} forwarded connections, the most there can be. Close one, then try again.`,
         { machine_id: id, limit: MOST_FORWARDS },
       );
-    this.#open.set(id, open + 1);
-    try {
-      await this.#awake(app, id, signal);
-      const connection = this.#commands.run(app, id, { task: "connect", args: [String(port)], input: true });
-      void connection.exit.catch(() => {}).finally(() => this.#closed(id));
-      return connection;
-    } catch (error) {
-      this.#closed(id);
-      throw error;
-    }
   }
 
   /** Starts the machine again if it fell asleep while a connection was open and quiet. */
@@ -71,4 +78,8 @@ export class Forwards {
     if (open > 0) this.#open.set(id, open);
     else this.#open.delete(id);
   }
+}
+
+function connectionTo(port: number): CommandSpec {
+  return { task: "connect", args: [String(port)], input: true };
 }

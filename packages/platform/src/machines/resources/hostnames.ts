@@ -2,7 +2,8 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
-import { checkHostname } from "../hostnames.ts";
+import { appUnder, checkHostname, isAddress, nameIn } from "../hostnames.ts";
+import type { ReservedNames } from "../reserved-names.ts";
 import { requireApp } from "../require-app.ts";
 import type { Apps } from "./apps.ts";
 
@@ -13,21 +14,37 @@ interface HostnamesDependencies extends Pick<MachineDependencies, "settings"> {
 /** Adds, lists and removes hostnames of apps. */
 export class Hostnames {
   readonly #deps: HostnamesDependencies;
+  readonly #reserved: ReservedNames;
   readonly #listeners = new Set<() => void>();
 
-  constructor(deps: HostnamesDependencies, apps: Pick<Apps, "subscribe">) {
+  constructor(deps: HostnamesDependencies, apps: Pick<Apps, "subscribe">, reserved: ReservedNames) {
     this.#deps = deps;
+    this.#reserved = reserved;
     apps.subscribe(() => this.changed());
   }
 
   /** Returns the same rules over other records of hostnames and apps. */
   over(store: Pick<Store, "apps" | "hostnames">): Hostnames {
-    return new Hostnames({ ...this.#deps, store }, { subscribe: () => () => false });
+    return new Hostnames({ ...this.#deps, store }, { subscribe: () => () => false }, this.#reserved);
   }
 
-  /** Returns the hostnames of all apps, each with its app. */
+  /**
+   * Returns the hostnames of all apps at which they answer, each with its app: not those that are reserved by now, nor
+   * addresses, which earlier releases accepted.
+   */
   owners(): Record<string, string> {
-    return Object.fromEntries(this.#deps.store.hostnames.list().map(({ name, app }) => [name, app]));
+    const answering = this.#deps.store.hostnames.list().filter(({ name }) => !this.isReserved(name));
+    return Object.fromEntries(answering.map(({ name, app }) => [name, app]));
+  }
+
+  /** Returns the names at which no app answers, because the API is opened under them. */
+  reserved(): string[] {
+    return this.#reserved.all();
+  }
+
+  /** Whether no app answers at the name, whoever has it. */
+  isReserved(name: string): boolean {
+    return this.#reserved.has(name) || isAddress(name);
   }
 
   /** Returns the hostnames of an app. */
@@ -42,16 +59,43 @@ export class Hostnames {
    * `invalid_argument` when it is not valid, and `already_exists` when it belongs to another app.
    */
   add(app: string, name: string): string {
-    requireApp(this.#deps.store.apps, app);
-    const hostname = checkHostname(name, this.#deps.settings.proxySuffixes);
-    const owner = this.owners()[hostname];
+    const { hostname, owner } = this.claim(app, name);
     if (owner === app) return hostname;
-    if (!this.#deps.store.hostnames.insert(hostname, app)) {
-      const message = `${hostname} already belongs to app ${owner}. Remove it there first.`;
-      throw new HibernautError("already_exists", message, { hostname, app_name: owner });
-    }
+    this.#deps.store.hostnames.insert(hostname, app);
     this.changed();
     return hostname;
+  }
+
+  /** Returns what {@link add} would store, and whether the app has it already. Throws what that would throw. */
+  claim(app: string, name: string): { hostname: string; owner: string | undefined } {
+    requireApp(this.#deps.store.apps, app);
+    const rules = { suffixes: this.#deps.settings.proxySuffixes, isReserved: (each: string) => this.isReserved(each) };
+    const hostname = checkHostname(name, rules);
+    const owner = this.#ownerOf(hostname);
+    if (owner === undefined || owner === app) return { hostname, owner };
+    const message = `${hostname} already belongs to app ${owner}. Remove it there first.`;
+    throw new HibernautError("already_exists", message, { hostname, app_name: owner });
+  }
+
+  #ownerOf(hostname: string): string | undefined {
+    return this.#deps.store.hostnames.list().find(({ name }) => name === hostname)?.app;
+  }
+
+  /**
+   * Someone signs in at the API under a name, as `Host` has it, and gets a cookie that browsers send to all ports of that
+   * name. If the token may add hostnames to every app, no app gets the name from now on. Throws `failed_precondition` when
+   * an app has it.
+   */
+  signIn(host: string | undefined, mayReserve: boolean): void {
+    const name = nameIn(host);
+    if (name === undefined || this.#reserved.has(name)) return;
+    const { store, settings } = this.#deps;
+    const under = appUnder(settings.proxySuffixes, name);
+    if (this.#ownerOf(name) !== undefined || (under !== undefined && store.apps.get(under) !== undefined)) {
+      const message = `${name} belongs to an app, to which browsers would send the cookie of your session. Open the dashboard under another name or address of the host, or reserve this one: HIBERNAUT_RESERVED_HOSTNAMES.`;
+      throw new HibernautError("failed_precondition", message, { hostname: name });
+    }
+    if (mayReserve && this.#reserved.remember(name)) this.changed();
   }
 
   /** Throws `not_found` when the app has no such hostname. */

@@ -1,5 +1,6 @@
 /** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
+import { withoutSessions } from "../../domain/session-cookie.ts";
 import type { Field, Lease, OwnHeader, Wake } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";
@@ -75,6 +76,7 @@ export function requestHead(message: RequestMessage, origin: Origin, source?: st
     const { name, key, value } = one;
     if (FORWARDED.has(key)) (forwarded ??= []).push(one);
     else if (key === "te" && TRAILERS.test(value)) text += "Connection: TE\r\nTE: trailers\r\n";
+    else if (key === "cookie") text += cookieLine(name, value);
     else if (!NOT_TO_APPS.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
   }
   if (message.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${message.upgrade}\r\n`;
@@ -82,6 +84,11 @@ export function requestHead(message: RequestMessage, origin: Origin, source?: st
   const { requestId } = origin;
   text += `${framingField(message.framing)}X-Request-Id: ${requestId}\r\nHibernaut-Request-Id: ${requestId}\r\n`;
   return text + (forwarded === undefined ? directLines(message, origin) : forwardedLines(message, origin, forwarded));
+}
+
+function cookieLine(name: string, value: string): string {
+  const cookies = withoutSessions(value);
+  return cookies === undefined ? "" : `${name}: ${cookies}\r\n`;
 }
 
 /** The lines that {@link directLines} made last: those of the next request are usually the same. */

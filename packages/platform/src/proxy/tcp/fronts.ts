@@ -21,10 +21,17 @@ export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAcces
   /** Whether several processes may share the ports. */
   reusePort: boolean;
   log: { warn(fields: object, message: string): void };
+  /** Is told when other ports than before cannot be opened. */
+  onClosed?(): void;
 }
 
 /** A port that another program has may become free: it is tried again after this many milliseconds. */
 const RETRY_MS = 5_000;
+/**
+ * It is tried this often: 3 minutes. Whoever frees a port for longer, as for an upgrade, does not mean to give it away. Then it
+ * is only tried when the claim on it is new.
+ */
+const MOST_RETRIES = 36;
 /** A connection on which nothing moved for this long can be cut off when the proxy ends: nobody is in the middle of it. */
 const QUIET_MS = 500;
 const LOOK_MS = 50;
@@ -44,6 +51,8 @@ export class TcpFronts {
   /** By `host port`. */
   readonly #servers = new Map<string, Server>();
   readonly #retries = new Map<string, NodeJS.Timeout>();
+  /** Places that could not be opened: why, and how often they were tried. */
+  readonly #troubles = new Map<string, { reason: string; tries: number }>();
   readonly #carried = new Set<Carried>();
   #owners: ReadonlyMap<number, PortApps> = new Map();
   #closed = false;
@@ -52,13 +61,31 @@ export class TcpFronts {
     this.#options = options;
   }
 
-  /** Opens the ports that are new at each of the hosts, and closes those that belong to no app any more. */
-  update(owners: ReadonlyMap<number, PortApps>, hosts: readonly string[]): void {
+  /**
+   * Opens the ports that are new at each of the hosts, and closes those that belong to no app any more.
+   *
+   * @param isNew whether the claim on a port is new, so that one that was given up is tried again
+   */
+  update(owners: ReadonlyMap<number, PortApps>, hosts: readonly string[], isNew = (_port: number) => true): void {
     if (this.#closed) return;
     this.#owners = owners;
     const wanted = new Set([...owners.keys()].flatMap((port) => hosts.map((host) => `${host} ${port}`)));
-    for (const place of wanted) if (!this.#servers.has(place) && !this.#retries.has(place)) this.#open(place);
-    for (const place of [...this.#servers.keys(), ...this.#retries.keys()]) if (!wanted.has(place)) this.#shut(place);
+    for (const place of wanted) {
+      if (this.#servers.has(place)) continue;
+      const trouble = this.#troubles.get(place);
+      if (trouble !== undefined && !isNew(portOf(place))) continue;
+      if (trouble !== undefined) trouble.tries = 0;
+      clearTimeout(this.#retries.get(place));
+      this.#retries.delete(place);
+      this.#open(place);
+    }
+    const known = [this.#servers, this.#retries, this.#troubles].flatMap((places) => [...places.keys()]);
+    for (const place of new Set(known)) if (!wanted.has(place)) this.#shut(place);
+  }
+
+  /** The ports that cannot be opened at one of the hosts, each with the reason. */
+  get closed(): Map<number, string> {
+    return new Map([...this.#troubles].map(([place, { reason }]) => [portOf(place), reason]));
   }
 
   /** The ports that are open, each once for every host. */
@@ -107,17 +134,31 @@ export class TcpFronts {
     server.on("error", (error) => {
       if (server.listening) return log.warn({ port, reason: messageOf(error) }, "a TCP port has a problem");
       this.#servers.delete(place);
-      log.warn(
-        { port, host, apps: [...(this.#owners.get(port)?.keys() ?? [])], reason: messageOf(error) },
-        `the TCP port ${port} cannot be opened, and is tried again; does another program listen there?`,
-      );
-      const retry = () => {
-        this.#retries.delete(place);
-        this.#open(place);
-      };
-      this.#retries.set(place, setTimeout(retry, RETRY_MS).unref());
+      this.#tryAgain(place, messageOf(error));
     });
-    server.listen({ host, port, reusePort });
+    server.listen({ host, port, reusePort }, () => {
+      if (this.#troubles.delete(place)) this.#options.onClosed?.();
+    });
+  }
+
+  #tryAgain(place: string, reason: string): void {
+    const { log, onClosed } = this.#options;
+    const port = portOf(place);
+    const trouble = this.#troubles.get(place) ?? { reason, tries: 0 };
+    const isNews = this.#troubles.get(place)?.reason !== reason;
+    if (!this.#troubles.has(place))
+      log.warn(
+        { port, host: place.split(" ")[0], apps: [...(this.#owners.get(port)?.keys() ?? [])], reason },
+        `the TCP port ${port} cannot be opened; it is tried again for 3 minutes, and after that when a machine with it is created or updated. Does another program listen there?`,
+      );
+    this.#troubles.set(place, { reason, tries: trouble.tries + 1 });
+    if (isNews) onClosed?.();
+    if (trouble.tries >= MOST_RETRIES) return;
+    const retry = () => {
+      this.#retries.delete(place);
+      this.#open(place);
+    };
+    this.#retries.set(place, setTimeout(retry, RETRY_MS).unref());
   }
 
   #shut(place: string): void {
@@ -125,6 +166,7 @@ export class TcpFronts {
     this.#servers.delete(place);
     clearTimeout(this.#retries.get(place));
     this.#retries.delete(place);
+    this.#troubles.delete(place);
   }
 
   #accept(port: number, raw: Socket): void {

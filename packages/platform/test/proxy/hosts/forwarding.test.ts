@@ -38,13 +38,15 @@ test("the app cannot tell through which host a request came, and the client neit
   const [a, b] = await startHosts("a", "b");
   await b.machine(echo);
   await a.ready();
-  const ask = { method: "POST", headers: { "x-request-id": "r-1", te: "trailers", "x-some": "thing" }, body: "abc" };
+  const headers = { "x-request-id": "r-1", te: "trailers", "x-some": "thing", cookie: "a=1; hibernaut_session=secret" };
+  const ask = { method: "POST", headers, body: "abc" };
   const [far, near] = [await a.ask("/p?q", ask), await b.ask("/p?q", ask)];
   const seen = ({ body }: { body: string }) => JSON.parse(body) as { headers: string[] };
   const ownPort = (host: TestHost, answer: { body: string }) =>
     JSON.parse(answer.body.replaceAll(`${host.port}`, "PORT"));
   expect(ownPort(a, far)).toEqual(ownPort(b, near));
   expect(seen(far).headers).toContain("Hibernaut-Client-IP");
+  expect(seen(far).headers).toContain("a=1");
   const { date: _one, ...ofFar } = far.headers;
   const { date: _two, ...ofNear } = near.headers;
   expect(ofFar).toEqual(ofNear);

@@ -33,6 +33,19 @@ describe("to the app", () => {
     expect(named(seen, "hibernaut-request-id")).toEqual([heads[0]?.requestId]);
   });
 
+  test.each([
+    ["hibernaut_session=secret", []],
+    ["a=1; hibernaut_session=secret; b=2", ["a=1; b=2"]],
+    ["__Host-hibernaut_session=secret;b=2", ["b=2"]],
+    ["a=1;  hibernaut_session =secret; hibernaut_session=secret", ["a=1"]],
+    ["my_hibernaut_session=own; hibernaut_sessions=2; c=hibernaut_session", null],
+    ["a=1; b", null],
+  ])("the cookie %s carries no session of the platform", async (cookie, expected) => {
+    const { ask } = await rig({ app: await mirror() });
+    const seen = await fieldsSeen(ask, `Cookie: ${cookie}\r\n`);
+    expect(named(seen, "cookie")).toEqual(expected ?? [cookie]);
+  });
+
   test("a request carries nothing that ends at each hop", async () => {
     const { ask } = await rig({ app: await mirror() });
     const seen = await fieldsSeen(

@@ -209,7 +209,11 @@ function ask(client: ClientHttp2Session, headers: OutgoingHttpHeaders, body?: Bu
 describe("HTTP/2", () => {
   test("brings requests to the app as HTTP/1.1", async () => {
     const { port, log, heads } = await secured(await hello());
-    const reply = await ask(session(port), { ":path": "/a?b", cookie: ["a=1", "b=2"], "x-forwarded-for": "6.6.6.6" });
+    const reply = await ask(session(port), {
+      ":path": "/a?b",
+      cookie: ["a=1", "__Host-hibernaut_session=secret", "b=2"],
+      "x-forwarded-for": "6.6.6.6",
+    });
     expect(reply.headers).toMatchObject({ ":status": 200, via: "1.1 hibernaut", "hibernaut-wake": "running; dur=0" });
     expect(JSON.parse(reply.body)).toMatchObject({
       host: "shop.test",

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "../../../src/proxy/contract.ts";
 import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
 import { Trust } from "../../../src/proxy/http/trust.ts";
@@ -24,12 +24,14 @@ let heads: RequestHead[];
 let released: number;
 let log: AccessEntry[];
 let warned: string[];
+/** How often it was told that other ports are closed. */
+let told: number;
 /** Apps to which the test's clients are strangers. */
 let strangers: Set<string>;
 let port: number;
 
 beforeEach(async () => {
-  [accepted, heads, released, log, warned, strangers] = [[], [], 0, [], [], new Set()];
+  [accepted, heads, released, log, warned, told, strangers] = [[], [], 0, [], [], 0, new Set()];
   waiting = Promise.withResolvers();
   app = createServer({ allowHalfOpen: true }, (socket) => {
     accepted.push(socket);
@@ -57,6 +59,7 @@ beforeEach(async () => {
     appFor: () => undefined,
     certificates: () => Promise.reject(new Error("Nobody handles TLS here.")),
     log: { warn: (_fields, message) => void warned.push(message) },
+    onClosed: () => void (told += 1),
   });
   port = await freePort();
   fronts.update(new Map([[port, owned("db")]]), [HOST]);
@@ -89,6 +92,11 @@ async function client(): Promise<Socket> {
   const socket = connect({ host: HOST, port, allowHalfOpen: true });
   await once(socket, "connect");
   return socket;
+}
+
+/** Lets an attempt to open a port end, which takes the event loop a few turns: the test itself moves the timers. */
+async function turns(): Promise<void> {
+  for (let count = 0; count < 20; count += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The program's end of the newest connection. */
@@ -235,16 +243,52 @@ describe("the ports", () => {
     const taken = await freePort();
     const other = createServer().listen(taken, HOST);
     await once(other, "listening");
-    fronts.update(
-      new Map([
-        [port, owned("db")],
-        [taken, owned("mail")],
-      ]),
-      [HOST],
-    );
-    await vi.waitFor(() => expect(warned).toEqual([expect.stringContaining(`TCP port ${taken} cannot be opened`)]));
+    const owners = new Map([
+      [port, owned("db")],
+      [taken, owned("mail")],
+    ]);
+    // Only the pauses between the attempts: the ports are real.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    fronts.update(owners, [HOST]);
+    await turns();
+    expect(warned).toEqual([expect.stringContaining(`TCP port ${taken} cannot be opened`)]);
     expect(fronts.ports).toEqual([port]);
+    expect(fronts.closed).toEqual(new Map([[taken, expect.stringContaining("EADDRINUSE")]]));
+    // It is tried again for 3 minutes. A service of the host that is away for longer keeps its port.
+    for (let pause = 0; pause < 36; pause += 1) {
+      expect(vi.getTimerCount()).toBe(1);
+      vi.advanceTimersByTime(5_000);
+      await turns();
+    }
+    expect(vi.getTimerCount()).toBe(0);
     other.close();
+    await once(other, "close");
+    fronts.update(owners, [HOST], () => false);
+    expect([vi.getTimerCount(), fronts.ports, fronts.closed.size]).toEqual([0, [port], 1]);
+    fronts.update(owners, [HOST], (each) => each === taken);
+    await turns();
+    expect([fronts.ports, fronts.closed.size]).toEqual([[port, taken], 0]);
+    expect(warned).toHaveLength(1);
+    expect(told).toBe(2);
+  });
+
+  test("that another program has open once it gives them up in time", async () => {
+    const taken = await freePort();
+    const other = createServer().listen(taken, HOST);
+    await once(other, "listening");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    fronts.update(new Map([[taken, owned("mail")]]), [HOST]);
+    await turns();
+    other.close();
+    await once(other, "close");
+    vi.advanceTimersByTime(5_000);
+    await turns();
+    expect(fronts.ports).toEqual([taken]);
+    // One that nobody claims any more is not closed, but forgotten.
+    fronts.update(new Map(), [HOST]);
+    expect(fronts.closed.size).toBe(0);
   });
 
   test("close with the proxy: what is quiet is cut off, what moves has its time", async () => {

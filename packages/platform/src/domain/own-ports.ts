@@ -1,0 +1,28 @@
+/** The ports that no app gets, because the platform or what it relies on listens there. Pure. */
+
+/** Where the name server for machines listens. */
+export const DNS_PORT = 53;
+
+/** Where etcd listens, for its clients and for its own hosts: a program there could pose as the cluster's directory. */
+const ETCD_PORTS = [2379, 2380];
+
+interface At {
+  port: number;
+}
+
+/** Where the platform listens, as the settings have it. */
+export interface Listens {
+  apiListen: At;
+  proxyListen: At;
+  proxyTlsListen?: At | undefined;
+  proxyMetricsListen?: At | undefined;
+  peerListen: At;
+}
+
+/** Returns the ports that no TCP service can have. A port that the system chooses is not known yet. */
+export function ownPorts(settings: Listens): ReadonlySet<number> {
+  const { apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen } = settings;
+  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen];
+  const ports = [DNS_PORT, ...ETCD_PORTS, ...listens.flatMap((listen) => listen?.port ?? [])];
+  return new Set(ports.filter((port) => port > 0));
+}
