@@ -16,13 +16,17 @@ const PEER = {
   description:
     "where other hosts reach this one, as host:port or host (default: an address of this host, and HIBERNAUT_PEER_LISTEN's port)",
 } as const satisfies Option;
+const INSECURE = {
+  flags: "--insecure-etcd",
+  description: "allow an etcd at http:// that other computers reach, for a network of these hosts alone",
+} as const satisfies Option;
 const START = "Start the platform now, for example with `hibernaut serve`.";
 
 const init = command({
   name: "init",
   summary: "Make a cluster, with this host as its first member",
   description:
-    "The platform must be stopped. What the host has stays, and is shared: its apps, hostnames, tokens and secrets. The hosts agree through etcd, which you run: name each of its members with --etcd.",
+    "The platform must be stopped. What the host has stays, and is shared: its apps, hostnames, tokens and secrets. The hosts agree through etcd, which you run: name each of its members with --etcd. For URLs that begin with https://, this makes certificates for etcd and shows how to start it, unless you name yours.",
   options: [
     NAME,
     {
@@ -30,28 +34,31 @@ const init = command({
       description: "a client URL of etcd; may repeat, or be separated by commas",
       repeats: true,
     },
-    { flags: "--etcd-ca <file>", description: "what signed etcd's certificates, PEM" },
+    { flags: "--etcd-ca <file>", description: "what signed the certificates that your etcd has, PEM" },
     { flags: "--etcd-cert <file>", description: "the certificate that hosts show etcd, PEM" },
     { flags: "--etcd-key <file>", description: "its key, PEM" },
+    INSECURE,
     PEER,
   ],
   examples: [
-    "hibernaut cluster init --name a --etcd http://10.0.0.5:2379",
+    "hibernaut cluster init --name a --etcd https://10.0.0.1:2379,https://10.0.0.2:2379,https://10.0.0.3:2379",
+    "hibernaut cluster init --name a --etcd http://127.0.0.1:2379",
     "hibernaut cluster init --name a --etcd https://e1:2379,https://e2:2379,https://e3:2379 --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
   ],
-  async run(_context, _args, { name, etcd = [], etcdCa, etcdCert, etcdKey, peer }) {
+  async run(_context, _args, { name, etcd = [], etcdCa, etcdCert, etcdKey, insecureEtcd = false, peer }) {
     const endpoints = urls(etcd);
     if (endpoints.length === 0)
       throw new UsageError(
-        "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd http://10.0.0.5:2379.",
+        "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd https://10.0.0.5:2379.",
       );
     if ((etcdCert === undefined) !== (etcdKey === undefined))
       throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
     const given = etcdCa ?? etcdCert;
     const tls = given === undefined ? undefined : { ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) };
     const { platform, settings } = await load();
-    const directory = { etcd: endpoints, ...(tls && { tls }) };
-    const made = await platform.initCluster({ settings, name, peer, directory });
+    const directory = { etcd: endpoints, ...(tls && { tls }), ...(insecureEtcd && { insecure: true }) };
+    const etcdCertificates = tls === undefined && endpoints.some((url) => url.startsWith("https:"));
+    const made = await platform.initCluster({ settings, name, peer, directory, etcdCertificates });
     const text = `Made cluster ${made.clusterId}, with this host as ${made.host}. ${START} Then let others join with \`hibernaut cluster token\`.`;
     return { document: documentOf(made), text };
   },
@@ -90,12 +97,20 @@ const join = command({
       description: "where this host reaches etcd, if not where the others do; may repeat",
       repeats: true,
     },
+    INSECURE,
   ],
   examples: ["hibernaut cluster join hibjoin_eyJwZWVyIjoi... --name b"],
-  async run(_context, [text = ""], { name, peer, etcd = [] }) {
+  async run(_context, [text = ""], { name, peer, etcd = [], insecureEtcd }) {
     const { platform, settings } = await load();
     const endpoints = urls(etcd);
-    const options = { settings, token: text, name, peer, ...(endpoints.length > 0 && { etcd: endpoints }) };
+    const options = {
+      settings,
+      token: text,
+      name,
+      peer,
+      insecureEtcd,
+      ...(endpoints.length > 0 && { etcd: endpoints }),
+    };
     const done = await platform.joinCluster(options);
     return {
       document: documentOf(done),

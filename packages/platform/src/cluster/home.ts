@@ -20,6 +20,8 @@ export type DirectoryPlace =
   | {
       etcd: string[];
       tls?: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined } | undefined;
+      /** An administrator allowed that everyone in the network can write to it. */
+      insecure?: boolean | undefined;
     }
   /** An SQLite file, for hosts that share one disk, as in tests. */
   | { local: string };

@@ -5,6 +5,7 @@ import { Admission } from "./admission.ts";
 import { ClusterAdmin } from "./admin.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";
 import type { Cluster, PeerService } from "./cluster.ts";
+import { requireGuarded } from "./etcd/guard.ts";
 import { openDirectory, placeText, readHome } from "./home.ts";
 import { type HostRecord, KEYS } from "./keys.ts";
 import { LeaseKeeper } from "./lease.ts";
@@ -28,7 +29,13 @@ export type HostFacts = Omit<HostRecord, "name" | "peer" | "region" | "version" 
 
 export interface OpenClusterOptions {
   dataDir: string;
-  settings: { region: string; peerListen: Listen; clusterLeaseMs: number; clusterGraceMs: number };
+  settings: {
+    region: string;
+    peerListen: Listen;
+    clusterLeaseMs: number;
+    clusterGraceMs: number;
+    insecureEtcd: "on" | "off";
+  };
   /** The version of Hibernaut. */
   version: string;
   /** Called at each renewal of the lease. */
@@ -60,6 +67,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   const { host, region } = home;
   requireRegion(settings.region, region);
   requirePair(home.identity, dataDir);
+  requireGuarded(home.directory, settings.insecureEtcd === "on");
   await using opened = new AsyncDisposableStack();
 
   const certificate = new HostCertificate({

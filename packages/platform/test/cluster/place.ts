@@ -41,6 +41,7 @@ export async function openHost(
         peerListen: { host: "127.0.0.1", port: 0 },
         clusterLeaseMs: leaseMs,
         clusterGraceMs: 60_000,
+        insecureEtcd: "off",
       },
       version,
       facts: () => FACTS,
