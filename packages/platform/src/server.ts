@@ -167,7 +167,10 @@ async function runLocked(
   };
   const owning = cluster && (await openOwning(cluster, log));
   open.defer(() => owning?.leave({ hypervisor, records: () => store.machines.list() }));
-  const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
+  const network = await startNetwork(settings, {
+    ...{ machines: store.machines.list(), alive, dropSnapshots, log },
+    controlPlane: cluster?.controlPlane,
+  });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
   open.defer(() => dns.close());
@@ -441,8 +444,9 @@ async function runLocked(
 }
 
 /** The ports that no TCP service can have. A port that the system chooses is not known yet. */
-function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }: Settings): ReadonlySet<number> {
-  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen];
+function portsOf(settings: Settings): ReadonlySet<number> {
+  const { apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen } = settings;
+  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen];
   return new Set([DNS_PORT, ...listens.flatMap((listen) => listen?.port ?? [])].filter((port) => port > 0));
 }
 

@@ -1,8 +1,10 @@
 /** Opens this host's place in its cluster. Loaded only on a host that has one. */
+import { networkInterfaces } from "node:os";
 import type { Listen } from "../settings.ts";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { Admission } from "./admission.ts";
 import { ClusterAdmin } from "./admin.ts";
+import { ControlPlane, reachableAt } from "./control-plane.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";
 import type { Cluster, PeerService } from "./cluster.ts";
 import { requireGuarded } from "./etcd/guard.ts";
@@ -25,13 +27,15 @@ interface Log {
 }
 
 /** What this host says about itself, except for what the cluster knows. */
-export type HostFacts = Omit<HostRecord, "name" | "peer" | "region" | "version" | "startedAt">;
+export type HostFacts = Omit<HostRecord, "name" | "peer" | "region" | "version" | "startedAt" | "control">;
 
 export interface OpenClusterOptions {
   dataDir: string;
   settings: {
     region: string;
     peerListen: Listen;
+    apiListen: Listen;
+    proxyMetricsListen?: Listen | undefined;
     clusterLeaseMs: number;
     clusterGraceMs: number;
     insecureEtcd: "on" | "off";
@@ -48,6 +52,8 @@ export interface OpenClusterOptions {
 /** The cluster, as the composition root has it. */
 export interface OpenedCluster extends Cluster {
   readonly admin: ClusterAdmin;
+  /** What machines must not reach. */
+  readonly controlPlane: ControlPlane;
   /** Says who takes the connections that other hosts make to a service of this one. Until someone does, they are closed. */
   handle(service: PeerService, handler: PeerHandler): void;
   /** Tells the other hosts soon what {@link OpenClusterOptions.facts} says now. */
@@ -93,11 +99,13 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   opened.defer(() => listener.close());
   const peer = joinAddress({ host: home.peer.host, port: home.peer.port ?? port });
 
+  const { peerListen, apiListen, proxyMetricsListen } = settings;
+  const control = () => reachableAt([peerListen, apiListen, proxyMetricsListen], networkInterfaces());
   const startedAt = new Date().toISOString();
   const lease = new LeaseKeeper({
     directory,
     key: `${KEYS.hosts}${host}`,
-    record: () => ({ name: host, peer, region, version, startedAt, ...facts() }),
+    record: () => ({ name: host, peer, region, version, startedAt, control: control(), ...facts() }),
     member: (signal) => memberWithGrace(directory, home, settings.clusterGraceMs, signal),
     ttlMs: settings.clusterLeaseMs,
     graceMs: settings.clusterGraceMs,
@@ -132,9 +140,14 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   const identity = () => certificate.identity;
   const peers = new ClusterPeers({ view, authority, identity });
   const admin = new ClusterAdmin({ cluster: { host, record, directory, view, lease }, home, admission, identity });
+  const controlPlane = new ControlPlane({
+    place: home.directory,
+    view,
+    onTrouble: (err, message) => log.warn({ err }, message),
+  });
   const closing = opened.move();
   return {
-    ...{ host, record, directory, view, lease, peers, admin },
+    ...{ host, record, directory, view, lease, peers, admin, controlPlane },
     handle: (service, handler) => listener.handle(service, handler),
     publish: () => lease.publish(),
     close: () => closing.disposeAsync(),

@@ -39,6 +39,7 @@ export async function openHost(
       settings: {
         region: settings.region,
         peerListen: { host: "127.0.0.1", port: 0 },
+        apiListen: { host: "127.0.0.1", port: 0 },
         clusterLeaseMs: leaseMs,
         clusterGraceMs: 60_000,
         insecureEtcd: "off",

@@ -6,6 +6,7 @@
 import { randomInt } from "node:crypto";
 import { HibernautError } from "../../domain/errors.ts";
 import {
+  type Endpoint,
   type GuestNetwork,
   HOST_NAME,
   type KnownMachine,
@@ -49,6 +50,8 @@ export interface BridgeOptions {
   machines: readonly KnownMachine[];
   /** TCP ports of the host that no machine may reach. */
   controlPorts: readonly number[];
+  /** TCP ports of any computer that no machine may reach. Default: none. */
+  controlAddresses?: readonly Endpoint[];
   /** Called with the selected subnet before anything is changed. Throws when the platform must not use it. */
   judge?(selection: Selection): void;
   /** Receives a message when rules had disappeared and were set up again, or could not be. */
@@ -66,17 +69,18 @@ export class BridgeNetwork implements Network {
   readonly #machines = new Map<string, NetworkMachine>();
   /** Taps that this process has set up. */
   readonly #ready = new Set<string>();
-  #controlPorts: readonly number[];
+  #control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">;
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
 
-  private constructor(names: Names, { subnet, taken }: Selection, { dataDir, machines, controlPorts }: BridgeOptions) {
+  private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
+    const { dataDir, machines } = options;
     this.taken = taken;
     this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
-    this.#controlPorts = controlPorts;
+    this.#control = options;
     for (const machine of machines) if (this.owns(machine.address)) this.#machines.set(machine.id, machine);
   }
 
@@ -159,9 +163,9 @@ export class BridgeNetwork implements Network {
     if (this.#machines.delete(machineId)) await this.#sync();
   }
 
-  /** Closes these ports of the host to machines from now on. */
-  async protect(controlPorts: readonly number[]): Promise<void> {
-    this.#controlPorts = controlPorts;
+  /** Closes these ports to machines from now on, and no others. */
+  async protect(control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">): Promise<void> {
+    this.#control = control;
     await this.#sync();
   }
 
@@ -203,7 +207,8 @@ export class BridgeNetwork implements Network {
   async #apply(): Promise<void> {
     const names = this.#names;
     const ports = [...this.#machines.values()].map((machine) => this.#port(machine));
-    await nft(rulesetOf({ names, subnet: this.#subnet, ports, controlPorts: this.#controlPorts }));
+    const { controlPorts, controlAddresses = [] } = this.#control;
+    await nft(rulesetOf({ names, subnet: this.#subnet, ports, controlPorts, controlAddresses }));
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);
