@@ -10,9 +10,12 @@ import { areOurs, ETCD_FOLDER, makeEtcdCertificates, startText } from "./cluster
 import { requireGuarded } from "./cluster/etcd/guard.ts";
 import {
   type DirectoryPlace,
+  draftKeyFile,
   type Home,
   isInCluster,
+  keyFileOf,
   openDirectory,
+  openUnsigned,
   placeText,
   publishDraft,
   readDraft,
@@ -28,8 +31,12 @@ import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from ".
 import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
+import { signRecord, unsignedRecords } from "./cluster/sign-records.ts";
+import { RecordSeal } from "./cluster/signed-directory.ts";
 import { HibernautError, isHibernautError } from "./domain/errors.ts";
 import { chooseForAll, useSubnet } from "./network/agreed.ts";
+import { wiping } from "./lib/wipe.ts";
+import { makeKey as makeSecretsKey, readKey, REPAIR } from "./secrets/key.ts";
 import type { Settings } from "./settings.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/contract.ts";
@@ -85,7 +92,7 @@ export async function initCluster(options: InitOptions): Promise<Joined> {
   return offline(settings, async (dataDir) => {
     requireAlone(dataDir);
     const home = await initDraft(dataDir, options);
-    const directory = await openDirectory(home.directory);
+    const directory = await open(home, keyFileOf(dataDir));
     try {
       const subnet = await chooseForAll(
         dataDir,
@@ -144,10 +151,11 @@ export async function joinCluster(options: JoinOptions): Promise<Joined> {
       peer: peerOf(options.peer, address),
       identity: { certificate: reply.certificate, key },
     };
-    const directory = await openDirectory(place);
+    const secretsKey = Buffer.from(reply.secretsKey, "base64");
+    const directory = await openDirectory(home, { secretsKey });
     try {
       const record = await requireCluster(directory, home);
-      await writeDraft(dataDir, home, Buffer.from(reply.secretsKey, "base64"));
+      await writeDraft(dataDir, home, secretsKey);
       await withDraft(dataDir, () => claimMember(directory, home, token.id));
       return await settle(dataDir, home, record);
     } finally {
@@ -200,7 +208,7 @@ export async function leaveCluster({
       throw new HibernautError("failed_precondition", "This host is not in a cluster, so there is nothing to leave.");
     const home = await readHome(dataDir);
     if (!forget) {
-      const directory = await openDirectory(home.directory);
+      const directory = await open(home, keyFileOf(dataDir));
       try {
         await requireCluster(directory, home);
         const condition = await requireMember(directory, home);
@@ -215,6 +223,45 @@ export async function leaveCluster({
     await removeHome(dataDir);
     return joined(home, { id: home.id, region: home.region });
   });
+}
+
+interface SignOptions {
+  settings: HostSettings;
+  /** Is asked with the keys of all records that would be signed. Rejects to leave them as they are. */
+  agree(keys: readonly string[]): Promise<void>;
+}
+
+/**
+ * Signs what is in the directory of this host's cluster and no host believes. Resolves with the keys. Rejects with
+ * `failed_precondition` while the platform runs, and when this host is in no cluster.
+ */
+export async function signCluster({ settings, agree }: SignOptions): Promise<string[]> {
+  return offline(settings, async (dataDir) => {
+    if (!isInCluster(dataDir))
+      throw new HibernautError("failed_precondition", "This host is not in a cluster, so there is nothing to sign.");
+    const home = await readHome(dataDir);
+    const directory = await openUnsigned(home.directory);
+    try {
+      await requireCluster(directory, home);
+      const keyFile = keyFileOf(dataDir);
+      const seal = wiping(readKey(keyFile), (key) => {
+        if (key !== undefined) return new RecordSeal(key, home.id);
+        throw new HibernautError("failed_precondition", `The key of the secrets, ${keyFile}, is missing. ${REPAIR}`);
+      });
+      const unsigned = await unsignedRecords(directory, seal);
+      await agree(unsigned.map(({ key }) => key));
+      const signed: string[] = [];
+      for (const entry of unsigned) if (await signRecord(directory, seal, entry)) signed.push(entry.key);
+      return signed;
+    } finally {
+      await directory.close();
+    }
+  });
+}
+
+/** Opens a cluster's directory with the key in a file, which is made for a host that has none. */
+function open(home: Home, keyFile: string): Promise<Directory> {
+  return wiping(readKey(keyFile) ?? makeSecretsKey(keyFile), (secretsKey) => openDirectory(home, { secretsKey }));
 }
 
 async function offline<T>({ dataDir: path }: HostSettings, work: (dataDir: string) => Promise<T>): Promise<T> {
@@ -388,7 +435,7 @@ async function share(directory: Directory, records: ReadonlyMap<string, object |
 async function finishJoin(dataDir: string, name: string, authority: string): Promise<Joined | undefined> {
   const draft = await readDraft(dataDir);
   if (draft?.host !== name || certificateHash(draft.authority.certificate) !== authority) return undefined;
-  const directory = await openDirectory(draft.directory);
+  const directory = await open(draft, draftKeyFile(dataDir));
   try {
     const record = await requireCluster(directory, draft);
     const entry = await directory.get(`${KEYS.members}${name}`);

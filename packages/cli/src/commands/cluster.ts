@@ -193,6 +193,28 @@ const drop = command({
   },
 });
 
+const sign = command({
+  name: "sign",
+  summary: "Vouch for what is in etcd without a signature",
+  description:
+    "For a cluster that was made by a version that did not sign its records, with all its platforms stopped. Hosts ignore a record of etcd that is not signed, because anybody may have written it. This shows the records, and signs them once you say that they are right: from then on, hosts believe them.",
+  options: [YES],
+  examples: ["hibernaut cluster sign"],
+  async run(_context, _args, { yes = false }) {
+    const { platform, settings } = await load();
+    const agreeTo = (keys: readonly string[]) =>
+      keys.length === 0
+        ? Promise.resolve()
+        : agree(`${keys.join("\n")}\nWhoever wrote these ${keys.length} records gets what they say.`, {
+            yes,
+            what: "changed",
+          });
+    const signed = await platform.signCluster({ settings, agree: agreeTo });
+    const records = `${signed.length} record${signed.length === 1 ? "" : "s"}`;
+    return { document: { signed }, text: signed.length === 0 ? "All records are signed." : `Signed ${records}.` };
+  },
+});
+
 function summaryOf({ id, region, host, lease, directory, directory_age_s: age }: Cluster): string[] {
   const heard = age === 0 ? "connected" : `last heard of ${age} s ago`;
   const start = {
@@ -264,5 +286,5 @@ async function load() {
 export const cluster: Noun = {
   name: "cluster",
   summary: "Join several hosts",
-  commands: [init, token, join, status, leave, remove, drop],
+  commands: [init, token, join, status, leave, remove, drop, sign],
 };

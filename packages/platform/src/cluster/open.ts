@@ -14,11 +14,15 @@ import { LeaseKeeper } from "./lease.ts";
 import { memberWithGrace, requireCluster, requireMember } from "./membership.ts";
 import { type PeerHandler, PeerListener } from "./peer-listener.ts";
 import { ClusterPeers, joinAddress } from "./peers.ts";
+import { wipe } from "../lib/wipe.ts";
 import { requireFitting } from "./versions.ts";
 import { DirectoryView } from "./view.ts";
 
 /** How long the start waits for the directory before it does without: a platform whose etcd is away still serves. */
 const START_MS = 5000;
+
+const FORGED =
+  "a record of the cluster directory was ignored, because it is not signed with this cluster's key: somebody wrote it by hand, or an earlier version did (docs/cluster.md#records-are-signed)";
 
 interface Log {
   info(fields: object, message: string): void;
@@ -44,7 +48,7 @@ export interface OpenClusterOptions {
   version: string;
   /** Called at each renewal of the lease. */
   facts(): HostFacts;
-  /** The key of the secrets, for hosts that join. Called when one does. */
+  /** The key of the secrets, for the records and for hosts that join. The caller wipes it. */
   secretsKey(): Buffer;
   log: Log;
 }
@@ -83,7 +87,9 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
     onFault: (err) => log.warn({ err }, "this host's certificate for the cluster could not be renewed"),
   });
   opened.defer(() => certificate.close());
-  const directory = await openDirectory(home.directory);
+  const secretsKey = options.secretsKey();
+  const directory = await openDirectory(home, { secretsKey, onForged: (key) => log.warn({ key }, FORGED) });
+  wipe(secretsKey);
   opened.defer(() => directory.close());
   const view = new DirectoryView({ directory, onFault: (err, what) => log.warn({ err }, what) });
   opened.defer(() => view.close());

@@ -1,4 +1,5 @@
 /** Hosts of a cluster in one process, without platforms: what joining and the peer port are tested with. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { type OpenedCluster, openCluster } from "../../src/cluster/open.ts";
@@ -46,7 +47,7 @@ export async function openHost(
       },
       version,
       facts: () => FACTS,
-      secretsKey: () => Buffer.alloc(32, 7),
+      secretsKey: () => readFileSync(join(settings.dataDir, "secrets.key")),
       log,
     });
     onTestFinished(async () => {
