@@ -15,7 +15,6 @@ import {
   isInCluster,
   keyFileOf,
   openDirectory,
-  openUnsigned,
   placeText,
   publishDraft,
   readDraft,
@@ -31,12 +30,10 @@ import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from ".
 import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
-import { signRecord, unsignedRecords } from "./cluster/sign-records.ts";
-import { RecordSeal } from "./cluster/signed-directory.ts";
 import { HibernautError, isHibernautError } from "./domain/errors.ts";
 import { chooseForAll, useSubnet } from "./network/agreed.ts";
 import { wiping } from "./lib/wipe.ts";
-import { makeKey as makeSecretsKey, readKey, REPAIR } from "./secrets/key.ts";
+import { makeKey as makeSecretsKey, readKey } from "./secrets/key.ts";
 import type { Settings } from "./settings.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/contract.ts";
@@ -48,7 +45,7 @@ const MOST_CHANGES = 100;
 /** And requests of up to 1.5 MB, in which text is a third longer. */
 const MOST_BYTES = 512 * 1024;
 
-type HostSettings = Pick<Settings, "dataDir" | "region"> & Partial<Pick<Settings, "networkSubnet">>;
+export type HostSettings = Pick<Settings, "dataDir" | "region"> & Partial<Pick<Settings, "networkSubnet">>;
 
 interface PlaceOptions {
   settings: HostSettings;
@@ -225,46 +222,13 @@ export async function leaveCluster({
   });
 }
 
-interface SignOptions {
-  settings: HostSettings;
-  /** Is asked with the keys of all records that would be signed. Rejects to leave them as they are. */
-  agree(keys: readonly string[]): Promise<void>;
-}
-
-/**
- * Signs what is in the directory of this host's cluster and no host believes. Resolves with the keys. Rejects with
- * `failed_precondition` while the platform runs, and when this host is in no cluster.
- */
-export async function signCluster({ settings, agree }: SignOptions): Promise<string[]> {
-  return offline(settings, async (dataDir) => {
-    if (!isInCluster(dataDir))
-      throw new HibernautError("failed_precondition", "This host is not in a cluster, so there is nothing to sign.");
-    const home = await readHome(dataDir);
-    const directory = await openUnsigned(home.directory);
-    try {
-      await requireCluster(directory, home);
-      const keyFile = keyFileOf(dataDir);
-      const seal = wiping(readKey(keyFile), (key) => {
-        if (key !== undefined) return new RecordSeal(key, home.id);
-        throw new HibernautError("failed_precondition", `The key of the secrets, ${keyFile}, is missing. ${REPAIR}`);
-      });
-      const unsigned = await unsignedRecords(directory, seal);
-      await agree(unsigned.map(({ key }) => key));
-      const signed: string[] = [];
-      for (const entry of unsigned) if (await signRecord(directory, seal, entry)) signed.push(entry.key);
-      return signed;
-    } finally {
-      await directory.close();
-    }
-  });
-}
-
 /** Opens a cluster's directory with the key in a file, which is made for a host that has none. */
 function open(home: Home, keyFile: string): Promise<Directory> {
   return wiping(readKey(keyFile) ?? makeSecretsKey(keyFile), (secretsKey) => openDirectory(home, { secretsKey }));
 }
 
-async function offline<T>({ dataDir: path }: HostSettings, work: (dataDir: string) => Promise<T>): Promise<T> {
+/** Does work in a data directory that no platform uses. */
+export async function offline<T>({ dataDir: path }: HostSettings, work: (dataDir: string) => Promise<T>): Promise<T> {
   const { dataDir, release } = await openDataDir(path);
   try {
     return await work(dataDir);

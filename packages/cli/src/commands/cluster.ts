@@ -16,6 +16,11 @@ const PEER = {
   description:
     "where other hosts reach this one, as host:port or host (default: an address of this host, and HIBERNAUT_PEER_LISTEN's port)",
 } as const satisfies Option;
+const ETCD_FILES = [
+  { flags: "--etcd-ca <file>", description: "what signed the certificates that your etcd has, PEM" },
+  { flags: "--etcd-cert <file>", description: "the certificate that hosts show etcd, PEM" },
+  { flags: "--etcd-key <file>", description: "its key, PEM" },
+] as const satisfies readonly Option[];
 const INSECURE = {
   flags: "--insecure-etcd",
   description: "allow an etcd at http:// that other computers reach, for a network of these hosts alone",
@@ -34,9 +39,7 @@ const init = command({
       description: "a client URL of etcd; may repeat, or be separated by commas",
       repeats: true,
     },
-    { flags: "--etcd-ca <file>", description: "what signed the certificates that your etcd has, PEM" },
-    { flags: "--etcd-cert <file>", description: "the certificate that hosts show etcd, PEM" },
-    { flags: "--etcd-key <file>", description: "its key, PEM" },
+    ...ETCD_FILES,
     INSECURE,
     PEER,
   ],
@@ -51,10 +54,7 @@ const init = command({
       throw new UsageError(
         "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd https://10.0.0.5:2379.",
       );
-    if ((etcdCert === undefined) !== (etcdKey === undefined))
-      throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
-    const given = etcdCa ?? etcdCert;
-    const tls = given === undefined ? undefined : { ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) };
+    const tls = tlsOf({ etcdCa, etcdCert, etcdKey });
     const { platform, settings } = await load();
     const directory = { etcd: endpoints, ...(tls && { tls }), ...(insecureEtcd && { insecure: true }) };
     const etcdCertificates = tls === undefined && endpoints.some((url) => url.startsWith("https:"));
@@ -193,6 +193,47 @@ const drop = command({
   },
 });
 
+const etcd = command({
+  name: "etcd",
+  summary: "Change where this host finds etcd, and its certificates",
+  description:
+    "The platform must be stopped. What you leave out stays as it is. --renew makes new certificates for the members of etcd and for all hosts, so that a host that was removed cannot use those that it has.",
+  options: [
+    {
+      flags: "--etcd <url>",
+      description: "a client URL of etcd; may repeat, or be separated by commas",
+      repeats: true,
+    },
+    ...ETCD_FILES,
+    { flags: "--renew", description: "make new certificates, for etcd's members and for all hosts" },
+    INSECURE,
+  ],
+  examples: [
+    "hibernaut cluster etcd --renew",
+    "hibernaut cluster etcd --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
+  ],
+  async run(_context, _args, { etcd: given = [], etcdCa, etcdCert, etcdKey, renew = false, insecureEtcd }) {
+    const tls = tlsOf({ etcdCa, etcdCert, etcdKey });
+    const endpoints = urls(given);
+    if (renew && tls !== undefined)
+      throw new UsageError("--renew makes certificates: leave out --etcd-ca, --etcd-cert and --etcd-key.");
+    if (!renew && tls === undefined && endpoints.length === 0 && insecureEtcd === undefined)
+      throw new UsageError(
+        "There is nothing to change. Name URLs or certificates of etcd, or make new ones with --renew.",
+      );
+    const { changeEtcd } = await import("@hibernaut/platform/membership-repairs.ts");
+    const { settings } = await load();
+    const changed = { renew, tls, insecure: insecureEtcd, ...(endpoints.length > 0 && { etcd: endpoints }) };
+    const { directory, start } = await changeEtcd({ settings, ...changed });
+    const others =
+      "Copy the folder of each member to its server and start it again, and on the other hosts, name the files of the folder `hosts` with --etcd-ca, --etcd-cert and --etcd-key.";
+    return {
+      document: { directory, ok: true },
+      text: lines(`This host finds ${directory}.`, ...(start === undefined ? [] : [others, "", start])),
+    };
+  },
+});
+
 const sign = command({
   name: "sign",
   summary: "Vouch for what is in etcd without a signature",
@@ -201,7 +242,8 @@ const sign = command({
   options: [YES],
   examples: ["hibernaut cluster sign"],
   async run(_context, _args, { yes = false }) {
-    const { platform, settings } = await load();
+    const { signCluster } = await import("@hibernaut/platform/membership-repairs.ts");
+    const { settings } = await load();
     const agreeTo = (keys: readonly string[]) =>
       keys.length === 0
         ? Promise.resolve()
@@ -209,7 +251,7 @@ const sign = command({
             yes,
             what: "changed",
           });
-    const signed = await platform.signCluster({ settings, agree: agreeTo });
+    const signed = await signCluster({ settings, agree: agreeTo });
     const records = `${signed.length} record${signed.length === 1 ? "" : "s"}`;
     return { document: { signed }, text: signed.length === 0 ? "All records are signed." : `Signed ${records}.` };
   },
@@ -265,6 +307,14 @@ function urls(given: readonly string[]): string[] {
   return all;
 }
 
+/** The certificates that were named. Undefined when there are none. */
+function tlsOf({ etcdCa, etcdCert, etcdKey }: Partial<Record<"etcdCa" | "etcdCert" | "etcdKey", string | undefined>>) {
+  if ((etcdCert === undefined) !== (etcdKey === undefined))
+    throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
+  const given = etcdCa ?? etcdCert;
+  return given === undefined ? undefined : { ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) };
+}
+
 function read(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   try {
@@ -286,5 +336,5 @@ async function load() {
 export const cluster: Noun = {
   name: "cluster",
   summary: "Join several hosts",
-  commands: [init, token, join, status, leave, remove, drop, sign],
+  commands: [init, token, join, status, leave, remove, drop, etcd, sign],
 };

@@ -65,13 +65,22 @@ export async function writeDraft(dataDir: string, home: Home, secretsKey?: Buffe
   const folder = join(dataDir, DRAFT);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
-  const { authority, identity, ...place } = home;
+  const { authority, identity } = home;
   await write(folder, FILES.authorityCertificate, authority.certificate);
   await write(folder, FILES.authorityKey, authority.key);
   await write(folder, HOST_FILES.certificate, identity.certificate);
   await write(folder, HOST_FILES.key, identity.key);
   if (secretsKey !== undefined) await write(folder, SECRETS_KEY, secretsKey);
-  await write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
+  await writePlace(folder, home);
+}
+
+/** Stores where the directory is from now on. */
+export async function replacePlace(dataDir: string, home: Home): Promise<void> {
+  await writePlace(join(dataDir, CLUSTER_FOLDER), home);
+}
+
+function writePlace(folder: string, { authority: _signs, identity: _shows, ...place }: Home): Promise<void> {
+  return write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
 }
 
 /** Makes the draft this host's place in its cluster. */

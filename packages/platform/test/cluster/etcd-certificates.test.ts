@@ -1,4 +1,5 @@
 /** A cluster whose etcd has certificates on both sides, which `hibernaut cluster init` made. */
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
@@ -7,7 +8,9 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { guardOf } from "../../src/cluster/etcd/guard.ts";
 import { argumentsOf, membersOf } from "../../src/cluster/etcd/members.ts";
+import { readHome } from "../../src/cluster/home.ts";
 import { initCluster } from "../../src/membership.ts";
+import { changeEtcd } from "../../src/membership-repairs.ts";
 import { tempFolder } from "../helpers/temp.ts";
 import { EtcdMember } from "./etcd.ts";
 import { bareHost, joinHost, openHost } from "./place.ts";
@@ -42,6 +45,26 @@ it("an administrator gets certificates for etcd and how to start it, and hosts a
   await vi.waitFor(() => expect(a.view.host("b")?.up).toBeDefined());
   const ca = readFileSync(join(settings.dataDir, "etcd/ca.crt"), "utf8");
   await expect(readKeys(url, ca)).rejects.toThrow();
+});
+
+it("certificates that a removed host has are replaced, on one host and then on the others", async () => {
+  const settings = await bareHost();
+  const place = { local: join(settings.dataDir, "directory.db") };
+  await initCluster({ settings, name: "a", peer: "127.0.0.1", directory: place });
+  const etcd = ["https://10.0.0.1:2379"];
+  const file = join(settings.dataDir, "cluster/cluster.json");
+  writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, "utf8")) as object), directory: { etcd } }));
+  const { start } = await changeEtcd({ settings, renew: true });
+  expect(start).toContain("etcd --name=e1");
+  const files = ["ca.crt", "host.crt", "host.key"].map((name) =>
+    readFileSync(join(settings.dataDir, "etcd/hosts", name), "utf8"),
+  );
+  const [ca = "", cert = "", key = ""] = files;
+  const made = { etcd, tls: { ca, cert, key } };
+  expect(await readHome(settings.dataDir)).toMatchObject({ host: "a", directory: made });
+  expect(new X509Certificate(cert).verify(new X509Certificate(ca).publicKey)).toBe(true);
+  await changeEtcd({ settings, tls: { ca: "other" }, etcd: ["https://e1:2379"] });
+  expect((await readHome(settings.dataDir)).directory).toEqual({ etcd: ["https://e1:2379"], tls: { ca: "other" } });
 });
 
 it("an etcd that the whole network can write to is refused, unless an administrator allows it", async () => {

@@ -13,6 +13,9 @@ import { argumentsOf, MEMBER_FILES, membersOf } from "./members.ts";
 export const ETCD_FOLDER = "etcd";
 /** Nothing renews them: an etcd whose certificates have expired would take the whole cluster along. */
 const DAYS = 10 * 365;
+/** The folder of what all hosts show. Those that join get it from the others. */
+export const HOSTS = "hosts";
+export const HOST_FILES = { ca: "ca.crt", cert: "host.crt", key: "host.key" } as const;
 const AUTHORITY_FILES = { certificate: "ca.crt", key: "ca.key" } as const;
 
 /** Makes an authority, and a certificate for each member behind the client URLs. Resolves with what hosts need. */
@@ -33,7 +36,11 @@ export async function makeEtcdCertificates(
     await write(own, MEMBER_FILES.key, key);
   }
   // Without names, because etcd would check that a client comes from one of them.
-  const { certificate: cert, key } = await signed(authority, "hosts", []);
+  const { certificate: cert, key } = await signed(authority, HOSTS, []);
+  const shared = join(folder, HOSTS);
+  await mkdir(shared, { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries({ ca: authority.certificate, cert, key }))
+    await write(shared, HOST_FILES[name as keyof typeof HOST_FILES], text);
   return { ca: authority.certificate, cert, key };
 }
 

@@ -8,7 +8,10 @@ import type { RoutedMachine } from "../routed-machine.ts";
  * Returns how to connect to the proxy of another host, which says by `peer` where that is. Throws if this host has no
  * certificate to show there.
  */
-export type ReachHost = (remote: { host: string; peer: string; fingerprint: string }, kind: "http" | "tcp") => PeerTarget;
+export type ReachHost = (
+  remote: { host: string; peer: string; fingerprint: string },
+  kind: "http" | "tcp",
+) => PeerTarget;
 
 /** What a lease tells the broker. */
 export interface PeerLeaseKeeper {
