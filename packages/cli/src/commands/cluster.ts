@@ -178,7 +178,7 @@ const drop = command({
   name: "drop",
   summary: "Give up a disputed copy of a machine",
   description:
-    "After a restore of etcd, two hosts may have a copy of a machine. The host that you talk to gives up the one that it keeps, with its volumes, so that the machine continues with the other one. The files stay in the host's quarantine for a day.",
+    "After a restore of etcd, two hosts may have a copy of a machine. The host that you talk to gives up the one that it keeps, with the volumes that the other host has as well, so that the machine continues with the other one. So can be given up what another machine has the name or address of. The files stay in the host's quarantine for a day.",
   arguments: [{ usage: "<id>", description: "the machine's whole id, from `cluster status`" }],
   options: [YES],
   examples: ["hibernaut cluster drop 1faf4a4c54e0b1"],
@@ -186,7 +186,7 @@ const drop = command({
     const client = await context.client();
     const { host, disputed } = await client.getCluster();
     const reason = disputed.find(({ machine_id: one }) => one === id)?.reason;
-    const what = `Host ${host} gives up its copy of machine ${id}, with its memory, files and volumes.`;
+    const what = `Host ${host} gives up its copy of machine ${id}, with its memory and files, and with the volumes of which another host has a copy.`;
     await agree(reason === undefined ? what : `${reason}\n${what}`, { yes, what: "changed" });
     await client.dropDisputedMachine(id);
     return { document: { id, host, ok: true }, text: `Host ${host} gave up its copy of machine ${id}.` };
