@@ -4,8 +4,8 @@
  * Imports run one way: api and proxy -> machines -> contracts -> domain -> lib. Types count.
  */
 const SRC = "^packages/platform/src";
-/** The composition roots: of the platform, and of joining a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
-const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall|membership)\\.ts$`;
+/** The composition roots: of the platform, and of joining and mending a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
+const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall|membership|membership-repairs)\\.ts$`;
 /**
  * How durations, sizes and schedules are written, and which names, paths and numbers are valid: the platform's files that the CLI shares, because they
  * load next to nothing and a copy in the CLI would differ before long.

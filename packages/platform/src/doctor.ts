@@ -63,6 +63,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield* checkVolumes(settings.dataDir);
   yield* checkCertificates(settings.dataDir);
   yield* checkQuotas(settings);
+  yield* checkEtcd(settings.dataDir);
   const bundle = await builtBundle(settings.guestBundle);
   yield typeof bundle === "string"
     ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
@@ -349,6 +350,20 @@ async function* checkQuotas(settings: Settings): AsyncIterable<Diagnosis> {
     } else if (limited > 0) yield { name, status: "ok", found: `${limited} with limits, all with room` };
   } catch (error) {
     yield { name, status: "warn", found: `what apps have cannot be read: ${messageOf(error)}` };
+  }
+}
+
+/** Whether strangers can write to the etcd of this host's cluster. Nothing on a host alone. */
+async function* checkEtcd(dataDir: string): AsyncIterable<Diagnosis> {
+  const name = "cluster";
+  const { isInCluster, readHome } = await import("./cluster/home.ts");
+  if (!isInCluster(dataDir)) return;
+  try {
+    const { guardOf } = await import("./cluster/etcd/guard.ts");
+    const { guarded, found } = guardOf((await readHome(dataDir)).directory);
+    yield guarded ? { name, status: "ok", found } : { name, status: "warn", found: `${found}; see docs/cluster.md` };
+  } catch (error) {
+    yield { name, status: "fail", found: messageOf(error) };
   }
 }
 

@@ -6,10 +6,14 @@ import { agreedRecords } from "./agreed/records.ts";
 import { certificateHash, nameTaken } from "./cluster/admission.ts";
 import { askToJoin } from "./cluster/ask-to-join.ts";
 import type { Change, Directory } from "./cluster/contract.ts";
+import { areOurs, ETCD_FOLDER, makeEtcdCertificates, startText } from "./cluster/etcd/certificates.ts";
+import { requireGuarded } from "./cluster/etcd/guard.ts";
 import {
   type DirectoryPlace,
+  draftKeyFile,
   type Home,
   isInCluster,
+  keyFileOf,
   openDirectory,
   placeText,
   publishDraft,
@@ -28,6 +32,8 @@ import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { splitAddress } from "./cluster/peers.ts";
 import { HibernautError, isHibernautError } from "./domain/errors.ts";
 import { chooseForAll, useSubnet } from "./network/agreed.ts";
+import { wiping } from "./lib/wipe.ts";
+import { makeKey as makeSecretsKey, readKey } from "./secrets/key.ts";
 import type { Settings } from "./settings.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/contract.ts";
@@ -39,7 +45,7 @@ const MOST_CHANGES = 100;
 /** And requests of up to 1.5 MB, in which text is a third longer. */
 const MOST_BYTES = 512 * 1024;
 
-type HostSettings = Pick<Settings, "dataDir" | "region"> & Partial<Pick<Settings, "networkSubnet">>;
+export type HostSettings = Pick<Settings, "dataDir" | "region"> & Partial<Pick<Settings, "networkSubnet">>;
 
 interface PlaceOptions {
   settings: HostSettings;
@@ -47,6 +53,20 @@ interface PlaceOptions {
   name?: string | undefined;
   /** Where other hosts reach this one: `host:port`, or a host. Default: an address of this computer. */
   peer?: string | undefined;
+}
+
+interface JoinOptions extends PlaceOptions {
+  token: string;
+  /** Where this host reaches etcd, if not where the others do. */
+  etcd?: string[] | undefined;
+  /** Whether everyone in the network may be able to write to etcd. */
+  insecureEtcd?: boolean | undefined;
+}
+
+interface InitOptions extends PlaceOptions {
+  directory: DirectoryPlace;
+  /** Makes certificates for etcd, and for the hosts to show etcd. Without, `directory` has those that there are. */
+  etcdCertificates?: boolean | undefined;
 }
 
 /** What was done, for people. */
@@ -60,15 +80,17 @@ export interface Joined {
 /**
  * Makes a cluster of which this host is the first member, and shares what the host has. Rejects with
  * `failed_precondition` while the platform runs, when this host is in a cluster, and when the directory has another
- * cluster's data. Can be repeated when it was cut short.
+ * cluster's data or is open to strangers; with `unavailable` while etcd does not answer, and then with how to start one for
+ * which certificates were made. Can be repeated when it was cut short.
  */
-export async function initCluster(options: PlaceOptions & { directory: DirectoryPlace }): Promise<Joined> {
-  const { settings, directory: place } = options;
+export async function initCluster(options: InitOptions): Promise<Joined> {
+  const { settings } = options;
+  requireGuarded(options.directory);
   return offline(settings, async (dataDir) => {
     requireAlone(dataDir);
-    const directory = await openDirectory(place);
+    const home = await initDraft(dataDir, options);
+    const directory = await open(home, keyFileOf(dataDir));
     try {
-      const home = await initDraft(dataDir, options);
       const subnet = await chooseForAll(
         dataDir,
         settings.networkSubnet ?? "auto",
@@ -78,10 +100,24 @@ export async function initCluster(options: PlaceOptions & { directory: Directory
       await withStore(dataDir, (store) => share(directory, firstRecords(store, home.host)));
       await publishDraft(dataDir);
       return joined(home, record);
+    } catch (error) {
+      throw await withStart(dataDir, home.directory, error);
     } finally {
       await directory.close();
     }
   });
+}
+
+/** Adds to the error of an etcd that does not answer how to start it, if it was this host that made its certificates. */
+async function withStart(dataDir: string, place: DirectoryPlace, error: unknown): Promise<unknown> {
+  if (!isHibernautError(error, "unavailable") || !("etcd" in place) || !(await areOurs(dataDir, place.tls)))
+    return error;
+  return new HibernautError(
+    "unavailable",
+    `${error.message}\nThe certificates for this etcd are in ${join(dataDir, ETCD_FOLDER)}. Copy the folder of each member to its server, start the member there, and run this command again.\n\n${startText(dataDir, place.etcd)}`,
+    error.details,
+    { cause: error },
+  );
 }
 
 /**
@@ -89,7 +125,7 @@ export async function initCluster(options: PlaceOptions & { directory: Directory
  * runs, when this host is in a cluster or has apps, and with what the cluster answers. Can be repeated with the same
  * token when it was cut short; before the host is a member, nothing of the cluster stays.
  */
-export async function joinCluster(options: PlaceOptions & { token: string; etcd?: string[] }): Promise<Joined> {
+export async function joinCluster(options: JoinOptions): Promise<Joined> {
   const { settings } = options;
   const token = readJoinToken(options.token);
   return offline(settings, async (dataDir) => {
@@ -105,25 +141,31 @@ export async function joinCluster(options: PlaceOptions & { token: string; etcd?
     const { reply, address } = await askToJoin(token, {
       ...{ id: token.id, secret: token.secret, name, publicKey, version: VERSION, region },
     });
-    const place: DirectoryPlace =
-      options.etcd !== undefined && "etcd" in reply.directory
-        ? { ...reply.directory, etcd: options.etcd }
-        : reply.directory;
+    const place = placeFor(reply.directory, options);
+    requireGuarded(place);
     const home: Home = {
       ...{ id: reply.clusterId, host: name, region: reply.region, directory: place, authority: reply.authority },
       peer: peerOf(options.peer, address),
       identity: { certificate: reply.certificate, key },
     };
-    const directory = await openDirectory(place);
+    const secretsKey = Buffer.from(reply.secretsKey, "base64");
+    const directory = await openDirectory(home, { secretsKey });
     try {
       const record = await requireCluster(directory, home);
-      await writeDraft(dataDir, home, Buffer.from(reply.secretsKey, "base64"));
+      await writeDraft(dataDir, home, secretsKey);
       await withDraft(dataDir, () => claimMember(directory, home, token.id));
       return await settle(dataDir, home, record);
     } finally {
       await directory.close();
     }
   });
+}
+
+/** Where a host that joins finds the directory. What the others allowed, its own administrator has not. */
+function placeFor(place: DirectoryPlace, { etcd, insecureEtcd }: JoinOptions): DirectoryPlace {
+  if (!("etcd" in place)) return place;
+  const { insecure: _theirs, ...rest } = place;
+  return { ...rest, ...(etcd && { etcd }), ...(insecureEtcd === true && { insecure: true }) };
 }
 
 /** What claims reject with when this host has certainly not become a member. Of a lost answer, nobody knows what it was. */
@@ -163,7 +205,7 @@ export async function leaveCluster({
       throw new HibernautError("failed_precondition", "This host is not in a cluster, so there is nothing to leave.");
     const home = await readHome(dataDir);
     if (!forget) {
-      const directory = await openDirectory(home.directory);
+      const directory = await open(home, keyFileOf(dataDir));
       try {
         await requireCluster(directory, home);
         const condition = await requireMember(directory, home);
@@ -180,7 +222,13 @@ export async function leaveCluster({
   });
 }
 
-async function offline<T>({ dataDir: path }: HostSettings, work: (dataDir: string) => Promise<T>): Promise<T> {
+/** Opens a cluster's directory with the key in a file, which is made for a host that has none. */
+function open(home: Home, keyFile: string): Promise<Directory> {
+  return wiping(readKey(keyFile) ?? makeSecretsKey(keyFile), (secretsKey) => openDirectory(home, { secretsKey }));
+}
+
+/** Does work in a data directory that no platform uses. */
+export async function offline<T>({ dataDir: path }: HostSettings, work: (dataDir: string) => Promise<T>): Promise<T> {
   const { dataDir, release } = await openDataDir(path);
   try {
     return await work(dataDir);
@@ -233,18 +281,38 @@ async function requireNoMachines(directory: Directory, host: string): Promise<vo
 }
 
 /** The draft of a cluster that was to be made before, or a new one. */
-async function initDraft(dataDir: string, options: PlaceOptions & { directory: DirectoryPlace }): Promise<Home> {
-  const { settings, directory, name = suggestedName(hostname()), peer } = options;
+async function initDraft(dataDir: string, options: InitOptions): Promise<Home> {
+  const { settings, name = suggestedName(hostname()), peer } = options;
   requireHostName(name);
   const draft = await readDraft(dataDir);
-  if (draft?.host === name && placeText(draft.directory) === placeText(directory)) return draft;
-  const id = randomBytes(8).toString("hex");
+  const before = draft && placeText(draft.directory) === placeText(options.directory) ? draft : undefined;
+  const id = before?.id ?? randomBytes(8).toString("hex");
+  const directory = await placeWithCertificates(dataDir, id, { ...options, before: before?.directory });
+  if (before?.host === name) {
+    const home = { ...before, directory };
+    await writeDraft(dataDir, home);
+    return home;
+  }
   const authority = await makeAuthority(id);
   const { key, publicKey } = makeKey();
   const identity = { certificate: await signHost(authority, name, publicKey), key };
   const home = { id, host: name, region: settings.region, directory, peer: peerOf(peer), authority, identity };
   await writeDraft(dataDir, home);
   return home;
+}
+
+/** The directory, with certificates that are made for it if that is wanted: once, because etcd may have them by now. */
+async function placeWithCertificates(
+  dataDir: string,
+  clusterId: string,
+  { directory, etcdCertificates, before }: InitOptions & { before: DirectoryPlace | undefined },
+): Promise<DirectoryPlace> {
+  if (!("etcd" in directory) || etcdCertificates !== true) return directory;
+  const known = before !== undefined && "etcd" in before ? before.tls : undefined;
+  const tls = (await areOurs(dataDir, known))
+    ? known
+    : await makeEtcdCertificates(dataDir, { clusterId, urls: directory.etcd });
+  return { ...directory, tls };
 }
 
 async function claimCluster(directory: Directory, home: Home, subnet: string | undefined): Promise<ClusterRecord> {
@@ -331,7 +399,7 @@ async function share(directory: Directory, records: ReadonlyMap<string, object |
 async function finishJoin(dataDir: string, name: string, authority: string): Promise<Joined | undefined> {
   const draft = await readDraft(dataDir);
   if (draft?.host !== name || certificateHash(draft.authority.certificate) !== authority) return undefined;
-  const directory = await openDirectory(draft.directory);
+  const directory = await open(draft, draftKeyFile(dataDir));
   try {
     const record = await requireCluster(directory, draft);
     const entry = await directory.get(`${KEYS.members}${name}`);

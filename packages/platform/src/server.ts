@@ -174,7 +174,10 @@ async function runLocked(
   };
   const owning = cluster && (await openOwning(cluster, log));
   open.defer(() => owning?.leave({ hypervisor, records: () => store.machines.list() }));
-  const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
+  const network = await startNetwork(settings, {
+    ...{ machines: store.machines.list(), alive, dropSnapshots, log },
+    controlPlane: cluster?.controlPlane,
+  });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
   open.defer(() => dns.close());

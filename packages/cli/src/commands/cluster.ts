@@ -16,13 +16,22 @@ const PEER = {
   description:
     "where other hosts reach this one, as host:port or host (default: an address of this host, and HIBERNAUT_PEER_LISTEN's port)",
 } as const satisfies Option;
+const ETCD_FILES = [
+  { flags: "--etcd-ca <file>", description: "what signed the certificates that your etcd has, PEM" },
+  { flags: "--etcd-cert <file>", description: "the certificate that hosts show etcd, PEM" },
+  { flags: "--etcd-key <file>", description: "its key, PEM" },
+] as const satisfies readonly Option[];
+const INSECURE = {
+  flags: "--insecure-etcd",
+  description: "allow an etcd at http:// that other computers reach, for a network of these hosts alone",
+} as const satisfies Option;
 const START = "Start the platform now, for example with `hibernaut serve`.";
 
 const init = command({
   name: "init",
   summary: "Make a cluster, with this host as its first member",
   description:
-    "The platform must be stopped. What the host has stays, and is shared: its apps, hostnames, tokens and secrets. The hosts agree through etcd, which you run: name each of its members with --etcd.",
+    "The platform must be stopped. What the host has stays, and is shared: its apps, hostnames, tokens and secrets. The hosts agree through etcd, which you run: name each of its members with --etcd. For URLs that begin with https://, this makes certificates for etcd and shows how to start it, unless you name yours.",
   options: [
     NAME,
     {
@@ -30,28 +39,26 @@ const init = command({
       description: "a client URL of etcd; may repeat, or be separated by commas",
       repeats: true,
     },
-    { flags: "--etcd-ca <file>", description: "what signed etcd's certificates, PEM" },
-    { flags: "--etcd-cert <file>", description: "the certificate that hosts show etcd, PEM" },
-    { flags: "--etcd-key <file>", description: "its key, PEM" },
+    ...ETCD_FILES,
+    INSECURE,
     PEER,
   ],
   examples: [
-    "hibernaut cluster init --name a --etcd http://10.0.0.5:2379",
+    "hibernaut cluster init --name a --etcd https://10.0.0.1:2379,https://10.0.0.2:2379,https://10.0.0.3:2379",
+    "hibernaut cluster init --name a --etcd http://127.0.0.1:2379",
     "hibernaut cluster init --name a --etcd https://e1:2379,https://e2:2379,https://e3:2379 --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
   ],
-  async run(_context, _args, { name, etcd = [], etcdCa, etcdCert, etcdKey, peer }) {
+  async run(_context, _args, { name, etcd = [], etcdCa, etcdCert, etcdKey, insecureEtcd = false, peer }) {
     const endpoints = urls(etcd);
     if (endpoints.length === 0)
       throw new UsageError(
-        "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd http://10.0.0.5:2379.",
+        "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd https://10.0.0.5:2379.",
       );
-    if ((etcdCert === undefined) !== (etcdKey === undefined))
-      throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
-    const given = etcdCa ?? etcdCert;
-    const tls = given === undefined ? undefined : { ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) };
+    const tls = tlsOf({ etcdCa, etcdCert, etcdKey });
     const { platform, settings } = await load();
-    const directory = { etcd: endpoints, ...(tls && { tls }) };
-    const made = await platform.initCluster({ settings, name, peer, directory });
+    const directory = { etcd: endpoints, ...(tls && { tls }), ...(insecureEtcd && { insecure: true }) };
+    const etcdCertificates = tls === undefined && endpoints.some((url) => url.startsWith("https:"));
+    const made = await platform.initCluster({ settings, name, peer, directory, etcdCertificates });
     const text = `Made cluster ${made.clusterId}, with this host as ${made.host}. ${START} Then let others join with \`hibernaut cluster token\`.`;
     return { document: documentOf(made), text };
   },
@@ -90,12 +97,20 @@ const join = command({
       description: "where this host reaches etcd, if not where the others do; may repeat",
       repeats: true,
     },
+    INSECURE,
   ],
   examples: ["hibernaut cluster join hibjoin_eyJwZWVyIjoi... --name b"],
-  async run(_context, [text = ""], { name, peer, etcd = [] }) {
+  async run(_context, [text = ""], { name, peer, etcd = [], insecureEtcd }) {
     const { platform, settings } = await load();
     const endpoints = urls(etcd);
-    const options = { settings, token: text, name, peer, ...(endpoints.length > 0 && { etcd: endpoints }) };
+    const options = {
+      settings,
+      token: text,
+      name,
+      peer,
+      insecureEtcd,
+      ...(endpoints.length > 0 && { etcd: endpoints }),
+    };
     const done = await platform.joinCluster(options);
     return {
       document: documentOf(done),
@@ -163,7 +178,7 @@ const drop = command({
   name: "drop",
   summary: "Give up a disputed copy of a machine",
   description:
-    "After a restore of etcd, two hosts may have a copy of a machine. The host that you talk to gives up the one that it keeps, with its volumes, so that the machine continues with the other one. The files stay in the host's quarantine for a day.",
+    "After a restore of etcd, two hosts may have a copy of a machine. The host that you talk to gives up the one that it keeps, with the volumes that the other host has as well, so that the machine continues with the other one. So can be given up what another machine has the name or address of. The files stay in the host's quarantine for a day.",
   arguments: [{ usage: "<id>", description: "the machine's whole id, from `cluster status`" }],
   options: [YES],
   examples: ["hibernaut cluster drop 1faf4a4c54e0b1"],
@@ -171,10 +186,74 @@ const drop = command({
     const client = await context.client();
     const { host, disputed } = await client.getCluster();
     const reason = disputed.find(({ machine_id: one }) => one === id)?.reason;
-    const what = `Host ${host} gives up its copy of machine ${id}, with its memory, files and volumes.`;
+    const what = `Host ${host} gives up its copy of machine ${id}, with its memory and files, and with the volumes of which another host has a copy.`;
     await agree(reason === undefined ? what : `${reason}\n${what}`, { yes, what: "changed" });
     await client.dropDisputedMachine(id);
     return { document: { id, host, ok: true }, text: `Host ${host} gave up its copy of machine ${id}.` };
+  },
+});
+
+const etcd = command({
+  name: "etcd",
+  summary: "Change where this host finds etcd, and its certificates",
+  description:
+    "The platform must be stopped. What you leave out stays as it is. --renew makes new certificates for the members of etcd and for all hosts, so that a host that was removed cannot use those that it has.",
+  options: [
+    {
+      flags: "--etcd <url>",
+      description: "a client URL of etcd; may repeat, or be separated by commas",
+      repeats: true,
+    },
+    ...ETCD_FILES,
+    { flags: "--renew", description: "make new certificates, for etcd's members and for all hosts" },
+    INSECURE,
+  ],
+  examples: [
+    "hibernaut cluster etcd --renew",
+    "hibernaut cluster etcd --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
+  ],
+  async run(_context, _args, { etcd: given = [], etcdCa, etcdCert, etcdKey, renew = false, insecureEtcd }) {
+    const tls = tlsOf({ etcdCa, etcdCert, etcdKey });
+    const endpoints = urls(given);
+    if (renew && tls !== undefined)
+      throw new UsageError("--renew makes certificates: leave out --etcd-ca, --etcd-cert and --etcd-key.");
+    if (!renew && tls === undefined && endpoints.length === 0 && insecureEtcd === undefined)
+      throw new UsageError(
+        "There is nothing to change. Name URLs or certificates of etcd, or make new ones with --renew.",
+      );
+    const { changeEtcd } = await import("@hibernaut/platform/membership-repairs.ts");
+    const { settings } = await load();
+    const changed = { renew, tls, insecure: insecureEtcd, ...(endpoints.length > 0 && { etcd: endpoints }) };
+    const { directory, start } = await changeEtcd({ settings, ...changed });
+    const others =
+      "Copy the folder of each member to its server and start it again, and on the other hosts, name the files of the folder `hosts` with --etcd-ca, --etcd-cert and --etcd-key.";
+    return {
+      document: { directory, ok: true },
+      text: lines(`This host finds ${directory}.`, ...(start === undefined ? [] : [others, "", start])),
+    };
+  },
+});
+
+const sign = command({
+  name: "sign",
+  summary: "Vouch for what is in etcd without a signature",
+  description:
+    "For a cluster that was made by a version that did not sign its records, with all its platforms stopped. Hosts ignore a record of etcd that is not signed, because anybody may have written it. This shows the records, and signs them once you say that they are right: from then on, hosts believe them.",
+  options: [YES],
+  examples: ["hibernaut cluster sign"],
+  async run(_context, _args, { yes = false }) {
+    const { signCluster } = await import("@hibernaut/platform/membership-repairs.ts");
+    const { settings } = await load();
+    const agreeTo = (keys: readonly string[]) =>
+      keys.length === 0
+        ? Promise.resolve()
+        : agree(`${keys.join("\n")}\nWhoever wrote these ${keys.length} records gets what they say.`, {
+            yes,
+            what: "changed",
+          });
+    const signed = await signCluster({ settings, agree: agreeTo });
+    const records = `${signed.length} record${signed.length === 1 ? "" : "s"}`;
+    return { document: { signed }, text: signed.length === 0 ? "All records are signed." : `Signed ${records}.` };
   },
 });
 
@@ -228,6 +307,14 @@ function urls(given: readonly string[]): string[] {
   return all;
 }
 
+/** The certificates that were named. Undefined when there are none. */
+function tlsOf({ etcdCa, etcdCert, etcdKey }: Partial<Record<"etcdCa" | "etcdCert" | "etcdKey", string | undefined>>) {
+  if ((etcdCert === undefined) !== (etcdKey === undefined))
+    throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
+  const given = etcdCa ?? etcdCert;
+  return given === undefined ? undefined : { ca: read(etcdCa), cert: read(etcdCert), key: read(etcdKey) };
+}
+
 function read(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   try {
@@ -249,5 +336,5 @@ async function load() {
 export const cluster: Noun = {
   name: "cluster",
   summary: "Join several hosts",
-  commands: [init, token, join, status, leave, remove, drop],
+  commands: [init, token, join, status, leave, remove, drop, etcd, sign],
 };

@@ -81,10 +81,12 @@ export class Admission {
     const expiresAt = new Date(Date.now() + lifetimeMs).toISOString();
     const record: JoinRecord = { hash: hashOf(secret), expiresAt };
     const lease = await directory.lease(lifetimeMs, signal);
-    const key = `${KEYS.joins}${id}`;
-    await directory.transact([{ key, revision: 0 }], [{ key, value: JSON.stringify(record), lease }], signal);
+    const join = `${KEYS.joins}${id}`;
+    const change = { key: join, value: JSON.stringify(record), lease };
+    await directory.transact([{ key: join, revision: 0 }], [change], signal);
     const authority = certificateHash(home.authority.certificate);
-    return { token: writeJoinToken({ peer, id, secret, authority, expiresAt }), expiresAt };
+    const key = keyFingerprint(home.identity.key);
+    return { token: writeJoinToken({ peer, id, secret, authority, key, expiresAt }), expiresAt };
   }
 
   /**

@@ -8,7 +8,7 @@ import { type ErrorCode, ERROR_STATUS, HibernautError } from "../domain/errors.t
 import { messageOf } from "../lib/text.ts";
 import { certificateHash, type JoinReply, type JoinRequest } from "./admission.ts";
 import { requireClock } from "./certificate.ts";
-import { CLOCK_SKEW_MS } from "./identity.ts";
+import { CLOCK_SKEW_MS, keyFingerprint } from "./identity.ts";
 import type { JoinToken } from "./join-token.ts";
 import { ALPN, splitAddress } from "./peers.ts";
 
@@ -58,14 +58,18 @@ export async function askToJoin(token: JoinToken, body: JoinRequest): Promise<{ 
   }
 }
 
-/** Throws unless the certificate was signed by the authority whose fingerprint the token has, and is valid now. */
-function requirePinned(socket: TLSSocket, { authority, peer }: JoinToken): void {
+/**
+ * Throws unless the certificate was signed by the authority whose fingerprint the token has, for the key of the host that
+ * made the token, and is valid now. The authority alone does not do: every host that was a member once has it.
+ */
+function requirePinned(socket: TLSSocket, { authority, key, peer }: JoinToken): void {
   const shown = socket.getPeerCertificate(true);
   const signer = shown.issuerCertificate as typeof shown | undefined;
   const certificate = shown.raw === undefined ? undefined : new X509Certificate(shown.raw);
   const issuer = signer?.raw === undefined ? undefined : new X509Certificate(signer.raw);
   const isPinned = issuer !== undefined && certificateHash(issuer.toString()) === authority;
-  if (certificate === undefined || !isPinned || !certificate.verify(issuer.publicKey))
+  const isSigned = certificate !== undefined && isPinned && certificate.verify(issuer.publicKey);
+  if (!isSigned || keyFingerprint(certificate) !== key)
     throw new HibernautError(
       "unauthenticated",
       `What answers at ${peer} does not belong to the cluster that the join token is for. Check the address, and make a new token with \`hibernaut cluster token\`.`,

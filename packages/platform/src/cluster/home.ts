@@ -7,6 +7,7 @@ import { flush, replaceFile } from "../lib/durable.ts";
 import type { Directory } from "./contract.ts";
 import type { Pair } from "./identity.ts";
 import { CLUSTER_FOLDER } from "./keys.ts";
+import { RecordSeal, SignedDirectory } from "./signed-directory.ts";
 
 /** Written before the host is claimed in the directory. A claim that was cut short is found and finished with it. */
 const DRAFT = "cluster.draft";
@@ -20,6 +21,8 @@ export type DirectoryPlace =
   | {
       etcd: string[];
       tls?: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined } | undefined;
+      /** An administrator allowed that everyone in the network can write to it. */
+      insecure?: boolean | undefined;
     }
   /** An SQLite file, for hosts that share one disk, as in tests. */
   | { local: string };
@@ -62,13 +65,22 @@ export async function writeDraft(dataDir: string, home: Home, secretsKey?: Buffe
   const folder = join(dataDir, DRAFT);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
-  const { authority, identity, ...place } = home;
+  const { authority, identity } = home;
   await write(folder, FILES.authorityCertificate, authority.certificate);
   await write(folder, FILES.authorityKey, authority.key);
   await write(folder, HOST_FILES.certificate, identity.certificate);
   await write(folder, HOST_FILES.key, identity.key);
   if (secretsKey !== undefined) await write(folder, SECRETS_KEY, secretsKey);
-  await write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
+  await writePlace(folder, home);
+}
+
+/** Stores where the directory is from now on. */
+export async function replacePlace(dataDir: string, home: Home): Promise<void> {
+  await writePlace(join(dataDir, CLUSTER_FOLDER), home);
+}
+
+function writePlace(folder: string, { authority: _signs, identity: _shows, ...place }: Home): Promise<void> {
+  return write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
 }
 
 /** Makes the draft this host's place in its cluster. */
@@ -76,11 +88,22 @@ export async function publishDraft(dataDir: string): Promise<void> {
   const key = join(dataDir, DRAFT, SECRETS_KEY);
   // First, so that no host is in its cluster without it. It is not there any more when this was cut short.
   if (await isThere(key)) {
-    await rename(key, join(dataDir, SECRETS_KEY));
+    await rename(key, keyFileOf(dataDir));
     await flush(dataDir);
   }
   await rename(join(dataDir, DRAFT), join(dataDir, CLUSTER_FOLDER));
   await flush(dataDir);
+}
+
+/** The file with the key of a draft's cluster, which was published when the draft has none. */
+export function draftKeyFile(dataDir: string): string {
+  const inDraft = join(dataDir, DRAFT, SECRETS_KEY);
+  return existsSync(inDraft) ? inDraft : keyFileOf(dataDir);
+}
+
+/** The file with the key of the secrets. */
+export function keyFileOf(dataDir: string): string {
+  return join(dataDir, SECRETS_KEY);
 }
 
 export async function removeDraft(dataDir: string): Promise<void> {
@@ -100,8 +123,24 @@ export async function removeHome(dataDir: string): Promise<void> {
   await removeDraft(dataDir);
 }
 
+interface OpenDirectoryOptions {
+  /** Of the cluster: what is signed with another one is not there. The caller may wipe it at once. */
+  secretsKey: Uint8Array;
+  /** Is told of records that are not signed, once for each kind. */
+  onForged?(key: string): void;
+}
+
 /** Opens the directory. Nothing is connected yet. */
-export async function openDirectory(place: DirectoryPlace): Promise<Directory> {
+export async function openDirectory(
+  { id, directory: place }: Pick<Home, "id" | "directory">,
+  { secretsKey, onForged }: OpenDirectoryOptions,
+): Promise<Directory> {
+  const seal = new RecordSeal(secretsKey, id);
+  return new SignedDirectory({ directory: await openUnsigned(place), seal, onForged });
+}
+
+/** Opens the directory as it is, with records that nobody signed. */
+export async function openUnsigned(place: DirectoryPlace): Promise<Directory> {
   if ("local" in place) {
     const { LocalDirectory } = await import("./local/directory.ts");
     return new LocalDirectory(place.local);

@@ -1,5 +1,6 @@
 /** Keys and certificates of a cluster: its authority, which every host has, and what the authority signs for each host. */
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, webcrypto, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import type * as library from "@peculiar/x509";
 
 /** The library that makes certificates. */
@@ -43,12 +44,12 @@ export function keyFingerprint(from: string | X509Certificate): string {
     .digest("hex");
 }
 
-/** Makes the authority of a new cluster. */
-export async function makeAuthority(clusterId: string, now = Date.now()): Promise<Pair> {
+/** Makes the authority of a new cluster, or with `of` that of its etcd. */
+export async function makeAuthority(clusterId: string, now = Date.now(), of = ""): Promise<Pair> {
   const x509 = await loadLibrary();
   const { key, publicKey } = makeKey();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    ...common(`Hibernaut cluster ${clusterId}`, now, AUTHORITY_DAYS),
+    ...common(`Hibernaut cluster ${clusterId}${of}`, now, AUTHORITY_DAYS),
     keys: { privateKey: await importPrivate(key), publicKey: await importPublic(publicKey) },
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
@@ -63,17 +64,39 @@ export async function makeAuthority(clusterId: string, now = Date.now()): Promis
  *
  * @param publicKey PEM
  */
-export async function signHost(authority: Pair, host: string, publicKey: string, now = Date.now()): Promise<string> {
+export function signHost(authority: Pair, host: string, publicKey: string, now = Date.now()): Promise<string> {
+  return sign(authority, { name: host, names: [host], publicKey, days: HOST_DAYS }, now);
+}
+
+interface Signed {
+  name: string;
+  /** Host names and IP addresses at which the certificate counts. */
+  names: readonly string[];
+  /** PEM. */
+  publicKey: string;
+  days: number;
+}
+
+/** Signs a certificate for both sides of a connection. Resolves with PEM. */
+export async function sign(
+  authority: Pair,
+  { name, names, publicKey, days }: Signed,
+  now = Date.now(),
+): Promise<string> {
   const x509 = await loadLibrary();
+  const alternatives = names.map((each) => ({
+    type: isIP(each) === 0 ? ("dns" as const) : ("ip" as const),
+    value: each,
+  }));
   const certificate = await x509.X509CertificateGenerator.create({
-    ...common(host, now, HOST_DAYS),
-    subject: `CN=${host}`,
+    ...common(name, now, days),
+    subject: `CN=${name}`,
     issuer: new x509.X509Certificate(authority.certificate).subject,
     signingKey: await importPrivate(authority.key),
     publicKey: await importPublic(publicKey),
     extensions: [
       new x509.BasicConstraintsExtension(false),
-      new x509.SubjectAlternativeNameExtension([{ type: "dns", value: host }]),
+      ...(alternatives.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternatives)]),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]),
     ],
   });

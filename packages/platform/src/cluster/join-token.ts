@@ -11,6 +11,8 @@ export interface JoinToken {
   secret: string;
   /** SHA-256 of the authority's certificate, hex. */
   authority: string;
+  /** SHA-256 of the public key of the host at `peer`, hex. */
+  key: string;
   /** RFC 3339. */
   expiresAt: string;
 }
@@ -34,8 +36,8 @@ export function readJoinToken(text: string): JoinToken {
   try {
     if (!text.startsWith(PREFIX)) throw new Error("another prefix");
     const token = JSON.parse(Buffer.from(text.slice(PREFIX.length), "base64url").toString()) as Partial<JoinToken>;
-    const { peer, id, secret, authority, expiresAt } = token;
-    const texts = [peer, id, secret, authority, expiresAt];
+    const { peer, id, secret, authority, key, expiresAt } = token;
+    const texts = [peer, id, secret, authority, key, expiresAt];
     if (texts.some((each) => typeof each !== "string" || each === "")) throw new Error("parts are missing");
     return token as JoinToken;
   } catch (error) {

@@ -100,6 +100,8 @@ export interface HostRecord {
   draining: boolean;
   /** RFC 3339. */
   startedAt: string;
+  /** Where its peer port, its API and its metrics are, `host:port`: no machine of any host may reach them. */
+  control?: string[];
 }
 
 /** A join token that was not used yet. */

@@ -94,7 +94,8 @@ export function openClusterMachines(options: ClusterMachinesOptions): ClusterMac
     route: (request, response) => serveMoves(moves.target, request, response),
     evacuate: (host) => evacuate(host, cluster),
     async drop(id, signal) {
-      await dropCopy(id, { cluster, custodian: custody, call: options.call }, signal);
+      const { disputes } = ownership;
+      await dropCopy(id, { cluster, custodian: custody, disputes, call: options.call }, signal);
       ownership.look(id);
     },
     start() {

@@ -38,7 +38,7 @@ export async function requireMember(
     return { key, revision: entry.revision, member };
   const why =
     entry === undefined
-      ? `Host ${host} was removed from the cluster.`
+      ? `Host ${host} was removed from the cluster, or its record is not signed (docs/cluster.md#records-are-signed).`
       : `Another host has joined the cluster with the name ${host}.`;
   throw new HibernautError(
     "failed_precondition",

@@ -1,21 +1,28 @@
 /** Opens this host's place in its cluster. Loaded only on a host that has one. */
+import { networkInterfaces } from "node:os";
 import type { Listen } from "../settings.ts";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { Admission } from "./admission.ts";
 import { ClusterAdmin } from "./admin.ts";
+import { ControlPlane, reachableAt } from "./control-plane.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";
 import type { Cluster, PeerService } from "./cluster.ts";
+import { requireGuarded } from "./etcd/guard.ts";
 import { openDirectory, placeText, readHome } from "./home.ts";
 import { type HostRecord, KEYS } from "./keys.ts";
 import { LeaseKeeper } from "./lease.ts";
 import { memberWithGrace, requireCluster, requireMember } from "./membership.ts";
 import { type PeerHandler, PeerListener } from "./peer-listener.ts";
 import { ClusterPeers, joinAddress } from "./peers.ts";
+import { wipe } from "../lib/wipe.ts";
 import { requireFitting } from "./versions.ts";
 import { DirectoryView } from "./view.ts";
 
 /** How long the start waits for the directory before it does without: a platform whose etcd is away still serves. */
 const START_MS = 5000;
+
+const FORGED =
+  "a record of the cluster directory was ignored, because it is not signed with this cluster's key: somebody wrote it by hand, or an earlier version did (docs/cluster.md#records-are-signed)";
 
 interface Log {
   info(fields: object, message: string): void;
@@ -24,16 +31,24 @@ interface Log {
 }
 
 /** What this host says about itself, except for what the cluster knows. */
-export type HostFacts = Omit<HostRecord, "name" | "peer" | "region" | "version" | "startedAt">;
+export type HostFacts = Omit<HostRecord, "name" | "peer" | "region" | "version" | "startedAt" | "control">;
 
 export interface OpenClusterOptions {
   dataDir: string;
-  settings: { region: string; peerListen: Listen; clusterLeaseMs: number; clusterGraceMs: number };
+  settings: {
+    region: string;
+    peerListen: Listen;
+    apiListen: Listen;
+    proxyMetricsListen?: Listen | undefined;
+    clusterLeaseMs: number;
+    clusterGraceMs: number;
+    insecureEtcd: "on" | "off";
+  };
   /** The version of Hibernaut. */
   version: string;
   /** Called at each renewal of the lease. */
   facts(): HostFacts;
-  /** The key of the secrets, for hosts that join. Called when one does. */
+  /** The key of the secrets, for the records and for hosts that join. The caller wipes it. */
   secretsKey(): Buffer;
   log: Log;
 }
@@ -41,6 +56,8 @@ export interface OpenClusterOptions {
 /** The cluster, as the composition root has it. */
 export interface OpenedCluster extends Cluster {
   readonly admin: ClusterAdmin;
+  /** What machines must not reach. */
+  readonly controlPlane: ControlPlane;
   /** Says who takes the connections that other hosts make to a service of this one. Until someone does, they are closed. */
   handle(service: PeerService, handler: PeerHandler): void;
   /** Tells the other hosts soon what {@link OpenClusterOptions.facts} says now. */
@@ -60,6 +77,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   const { host, region } = home;
   requireRegion(settings.region, region);
   requirePair(home.identity, dataDir);
+  requireGuarded(home.directory, settings.insecureEtcd === "on");
   await using opened = new AsyncDisposableStack();
 
   const certificate = new HostCertificate({
@@ -69,7 +87,9 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
     onFault: (err) => log.warn({ err }, "this host's certificate for the cluster could not be renewed"),
   });
   opened.defer(() => certificate.close());
-  const directory = await openDirectory(home.directory);
+  const secretsKey = options.secretsKey();
+  const directory = await openDirectory(home, { secretsKey, onForged: (key) => log.warn({ key }, FORGED) });
+  wipe(secretsKey);
   opened.defer(() => directory.close());
   const view = new DirectoryView({ directory, onFault: (err, what) => log.warn({ err }, what) });
   opened.defer(() => view.close());
@@ -85,11 +105,13 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   opened.defer(() => listener.close());
   const peer = joinAddress({ host: home.peer.host, port: home.peer.port ?? port });
 
+  const { peerListen, apiListen, proxyMetricsListen } = settings;
+  const control = () => reachableAt([peerListen, apiListen, proxyMetricsListen], networkInterfaces());
   const startedAt = new Date().toISOString();
   const lease = new LeaseKeeper({
     directory,
     key: `${KEYS.hosts}${host}`,
-    record: () => ({ name: host, peer, region, version, startedAt, ...facts() }),
+    record: () => ({ name: host, peer, region, version, startedAt, control: control(), ...facts() }),
     member: (signal) => memberWithGrace(directory, home, settings.clusterGraceMs, signal),
     ttlMs: settings.clusterLeaseMs,
     graceMs: settings.clusterGraceMs,
@@ -124,9 +146,14 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   const identity = () => certificate.identity;
   const peers = new ClusterPeers({ view, authority, identity });
   const admin = new ClusterAdmin({ cluster: { host, record, directory, view, lease }, home, admission, identity });
+  const controlPlane = new ControlPlane({
+    place: home.directory,
+    view,
+    onTrouble: (err, message) => log.warn({ err }, message),
+  });
   const closing = opened.move();
   return {
-    ...{ host, record, directory, view, lease, peers, admin },
+    ...{ host, record, directory, view, lease, peers, admin, controlPlane },
     handle: (service, handler) => listener.handle(service, handler),
     publish: () => lease.publish(),
     close: () => closing.disposeAsync(),

@@ -1,8 +1,9 @@
 /** How other hosts of the cluster are reached: TLS with certificates of the cluster's authority on both sides. */
-import type { ConnectionOptions } from "node:tls";
+import { X509Certificate } from "node:crypto";
+import { checkServerIdentity, type ConnectionOptions } from "node:tls";
 import { HibernautError } from "../domain/errors.ts";
 import type { Peers, PeerService, View } from "./cluster.ts";
-import type { Pair } from "./identity.ts";
+import { keyFingerprint, type Pair } from "./identity.ts";
 
 /** What ALPN chooses between at the peer port. `join` alone is for hosts that have no certificate yet. */
 export const ALPN: Record<PeerService | "join", string> = {
@@ -30,30 +31,42 @@ export class ClusterPeers implements Peers {
 
   target(name: string, service: PeerService): { host: string; port: number; tls: ConnectionOptions } {
     const { view, authority, identity } = this.#options;
-    const peer = view.host(name)?.up?.peer;
-    if (peer === undefined) throw unreachable(name, view.host(name) !== undefined);
-    return { ...splitAddress(peer), tls: tlsTo(name, service, { authority, identity: identity() }) };
+    const host = view.host(name);
+    if (host?.up === undefined) throw unreachable(name, host !== undefined);
+    const { fingerprint } = host.member;
+    return {
+      ...splitAddress(host.up.peer),
+      tls: tlsTo({ name, fingerprint }, service, { authority, identity: identity() }),
+    };
   }
 }
 
 /**
- * Returns how to speak TLS with a service of a host.
+ * Returns how to speak TLS with a service of a host. The host has to have the key that the directory says it has: others
+ * have the authority, too, also one that was removed.
  *
  * @param own the cluster's authority, PEM, and this host's certificate
  */
 export function tlsTo(
-  host: string,
+  { name, fingerprint }: { name: string; fingerprint: string },
   service: PeerService,
   own: { authority: string; identity: Pair },
 ): ConnectionOptions {
   const { certificate, key } = own.identity;
   return {
     ...{ ca: own.authority, cert: certificate, key },
-    // Node checks that the certificate has this name: it belongs to that host and no other one.
-    servername: host,
+    servername: name,
+    checkServerIdentity: (servername, certificate) =>
+      checkServerIdentity(servername, certificate) ?? requireKey(name, fingerprint, certificate.raw),
     ALPNProtocols: [ALPN[service]],
     minVersion: "TLSv1.3",
   };
+}
+
+/** The error of a host that has another key than the directory says. */
+function requireKey(name: string, fingerprint: string, certificate: Buffer): Error | undefined {
+  if (keyFingerprint(new X509Certificate(certificate)) === fingerprint) return undefined;
+  return new Error(`what answers as host ${name} has another key than that host`);
 }
 
 /** Returns host and port of `host:port` or `[::1]:port`. Throws a TypeError when it is neither. */

@@ -24,10 +24,13 @@ interface End {
 
 /** Returns how long to wait before the next start, in milliseconds, or null for no restart. `retries` counts restarts in a row. */
 export function restartDelay(config: MachineConfig, retries: number, ended: { failed: boolean }): number | null {
-  const policy = config.restart?.policy ?? DEFAULT_POLICY;
-  const wanted = policy === "always" || (policy === "on-failure" && ended.failed);
-  if (!wanted || retries >= maxRetries(config)) return null;
+  if (!isWanted(config, ended) || retries >= maxRetries(config)) return null;
   return Math.min(FIRST_DELAY_MS * 2 ** retries, LONGEST_DELAY_MS);
+}
+
+function isWanted(config: MachineConfig, ended: { failed: boolean }): boolean {
+  const policy = config.restart?.policy ?? DEFAULT_POLICY;
+  return policy === "always" || (policy === "on-failure" && ended.failed);
 }
 
 /** Returns the number of restarts in a row, now that the app has ended after running this long. */
@@ -59,6 +62,28 @@ export function afterEnd(
     retry_at: again ? new Date(at.getTime() + delayMs).toISOString() : null,
   };
   return { restarts: again ? restarts + 1 : restarts, crash };
+}
+
+/**
+ * Returns the same for an app that was lost with its host, of which it is no fault: it starts again unless its policy never
+ * does that, and has all its restarts left.
+ */
+export function afterHostLoss(
+  { config }: Pick<MachineRecord, "config">,
+  { reason, at }: Omit<End, "exit">,
+): { restarts: number; crash: Crash } {
+  const again = isWanted(config, { failed: true });
+  const crash: Crash = {
+    at: at.toISOString(),
+    reason,
+    exit_code: null,
+    at_start: false,
+    attempt: again ? 1 : 0,
+    // The restart is had on top of them.
+    max_attempts: again ? Math.max(1, maxRetries(config)) : maxRetries(config),
+    retry_at: again ? new Date(at.getTime() + FIRST_DELAY_MS).toISOString() : null,
+  };
+  return { restarts: 0, crash };
 }
 
 /** Returns whether the app is broken rather than unlucky: a request that waits for it would wait in vain. */

@@ -40,6 +40,12 @@ export type NetworkAttachment = {
 
 export type NetworkMode = "user" | "bridge";
 
+/** A TCP port of an IPv4 address. */
+export interface Endpoint {
+  address: string;
+  port: number;
+}
+
 /** What a network needs to know about a machine. */
 export interface NetworkMachine {
   id: string;

@@ -21,8 +21,8 @@ export interface OpenedNetwork {
   fallback: boolean;
   /** The host's address in the machines' network, on which the name server listens. Absent in user mode. */
   gateway?: string;
-  /** Closes these TCP ports of the host to machines. Has no effect in user mode. */
-  protect(ports: readonly number[]): Promise<void>;
+  /** Closes these TCP ports to machines, and no others. Has no effect in user mode. */
+  protect(control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">): Promise<void>;
   /** Stops managing the network. It stays in place for guests that keep running. */
   close(): Promise<void>;
 }
@@ -82,7 +82,7 @@ async function bridgeNetwork(modeSetting: Settings["network"], options: NetworkO
     reason: network.description,
     fallback: false,
     gateway: network.gateway,
-    protect: (ports) => network.protect(ports),
+    protect: (control) => network.protect(control),
     close: () => network.close(),
   };
 }

@@ -1,7 +1,7 @@
 /** The machines' network as the platform starts it. */
 import type { MachineRecord } from "../domain/machine.ts";
 import type { Settings } from "../settings.ts";
-import type { KnownMachine } from "./contract.ts";
+import type { Endpoint, KnownMachine } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
 
 interface StartedNetwork extends OpenedNetwork {
@@ -15,30 +15,70 @@ interface StartOptions {
   alive: ReadonlySet<string>;
   /** Machines may lose their memory if the settings ask for another network than theirs. */
   dropSnapshots: boolean;
+  /** Where a cluster is controlled from. Undefined on a host alone. */
+  controlPlane: ControlPlane | undefined;
   log: { warn(fields: object, message: string): void };
+}
+
+/** The addresses of what controls a cluster, which change with its hosts. */
+interface ControlPlane {
+  addresses(): Promise<readonly Endpoint[]>;
+  /** Calls `listener` with the addresses whenever they have changed. Returns a function that ends that. */
+  follow(listener: (addresses: readonly Endpoint[]) => void): () => void;
 }
 
 /** Opens the network that the settings ask for, with the machines that were in it before. */
 export async function startNetwork(
   settings: Settings,
-  { machines, alive, dropSnapshots, log }: StartOptions,
+  { machines, alive, dropSnapshots, controlPlane, log }: StartOptions,
 ): Promise<StartedNetwork> {
-  // These ports control or show the platform itself: nothing for the apps in its machines.
-  const controlPorts = (apiPort: number) =>
-    [apiPort, settings.proxyMetricsListen?.port ?? 0].filter((port) => port !== 0);
+  const control = {
+    controlPorts: controlPorts(settings, settings.apiListen.port, controlPlane !== undefined),
+    controlAddresses: (await controlPlane?.addresses()) ?? [],
+  };
   const network = await openNetwork(settings.network, {
     dataDir: settings.dataDir,
     subnet: settings.networkSubnet,
     machines: machines.map((record) => knownMachine(record, alive)),
     dropSnapshots,
-    controlPorts: controlPorts(settings.apiListen.port),
+    ...control,
     blocked: settings.blockedNetworks,
     limits: { connections: settings.networkConnections, perSecond: settings.networkConnectionRate },
     onTrouble: (message) => log.warn({}, message),
   });
   if (network.fallback && process.getuid?.() === 0)
     log.warn({}, `the machines' network is user mode, and stays it once there are machines: ${network.reason}`);
-  return { ...network, protectApi: (port) => network.protect(controlPorts(port)) };
+  if (network.network.mode === "user" && controlPlane !== undefined)
+    log.warn(
+      {},
+      "machines in user mode reach the cluster's etcd and hosts as this host does; only a bridge keeps them away (docs/network.md)",
+    );
+  const end = controlPlane?.follow((addresses) => {
+    control.controlAddresses = addresses;
+    network
+      .protect(control)
+      .catch((err: unknown) => log.warn({ err }, "the cluster's addresses could not be closed to machines"));
+  });
+  return {
+    ...network,
+    protectApi(port) {
+      control.controlPorts = controlPorts(settings, port, controlPlane !== undefined);
+      return network.protect(control);
+    },
+    close() {
+      end?.();
+      return network.close();
+    },
+  };
+}
+
+/** The host's ports that control or show the platform itself: nothing for the apps in its machines. */
+function controlPorts(
+  { proxyMetricsListen, peerListen }: Pick<Settings, "proxyMetricsListen" | "peerListen">,
+  apiPort: number,
+  isInCluster: boolean,
+): number[] {
+  return [apiPort, proxyMetricsListen?.port ?? 0, isInCluster ? peerListen.port : 0].filter((port) => port !== 0);
 }
 
 /** Returns what a network needs to know about a machine, and whether the machine has memory to lose. */

@@ -45,6 +45,8 @@ export interface RemoteMachine {
   host: string;
   /** Where its proxy takes requests from other hosts, `host:port`. Null while the host is away. */
   peer: string | null;
+  /** SHA-256 of the public key that it has to have, hex. */
+  fingerprint: string;
   /** What is open on the machine, in the unit of its service, as its host last said, in coarse steps. */
   load: number;
 }

@@ -1,11 +1,16 @@
 /** Settings of a host in a cluster. A host alone uses none of them. */
-import { duration, integer, listen } from "./forms.ts";
+import { choice, duration, integer, listen } from "./forms.ts";
 
 export const CLUSTER_SETTINGS = {
   peerListen: listen("HIBERNAUT_PEER_LISTEN", {
     default: { host: "0.0.0.0", port: 4290 },
     description:
       "Where other [hosts of the cluster](cluster.md) reach this one. It is opened only in a cluster, and only hosts with a certificate of the cluster get an answer. All hosts must be able to connect to each other.",
+  }),
+  insecureEtcd: choice("HIBERNAUT_INSECURE_ETCD", ["on", "off"], {
+    default: "off",
+    description:
+      "Whether this host stays in a cluster whose etcd is [neither encrypted nor asks for certificates](cluster.md#without-certificates), where other computers than this one reach it. `hibernaut cluster init --insecure-etcd` remembers the same.",
   }),
   clusterLeaseMs: duration("HIBERNAUT_CLUSTER_LEASE", {
     default: 10_000,

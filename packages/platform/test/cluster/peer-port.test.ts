@@ -1,6 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { connect, type ConnectionOptions, createServer, type TLSSocket } from "node:tls";
 import { X509Certificate } from "node:crypto";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { HostCertificate } from "../../src/cluster/certificate.ts";
@@ -8,7 +10,8 @@ import type { OpenedCluster } from "../../src/cluster/open.ts";
 import { makeAuthority, makeKey, renewalOf, signHost } from "../../src/cluster/identity.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { readHome } from "../../src/cluster/home.ts";
-import { joinAddress, splitAddress } from "../../src/cluster/peers.ts";
+import { readJoinToken, writeJoinToken } from "../../src/cluster/join-token.ts";
+import { ALPN, joinAddress, splitAddress } from "../../src/cluster/peers.ts";
 import { leaveCluster } from "../../src/membership.ts";
 import { joinHost, oneHost, openHost } from "./place.ts";
 
@@ -68,6 +71,27 @@ it("says nothing to another key that its own authority signed for a member's nam
   const { key, publicKey } = makeKey();
   const { tls, ...at } = toPeer(b, "a");
   expect(await hear({ ...at, tls: { ...tls, cert: await signHost(authority, "b", publicKey), key } })).toBe("");
+});
+
+it("a host that was removed cannot pose as another one, to a member or to a host that joins", async () => {
+  const { a, b, bSettings } = await twoHosts();
+  const { authority } = await readHome(bSettings.dataDir);
+  const { key, publicKey } = makeKey();
+  const heard: string[] = [];
+  const pair = { cert: `${await signHost(authority, "a", publicKey)}\n${authority.certificate}`, key };
+  const impostor = createServer({ ...pair, ALPNProtocols: Object.values(ALPN) }, (socket) =>
+    socket.on("error", () => {}).on("data", (data) => heard.push(String(data))),
+  ).listen(0, "127.0.0.1");
+  onTestFinished(() => void impostor.close());
+  await once(impostor, "listening");
+  const { port } = impostor.address() as AddressInfo;
+
+  await expect(hear({ ...toPeer(b, "a"), port })).rejects.toThrow("what answers as host a has another key");
+  const token = readJoinToken((await a.admin.createToken(3_600_000)).token);
+  await expect(joinHost(writeJoinToken({ ...token, peer: `127.0.0.1:${port}` }), "c")).rejects.toMatchObject({
+    code: "unauthenticated",
+  });
+  expect(heard).toEqual([]);
 });
 
 it("does not mistake one host for another", async () => {

@@ -1,4 +1,5 @@
 /** Hosts of a cluster in one process, without platforms: what joining and the peer port are tested with. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { type OpenedCluster, openCluster } from "../../src/cluster/open.ts";
@@ -39,12 +40,14 @@ export async function openHost(
       settings: {
         region: settings.region,
         peerListen: { host: "127.0.0.1", port: 0 },
+        apiListen: { host: "127.0.0.1", port: 0 },
         clusterLeaseMs: leaseMs,
         clusterGraceMs: 60_000,
+        insecureEtcd: "off",
       },
       version,
       facts: () => FACTS,
-      secretsKey: () => Buffer.alloc(32, 7),
+      secretsKey: () => readFileSync(join(settings.dataDir, "secrets.key")),
       log,
     });
     onTestFinished(async () => {

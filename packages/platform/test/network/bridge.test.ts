@@ -38,7 +38,7 @@ function elements(ruleset: string, set: string): string[] {
 
 describe("rules", () => {
   const rules = (ports: Port[], controlPorts: number[] = [], blocked: string[] = []) =>
-    rulesetOf({ names, subnet, ports, controlPorts, blocked });
+    rulesetOf({ names, subnet, ports, controlPorts, controlAddresses: [], blocked });
 
   test("only the machines may send, each with its own addresses", () => {
     fc.assert(
@@ -99,7 +99,7 @@ describe("rules", () => {
     }
     expect(tables).toHaveLength(6);
     expect(text).toContain('iifname "hib*" tcp dport { 4280, 9090 } reject with tcp reset');
-    expect(rules([])).not.toContain("tcp dport");
+    expect(rules([])).not.toContain("tcp dport {");
     expect(noRuleset(names)).toBe(
       [`bridge ${names.table}`, `inet ${names.table}`, `inet ${names.flowTable}`]
         .map((table) => `table ${table}\ndelete table ${table}\n`)

@@ -39,7 +39,10 @@ async function act(
     target.start(id);
     return {};
   }
-  if (what === "has") return { stores: target.has(id) };
+  if (what === "has") {
+    const { volumes = [] } = (await jsonOf(request)) as { volumes?: string[] };
+    return target.has(id, volumes);
+  }
   await target.receive(id, decompressed(request), signal);
   return {};
 }

@@ -15,6 +15,7 @@ import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Papers } from "../../machines/resources/departures.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
+import type { HasCopy } from "../ownership/drop.ts";
 import type { StartGate } from "../ownership/gate.ts";
 import { ArrivingMemory, type SentMemory } from "./arriving-memory.ts";
 import { PAPERS_FILE, readPapers } from "./arriving.ts";
@@ -84,10 +85,14 @@ export class MoveTarget {
     return unfit === undefined ? {} : { unfit };
   }
 
-  /** Whether a machine is here to stay: not while it is being destroyed, or created, which may come to nothing. */
-  has(id: string): boolean {
+  /**
+   * Whether a machine is here to stay: not while it is being destroyed, or created, which may come to nothing. And which of
+   * these volumes are here.
+   */
+  has(id: string, volumes: readonly string[] = []): HasCopy {
     const record = this.#options.custody.record(id);
-    return record !== undefined && record.state !== "destroying";
+    const stores = record !== undefined && record.state !== "destroying";
+    return { stores, volumes: volumes.filter((volume) => this.#options.volumes.has(volume)) };
   }
 
   /** Starts a machine that came. */

@@ -1,6 +1,6 @@
 /** What follows when an app ends by itself, or its virtual machine disappears: the restart policy decides. */
 import type { Crash, MachineRecord } from "../../domain/machine.ts";
-import { afterEnd, describeExit } from "../restart.ts";
+import { afterEnd, afterHostLoss, describeExit } from "../restart.ts";
 import type { Details, EffectOutcome } from "./events.ts";
 import { bootFacts } from "./facts.ts";
 
@@ -25,8 +25,8 @@ function decideLost(
   at: Date,
 ): Ending {
   // A host that fails again and again does not use up the attempts of its machines, nor keep requests from waiting for them.
-  const before = unwatched === true ? { ...record, restarts: 0 } : record;
-  const { restarts, crash } = afterEnd(before, { exit: undefined, reason, at });
+  const { restarts, crash } =
+    unwatched === true ? afterHostLoss(record, { reason, at }) : afterEnd(record, { exit: undefined, reason, at });
   const changes = { stateReason: reason, restarts, crash, coldReason: "vmm_lost" };
   const attempts = attemptsOf(crash);
   return { type: attempts === null ? "lost" : "lost_restarts", changes, details: { reason, ...attempts } };

@@ -6,6 +6,7 @@
 import { randomInt } from "node:crypto";
 import { HibernautError } from "../../domain/errors.ts";
 import {
+  type Endpoint,
   type GuestNetwork,
   HOST_NAME,
   type KnownMachine,
@@ -52,6 +53,8 @@ export interface BridgeOptions {
   machines: readonly KnownMachine[];
   /** TCP ports of the host that no machine may reach. */
   controlPorts: readonly number[];
+  /** TCP ports of any computer that no machine may reach. Default: none. */
+  controlAddresses?: readonly Endpoint[];
   /** Addresses and networks outside that no machine may reach. */
   blocked: readonly string[];
   /** What each machine may open. Default: anything. */
@@ -75,19 +78,19 @@ export class BridgeNetwork implements Network {
   readonly #ready = new Set<string>();
   readonly #blocked: readonly string[];
   readonly #limits: FlowLimits;
-  #controlPorts: readonly number[];
+  #control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">;
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
 
   private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
-    const { dataDir, machines, controlPorts, blocked, limits = NO_LIMITS } = options;
+    const { dataDir, machines, blocked, limits = NO_LIMITS } = options;
     this.taken = taken;
     this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
     this.#limits = limits;
-    this.#controlPorts = controlPorts;
+    this.#control = options;
     this.#blocked = blocked;
     for (const machine of machines) if (this.owns(machine.address)) this.#machines.set(machine.id, machine);
   }
@@ -175,9 +178,9 @@ export class BridgeNetwork implements Network {
     if (this.#machines.delete(machineId)) await this.#sync();
   }
 
-  /** Closes these ports of the host to machines from now on. */
-  async protect(controlPorts: readonly number[]): Promise<void> {
-    this.#controlPorts = controlPorts;
+  /** Closes these ports to machines from now on, and no others. */
+  async protect(control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">): Promise<void> {
+    this.#control = control;
     await this.#sync();
   }
 
@@ -219,8 +222,9 @@ export class BridgeNetwork implements Network {
   async #apply(): Promise<void> {
     const names = this.#names;
     const ports = [...this.#machines.values()].map((machine) => this.#port(machine));
-    const [controlPorts, blocked] = [this.#controlPorts, this.#blocked];
-    const rules = rulesetOf({ names, subnet: this.#subnet, ports, controlPorts, blocked });
+    const { controlPorts, controlAddresses = [] } = this.#control;
+    const [subnet, blocked] = [this.#subnet, this.#blocked];
+    const rules = rulesetOf({ names, subnet, ports, controlPorts, controlAddresses, blocked });
     await nft(`${rules}${flowTable(names, this.#limits)}`);
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();

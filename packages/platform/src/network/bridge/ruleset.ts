@@ -2,6 +2,7 @@
  * The nftables rules of a platform, as one text that replaces all of them at once. Pure. Comments in the text explain
  * the rules. Sets make the cost of a packet independent of the number of machines.
  */
+import type { Endpoint } from "../contract.ts";
 import type { Names } from "./names.ts";
 import { formatSubnet, type Subnet } from "../../lib/ipv4.ts";
 import { METADATA_NETWORKS } from "../../lib/public-addresses.ts";
@@ -21,6 +22,8 @@ interface RulesetInput {
   ports: readonly Port[];
   /** TCP ports of the host that control machines, such as the API. No machine of any platform may reach them. */
   controlPorts: readonly number[];
+  /** The same of other computers, and of this one where another program has it, as a cluster's etcd. */
+  controlAddresses: readonly Endpoint[];
   /** Addresses and networks outside that no machine of this platform may reach. */
   blocked: readonly string[];
 }
@@ -86,7 +89,7 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
 }
 
 /** Packets that leave the bridge through the host, and those that come back. */
-function hostTable({ names, subnet, controlPorts, blocked }: RulesetInput): string {
+function hostTable({ names, subnet, controlPorts, controlAddresses, blocked }: RulesetInput): string {
   const { table, bridge, tapPrefix, owner } = names;
   const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
   const gateway = addressOf(subnet, GATEWAY_HOST);
@@ -94,8 +97,13 @@ function hostTable({ names, subnet, controlPorts, blocked }: RulesetInput): stri
     controlPorts.length === 0
       ? ""
       : `iifname ${anyBridge} tcp dport { ${controlPorts.join(", ")} } reject with tcp reset`;
+  const controlSet = `iifname ${anyBridge} ip daddr . tcp dport @control reject with tcp reset`;
   return `${empty("inet", table)}table inet ${table} {
   comment "${owner}"
+  set control {
+    type ipv4_addr . inet_service
+    ${elements(controlAddresses.map(({ address, port }) => `${address} . ${port}`))}
+  }
   # Before any address translation. Refused rather than dropped, so that programs that look for a cloud continue at once.
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
@@ -105,10 +113,12 @@ ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADA
   chain input {
     type filter hook input priority filter - 10; policy accept;
     ${control}
+    ${controlSet}
     ip daddr ${gateway} iifname != { "${bridge}", "lo" } drop
   }
   chain forward {
     type filter hook forward priority filter - 10; policy accept;
+    ${controlSet}
     # Seen here only where br_netfilter is loaded. The bridge's own table has decided already.
     iifname "${bridge}" oifname "${bridge}" accept
     iifname "${bridge}" oifname ${anyBridge} drop

@@ -8,7 +8,10 @@ import type { RoutedMachine } from "../routed-machine.ts";
  * Returns how to connect to the proxy of another host, which says by `peer` where that is. Throws if this host has no
  * certificate to show there.
  */
-export type ReachHost = (remote: { host: string; peer: string }, kind: "http" | "tcp") => PeerTarget;
+export type ReachHost = (
+  remote: { host: string; peer: string; fingerprint: string },
+  kind: "http" | "tcp",
+) => PeerTarget;
 
 /** What a lease tells the broker. */
 export interface PeerLeaseKeeper {
@@ -77,9 +80,9 @@ export class PeerLease implements Lease {
   }
 
   #target(kind: "http" | "tcp"): PeerTarget {
-    const { host, peer } = this.#remote;
+    const { host, peer, fingerprint } = this.#remote;
     if (peer === null) throw hostUnreachable(this.appName, host);
-    return this.#keeper.reach({ host, peer }, kind);
+    return this.#keeper.reach({ host, peer, fingerprint }, kind);
   }
 
   #answered(wake: Wake): void {

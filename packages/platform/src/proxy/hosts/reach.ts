@@ -30,8 +30,9 @@ export async function openReach({
   };
   const timer = setInterval(() => background(read(), "reading how hosts are reached"), READ_MS).unref();
   return {
-    reach({ host, peer }, kind) {
-      const tls = tlsTo(host, SERVICES[kind], { authority: home.authority.certificate, identity: home.identity });
+    reach({ host: name, peer, fingerprint }, kind) {
+      const own = { authority: home.authority.certificate, identity: home.identity };
+      const tls = tlsTo({ name, fingerprint }, SERVICES[kind], own);
       return { ...splitAddress(peer), tls };
     },
     close: () => clearInterval(timer),

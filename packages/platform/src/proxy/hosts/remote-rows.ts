@@ -42,6 +42,6 @@ export function remoteRow(
     ...route,
     ...{ id, app, name, address, state },
     unreachable: away ?? route.unreachable,
-    remote: { host: owned.host, peer, load },
+    remote: { host: owned.host, peer, fingerprint: host?.member.fingerprint ?? "", load },
   };
 }

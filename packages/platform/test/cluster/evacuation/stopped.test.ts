@@ -1,6 +1,8 @@
 /** A platform is stopped for longer than its grace, and its guests run on: no other host runs their machines as well. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test } from "vitest";
-import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
+import { openDirectory, readHome } from "../../../src/cluster/home.ts";
 import { initCluster } from "../../../src/membership.ts";
 import { KEYS, type MemberRecord } from "../../../src/cluster/keys.ts";
 import { lostHostsOf, ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
@@ -89,7 +91,8 @@ test("a platform that starts is not taken for a stopped one any more", async () 
   const settings = await bareHost();
   const directory = await sharedPlace();
   await initCluster({ settings, name: "a", peer: "127.0.0.1", directory });
-  const file = new LocalDirectory(directory.local);
+  const secretsKey = readFileSync(join(settings.dataDir, "secrets.key"));
+  const file = await openDirectory(await readHome(settings.dataDir), { secretsKey });
   onTestFinished(() => file.close());
   const key = `${KEYS.members}a`;
   const member = async () => JSON.parse((await file.get(key))?.value ?? "{}") as MemberRecord;

@@ -47,7 +47,7 @@ async function ship(
   const target = {
     fit: () => Promise.resolve({}),
     start: () => {},
-    has: () => false,
+    has: () => ({ stores: false }),
     receive: (_id: string, stream: AsyncIterable<Buffer>) => receive(framesOf(stream)),
   };
   server.add((request, response) => serveMoves(target, request, response));

@@ -60,7 +60,9 @@ test("a volume that came back since, and has another machine now, stays when tha
  * A machine that moved from a to b with its volume, while a kept its own copies of both; the directory is older than the move.
  * The older copy counts, and the newer one is disputed.
  */
-async function disputedWithVolume(): Promise<{ id: string; volume: string; a: TestHost; b: TestHost }> {
+async function disputedWithVolume(
+  meanwhile: (b: TestHost, id: string) => Promise<unknown> = async () => {},
+): Promise<{ id: string; volume: string; a: TestHost; b: TestHost }> {
   world = await newClusterWorld(["a", "b", "c"]);
   const [a, b] = [world.host("a"), world.host("b")];
   const { id, volume } = await asleep(a);
@@ -73,6 +75,7 @@ async function disputedWithVolume(): Promise<{ id: string; volume: string; a: Te
     mortality.death.promise,
   ]);
   await vi.waitFor(() => expect(machines(b)).toEqual([id]), TRIES);
+  await meanwhile(b, id);
   await restoreDirectory(world, before);
   await a.restart();
   await vi.waitFor(() => expect(b.ownership.disputes.list()).toHaveLength(1), TRIES);
@@ -110,6 +113,22 @@ test("a disputed copy that is given up takes its volumes to quarantine, and the 
   expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, machineId: id }]);
   a.platform.machines.start("shop", id);
   await a.platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+});
+
+test("a volume that was added since stays when the copy is given up: the other host has none of it", async () => {
+  const { id, volume, a, b } = await disputedWithVolume(async ({ platform }, moved) => {
+    const { config } = platform.machines.get("shop", moved).record;
+    const mounts = [...(config.mounts ?? []), { volume: "added", path: "/added" }];
+    await platform.machines.update("shop", moved, { ...config, mounts });
+    await vi.waitFor(() => expect(platform.machines.get("shop", moved).record.state).toBe("suspended"), TRIES);
+  });
+  const [added = ""] = volumes(b).filter((each) => each !== volume);
+  await b.machines.drop(id, never());
+  expect(volumes(b)).toEqual([added]);
+  expect(b.platform.volumes.list("shop")).toMatchObject([{ id: added, machineId: null }]);
+  expect(existsSync(disk(b, added))).toBe(true);
+  expect(await quarantined(b)).toContain(`${volume}-2`);
+  expect(volumes(a)).toEqual([volume]);
 });
 
 test("a volume that became newer by a claim than any other copy stays so when it moves on", async () => {

@@ -172,38 +172,57 @@ test("a machine that rested only after its host had given up waiting runs again 
   expect(world.mostPerMachine).toBe(1);
 });
 
-test.each(["name", "address"])(
+/** A sleeping machine of host a whose name or address another machine, of host b, got after a restore. */
+async function taken(what: "name" | "address") {
+  world = await newClusterWorld(["a", "b"]);
+  const [a, b] = [world.host("a"), world.host("b")];
+  const before = await backup();
+  const { id, nonce } = await runOn(a);
+  await putToSleep(a, id);
+  const { address } = a.platform.machines.get("shop", id).record;
+  await a.stop();
+  await restore(before);
+  const name = what === "name" ? "one" : "two";
+  const { record: other } = await b.platform.machines.create("shop", { name, config: SMALL, skipLaunch: true });
+  if (what === "address") {
+    // Here, addresses are random.
+    const owner = JSON.stringify({ ...(await ownerIn(world, other.id)), address });
+    const its = { key: `${KEYS.addresses}${address}`, value: JSON.stringify(other.id) };
+    await world.directory.transact([], [{ key: `${KEYS.machines}${other.id}`, value: owner }, its]);
+  }
+  await a.restart();
+  expect(ids(a)).toEqual([id]);
+  await vi.waitFor(() =>
+    expect(disputes(a)).toMatchObject([
+      { machine: id, reason: expect.stringContaining(`hibernaut machine destroy ${other.id} --app shop --force`) },
+    ]),
+  );
+  return { a, b, id, nonce, address, other };
+}
+
+test.each(["name", "address"] as const)(
   "a machine whose %s another one got since waits until that one is destroyed",
   async (what) => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const before = await backup();
-    const { id, nonce } = await runOn(a);
-    await putToSleep(a, id);
-    const { address } = a.platform.machines.get("shop", id).record;
-    await a.stop();
-    await restore(before);
-    const name = what === "name" ? "one" : "two";
-    const { record: other } = await b.platform.machines.create("shop", { name, config: SMALL, skipLaunch: true });
-    if (what === "address") {
-      // Here, addresses are random.
-      const owner = JSON.stringify({ ...(await ownerIn(world, other.id)), address });
-      const its = { key: `${KEYS.addresses}${address}`, value: JSON.stringify(other.id) };
-      await world.directory.transact([], [{ key: `${KEYS.machines}${other.id}`, value: owner }, its]);
-    }
-    await a.restart();
-    expect(ids(a)).toEqual([id]);
-    await vi.waitFor(() =>
-      expect(disputes(a)).toMatchObject([
-        { machine: id, reason: expect.stringContaining(`hibernaut machine destroy ${other.id} --app shop --force`) },
-      ]),
-    );
+    const { a, b, id, nonce, address, other } = await taken(what);
     b.platform.machines.destroy("shop", other.id, { force: true });
     await vi.waitFor(
       async () => expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1, address }),
       TRIES,
     );
     expect(await wakeOn(a, id)).toBe(nonce);
+  },
+);
+
+test.each(["name", "address"] as const)(
+  "a machine whose %s another one got since can be given up for that one",
+  async (what) => {
+    const { a, b, id, other } = await taken(what);
+    await a.machines.drop(id, never());
+    await vi.waitFor(() => expect(disputes(a)).toEqual([]), TRIES);
+    expect(ids(a)).toEqual([]);
+    expect(await readdir(join(a.world.folder, "quarantine"))).toEqual([`${id}-1`]);
+    expect(ids(b)).toEqual([other.id]);
+    expect(await ownerIn(world, other.id)).toMatchObject({ host: "b" });
   },
 );
 
@@ -220,6 +239,8 @@ test("a machine whose app the backup does not have is claimed once the app is cr
   await vi.waitFor(() =>
     expect(disputes(a)).toMatchObject([{ machine: id, reason: expect.stringMatching(/no app shop.*Create it again/) }]),
   );
+  // No other machine is in its place, so that this is the only copy.
+  await expect(a.machines.drop(id, never())).rejects.toThrow(/Nothing was changed: .*no app shop/);
   await world.directory.transact([], [{ key: `${KEYS.apps}shop`, value: app?.value ?? "" }]);
   await vi.waitFor(async () => expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 1 }), TRIES);
   expect(await wakeOn(a, id)).toBe(nonce);

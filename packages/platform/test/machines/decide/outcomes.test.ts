@@ -189,11 +189,22 @@ describe("a virtual machine that disappears", () => {
     expect(tell.history).toMatchObject({ type: "lost", details: { reason: "it ended" } });
   });
 
-  test("that was lost with its host has all its restarts, however often the host fails", () => {
+  const lostWithHost = { type: "lost", reason: "it ended", unwatched: true } as const;
+
+  test("that was lost with its host comes back, and has all its restarts, however often the host fails", () => {
     const before = { ...machine("running"), restarts: 5 };
-    const { record } = after(before, { type: "lost", reason: "it ended", unwatched: true });
-    expect(record).toMatchObject({ state: "restarting", restarts: 1, crash: { attempt: 1, exit_code: null } });
+    const { record } = after(before, lostWithHost);
+    expect(record).toMatchObject({ state: "restarting", restarts: 0, crash: { attempt: 1, exit_code: null } });
     expect(after(before, { type: "lost", reason: "it ended" }).record).toMatchObject({ restarts: 6 });
+  });
+
+  test("that was lost with its host comes back also without any restarts of its own, unless its policy is no", () => {
+    const none = machine("running", {
+      config: { image: "app:1", restart: { policy: "on-failure", max_retries: 0 } },
+    });
+    expect(after(none, lostWithHost).record).toMatchObject({ state: "restarting", restarts: 0 });
+    expect(after(none, { type: "lost", reason: "it ended" }).record).toMatchObject({ state: "failed" });
+    expect(after(machine("running", policy("no")), lostWithHost).record).toMatchObject({ state: "failed" });
   });
 });
 

@@ -1,0 +1,70 @@
+/**
+ * Certificates for an etcd of a cluster's own: an authority that signs nothing else, one certificate for each member, and
+ * one for all hosts, which gets its holder everything that is in etcd.
+ */
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { replaceFile } from "../../lib/durable.ts";
+import { makeAuthority, makeKey, type Pair, sign } from "../identity.ts";
+import type { EtcdTls } from "./gateway.ts";
+import { argumentsOf, MEMBER_FILES, membersOf } from "./members.ts";
+
+/** In the data directory of the host that made them. */
+export const ETCD_FOLDER = "etcd";
+/** Nothing renews them: an etcd whose certificates have expired would take the whole cluster along. */
+const DAYS = 10 * 365;
+/** The folder of what all hosts show. Those that join get it from the others. */
+export const HOSTS = "hosts";
+export const HOST_FILES = { ca: "ca.crt", cert: "host.crt", key: "host.key" } as const;
+const AUTHORITY_FILES = { certificate: "ca.crt", key: "ca.key" } as const;
+
+/** Makes an authority, and a certificate for each member behind the client URLs. Resolves with what hosts need. */
+export async function makeEtcdCertificates(
+  dataDir: string,
+  { clusterId, urls }: { clusterId: string; urls: readonly string[] },
+): Promise<Required<EtcdTls>> {
+  const folder = join(dataDir, ETCD_FOLDER);
+  const authority = await makeAuthority(clusterId, Date.now(), " etcd");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const [part, name] of Object.entries(AUTHORITY_FILES)) await write(folder, name, authority[part as keyof Pair]);
+  for (const { name, host } of membersOf(urls)) {
+    const own = join(folder, name);
+    const { certificate, key } = await signed(authority, name, [host]);
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    await write(own, MEMBER_FILES.ca, authority.certificate);
+    await write(own, MEMBER_FILES.certificate, certificate);
+    await write(own, MEMBER_FILES.key, key);
+  }
+  // Without names, because etcd would check that a client comes from one of them.
+  const { certificate: cert, key } = await signed(authority, HOSTS, []);
+  const shared = join(folder, HOSTS);
+  await mkdir(shared, { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries({ ca: authority.certificate, cert, key }))
+    await write(shared, HOST_FILES[name as keyof typeof HOST_FILES], text);
+  return { ca: authority.certificate, cert, key };
+}
+
+/** Whether the certificates of this place were made on this host. */
+export async function areOurs(dataDir: string, tls: EtcdTls | undefined): Promise<boolean> {
+  const file = join(dataDir, ETCD_FOLDER, AUTHORITY_FILES.certificate);
+  return tls?.ca !== undefined && (await readFile(file, "utf8").catch(() => "")) === tls.ca;
+}
+
+/** What starts each member, for people: one command for each. */
+export function startText(dataDir: string, urls: readonly string[]): string {
+  const members = membersOf(urls);
+  const lines = members.map((member) => {
+    const folder = join(dataDir, ETCD_FOLDER, member.name);
+    return `On ${member.host}, with ${folder}:\n\netcd ${argumentsOf(member, members, folder).join(" \\\n  ")}`;
+  });
+  return lines.join("\n\n");
+}
+
+async function signed(authority: Pair, name: string, names: readonly string[]): Promise<Pair> {
+  const { key, publicKey } = makeKey();
+  return { certificate: await sign(authority, { name, names, publicKey, days: DAYS }), key };
+}
+
+function write(folder: string, name: string, contents: string): Promise<void> {
+  return replaceFile(join(folder, name), contents, { mode: 0o600 });
+}
