@@ -399,7 +399,7 @@ async function share(directory: Directory, records: ReadonlyMap<string, object |
 async function finishJoin(dataDir: string, name: string, authority: string): Promise<Joined | undefined> {
   const draft = await readDraft(dataDir);
   if (draft?.host !== name || certificateHash(draft.authority.certificate) !== authority) return undefined;
-  const directory = await open(draft, draftKeyFile(dataDir));
+  const directory = await open(draft, await draftKeyFile(dataDir));
   try {
     const record = await requireCluster(directory, draft);
     const entry = await directory.get(`${KEYS.members}${name}`);

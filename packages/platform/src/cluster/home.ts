@@ -96,9 +96,9 @@ export async function publishDraft(dataDir: string): Promise<void> {
 }
 
 /** The file with the key of a draft's cluster, which was published when the draft has none. */
-export function draftKeyFile(dataDir: string): string {
+export async function draftKeyFile(dataDir: string): Promise<string> {
   const inDraft = join(dataDir, DRAFT, SECRETS_KEY);
-  return existsSync(inDraft) ? inDraft : keyFileOf(dataDir);
+  return (await isThere(inDraft)) ? inDraft : keyFileOf(dataDir);
 }
 
 /** The file with the key of the secrets. */

@@ -117,27 +117,25 @@ test(
   slowed(240_000),
 );
 
-test(
-  "a TCP connection reaches a machine that sleeps on another host, and stays open",
-  { tags: "again" },
-  async () => {
-    const [a, b] = [hosts.host("a"), hosts.host("b")];
-    const port = await freePort();
-    const id = await machineOn(b, {
-      init: { cmd: ["--lines", "b"] },
-      services: [{ protocol: "tcp", internal_port: 8080, autostop: "suspend", ports: [{ port }] }],
-    });
-    await asleep(b, id);
-    // Host a opens the port once it hears of the machine.
-    await vi.waitFor(() => connects(port), { timeout: SETTLE_MS });
-    const socket = connect({ port, host: "127.0.0.1" });
-    onTestFinished(() => void socket.destroy());
-    const client = new RawClient(socket).send("hello\n");
-    await client.sees("b 1 hello\n");
-    client.send("again\n");
-    await client.sees("b 2 again\n");
-    expect(await state(b, id)).toBe("running");
-    expect(a.served.proxyUrl).not.toBe("");
-  },
-  slowed(240_000),
-);
+test("a TCP connection reaches a machine that sleeps on another host, and stays open", {
+  tags: "again",
+  timeout: slowed(240_000),
+}, async () => {
+  const [a, b] = [hosts.host("a"), hosts.host("b")];
+  const port = await freePort();
+  const id = await machineOn(b, {
+    init: { cmd: ["--lines", "b"] },
+    services: [{ protocol: "tcp", internal_port: 8080, autostop: "suspend", ports: [{ port }] }],
+  });
+  await asleep(b, id);
+  // Host a opens the port once it hears of the machine.
+  await vi.waitFor(() => connects(port), { timeout: SETTLE_MS });
+  const socket = connect({ port, host: "127.0.0.1" });
+  onTestFinished(() => void socket.destroy());
+  const client = new RawClient(socket).send("hello\n");
+  await client.sees("b 1 hello\n");
+  client.send("again\n");
+  await client.sees("b 2 again\n");
+  expect(await state(b, id)).toBe("running");
+  expect(a.served.proxyUrl).not.toBe("");
+});

@@ -109,7 +109,7 @@ test.skipIf(!isRoot)(
     const [peer, etcd, service] = [await serverHere(), await serverHere(), await serverHere()];
     const dataDir = await tempFolder("control");
     onTestFinished(() => uninstallBridge(dataDir));
-    const options = { dataDir, subnet: "auto", machines: [], controlPorts: [peer] };
+    const options = { dataDir, subnet: "auto", machines: [], controlPorts: [peer], blocked: [] };
     const network = await BridgeNetwork.open(options);
     onTestFinished(() => network.close());
     const tries = await guestOf(network, dataDir);

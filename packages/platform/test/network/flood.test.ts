@@ -52,7 +52,14 @@ async function say(process: ChildProcessWithoutNullStreams, lines: AsyncIterator
 async function open(limits: FlowLimits) {
   const dataDir = await tempFolder("flood");
   onTestFinished(() => uninstallBridge(dataDir));
-  const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [], limits });
+  const network = await BridgeNetwork.open({
+    dataDir,
+    subnet: "auto",
+    machines: [],
+    controlPorts: [],
+    blocked: [],
+    limits,
+  });
   onTestFinished(() => network.close());
   /** Which ports of which machine were heard, by text. */
   const heard = new Set<string>();
