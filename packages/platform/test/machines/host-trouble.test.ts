@@ -148,7 +148,7 @@ describe("a start that fails says why in the machine, what to do, and nothing el
     platform.machines.start("shop", id);
     await reach(id, "failed");
     expect(record(id).stateReason).toBe("QEMU was killed while the machine started");
-    expect(boots, "it is tried again, and not for ever").toBe(3);
+    expect(boots, "it is tried again, and not forever").toBe(3);
     expect(noise()).toEqual([]);
   });
 });
