@@ -7,10 +7,10 @@ const SRC = "^packages/platform/src";
 /** The composition roots: of the platform, and of joining and mending a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
 const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall|membership|membership-repairs)\\.ts$`;
 /**
- * How durations, sizes and schedules are written, and which names, paths and numbers are valid: the platform's files that the CLI shares, because they
+ * How durations, sizes and schedules are written, which names, paths and numbers are valid, and which errors mean that a file is not there: the platform's files that the CLI shares, because they
  * load next to nothing and a copy in the CLI would differ before long.
  */
-const SHARED = `${SRC}/(lib/(base64|quantities)|domain/(naming|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers))\\.ts$`;
+const SHARED = `${SRC}/(lib/(absence|base64|quantities)|domain/(naming|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers))\\.ts$`;
 /** Parts that other parts know by their contract.ts only. */
 const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"];
 /** Everything below machines. */

@@ -4,6 +4,7 @@ import { access, constants, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { ifAbsent, isThere } from "@hibernaut/platform/lib/absence.ts";
 import { CliError, UsageError } from "../failure.ts";
 import { BackupCheck, type WholeBackup } from "./checking.ts";
 
@@ -15,17 +16,13 @@ const PART = ".part";
  * can be written there: before the platform begins.
  */
 export async function requireNew(file: string): Promise<void> {
-  const there = await access(file).then(
-    () => true,
-    () => false,
-  );
-  if (there) throw new UsageError(`${file} already exists. Choose another name, or delete it first.`);
+  if (await isThere(file)) throw new UsageError(`${file} already exists. Choose another name, or delete it first.`);
   const folder = dirname(file);
   const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT")
       throw new UsageError(`There is no directory ${folder}. Create it first: mkdir -p ${folder}`);
     if (error.code === "EACCES") throw new UsageError(notWritable(folder));
-    return undefined;
+    return ifAbsent(undefined)(error);
   });
   if (found?.isDirectory() !== true)
     throw new UsageError(`${folder} is not a directory. Choose another place for the backup.`);

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { ifAbsent, ifEnded } from "@hibernaut/platform/lib/absence.ts";
 import { appName } from "../appfile/plan.ts";
 import { CliError } from "../failure.ts";
 import { blobsOf } from "./layout.ts";
@@ -93,7 +94,7 @@ async function takeLock(lock: string, folder: string): Promise<void> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const holder = await readFile(lock, "utf8").catch(() => "");
+    const holder = await readFile(lock, "utf8").catch(ifAbsent(""));
     const [pid, start] = holder.split(" ");
     if (pid && (await startOf(Number(pid))) === start)
       throw new CliError(
@@ -110,7 +111,7 @@ async function takeLock(lock: string, folder: string): Promise<void> {
 
 /** When a process started, in clock ticks: a recycled PID is another process. Undefined when it is gone. */
 async function startOf(pid: number): Promise<string | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(ifEnded(""));
   // The name of the program, in parentheses, may hold anything.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
 }

@@ -152,7 +152,7 @@ export class VmmKilled extends Error {
   override name = "VmmKilled";
 }
 
-/** A VMM did not answer in time. It may be alive: this is no proof of the contrary. */
+/** A VMM did not answer in time. It may be alive: this does not prove the contrary. */
 export class VmmSilent extends Error {
   override name = "VmmSilent";
 }

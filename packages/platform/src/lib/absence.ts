@@ -6,11 +6,11 @@
 import { accessSync } from "node:fs";
 import { access } from "node:fs/promises";
 
-/** Nothing is at that path, or it leads through something that is no directory. */
+/** Nothing is at that path, or it leads through something other than a directory. */
 const NO_FILE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 /** A process that is not there has no directory in /proc, or one that went away while it was read. */
 const NO_PROCESS: ReadonlySet<string> = new Set(["ENOENT", "ESRCH"]);
-/** Nobody listens on a socket: it does not exist, or whoever made it is gone. */
+/** Nobody listens on a socket: it does not exist, or the process that made it is gone. */
 const NO_LISTENER: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED"]);
 const BUSY = "Try again when the host is less busy.";
 const NO_DESCRIPTOR =
@@ -27,7 +27,7 @@ const PASSING: Readonly<Record<string, string>> = {
   EINTR: BUSY,
   ETIMEDOUT: BUSY,
 };
-/** It will when somebody has done something about it. */
+/** It will when someone has done something about it. */
 const LASTING: Readonly<Record<string, string>> = {
   EIO: "Look at the host's disks and the output of dmesg.",
   EACCES: NO_RIGHT,

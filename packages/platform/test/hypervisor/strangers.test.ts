@@ -49,7 +49,7 @@ async function pose(executable: string, uid?: number): Promise<number> {
   return child.pid ?? 0;
 }
 
-test.runIf(isRoot)("a process of another user is no machine's, and so neither adopted nor ended", async () => {
+test.runIf(isRoot)("a process of another user belongs to no machine, and is neither adopted nor ended", async () => {
   await pose(program, NOBODY);
   const own = await pose(program);
   expect((await findProcesses(roots())).map(({ pid }) => pid)).toEqual([own]);
@@ -62,7 +62,7 @@ test.runIf(isRoot)("the machine's own user is that of its directory of sockets",
   expect((await findProcesses(roots())).map(({ pid }) => pid)).toEqual([jailed]);
 });
 
-test("what runs another program is no QEMU; one that was upgraded meanwhile still is", async () => {
+test("what runs another program does not count as a QEMU; one that was upgraded meanwhile still is", async () => {
   await pose("/bin/bash");
   const qemu = await pose(program);
   await rm(program);

@@ -34,7 +34,7 @@ const snapshotsIn = (folder: string) =>
 
 /** What the platform asks the host about, and what it takes for the answer when nothing is there. */
 const QUESTIONS: [string, (folder: string) => unknown, absent: unknown][] = [
-  ["the writable layer, which is made anew", (folder) => new MachineFiles(folder, 64).hasLayer(MACHINE), false],
+  ["the writable layer, which would be made again", (folder) => new MachineFiles(folder, 64).hasLayer(MACHINE), false],
   ["the layer's size", (folder) => new MachineFiles(folder, 64).layerBytes(MACHINE), 0],
   ["a machine's place in quarantine", (folder) => new MachineFiles(folder, 64).quarantine(MACHINE, 1), undefined],
   ["published snapshots", (folder) => snapshotsIn(folder).published(MACHINE), []],

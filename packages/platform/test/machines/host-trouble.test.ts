@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { VmmKilled } from "../../src/hypervisor/contract.ts";
 import { beginFault, endFault } from "../helpers/faulty-fs.ts";
+import { quietFor } from "../helpers/quiet.ts";
 import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 
 vi.mock(import("node:fs"), async (original) => (await import("../helpers/faulty-fs.ts")).faultySync(original));
@@ -72,6 +73,20 @@ describe.each(["EMFILE", "ENFILE", "EACCES", "EIO", "ENOMEM"])("%s", (code) => {
   });
 });
 
+test("a suspend that the host hinders costs nothing: the same guest runs on, as soon as the host lets it", async () => {
+  const id = await runningMachine(platform);
+  const nonce = world.host.guest(id)?.request()?.nonce;
+  beginFault("EMFILE", new RegExp(`${id}/(snapshots|memory)`));
+  platform.machines.suspend("shop", id);
+  await expect.poll(() => world.host.of(id).some(({ running }) => !running), POLL).toBe(true);
+  await quietFor(200); // for a few attempts, while nothing can even be deleted
+  expect(world.host.of(id)).toHaveLength(1);
+  endFault();
+  await reach(id, "running");
+  await expect.poll(() => eventsOf(id)[0], POLL).toBe("capture_failed");
+  expect(world.host.guest(id)?.request()?.nonce).toBe(nonce);
+});
+
 test("an app whose secrets cannot be read for want of a descriptor is started again until they can", async () => {
   const id = await runningMachine(platform);
   platform.secrets.set("shop", { TOKEN: "one" });
@@ -133,7 +148,7 @@ describe("a start that fails says why in the machine, what to do, and nothing el
     platform.machines.start("shop", id);
     await reach(id, "failed");
     expect(record(id).stateReason).toBe("QEMU was killed while the machine started");
-    expect(boots, "it is tried again, and not for ever").toBe(3);
+    expect(boots, "it is tried again, and not forever").toBe(3);
     expect(noise()).toEqual([]);
   });
 });

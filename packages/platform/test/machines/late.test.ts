@@ -1,4 +1,4 @@
-/** A platform that stood still for longer than its lease: another host may run the machine by then. */
+/** A platform that was halted for longer than its lease: another host may run the machine by then. */
 import { afterEach, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
 import type { Ownership } from "../../src/machines/ownership.ts";
@@ -12,7 +12,7 @@ afterEach(async () => {
   await world.dispose();
 });
 
-/** The host's lease ends as soon as the guest of a start runs, as if the platform had stood still right before. */
+/** The host's lease ends as soon as the guest of a start runs, as if the platform had been halted right before. */
 async function withLease(keepWarmS: number): Promise<{ id: string; end(): void }> {
   world = await newWorld();
   let armed = false;

@@ -12,7 +12,7 @@ vi.mock(import("node:child_process"), async (original) => {
   return { ...(await original()), execFile: cannot };
 });
 
-test("says so, and keeps the cause for whoever decides whether to try again", async () => {
+test("says so, and keeps the cause for those who decide whether to try again", async () => {
   await expect(nft("")).rejects.toMatchObject({
     message: "The bridge network cannot be set up: nft failed, because spawn nft EMFILE. Run `hibernaut doctor`.",
     cause: { code: "EMFILE" },

@@ -29,7 +29,7 @@ interface Roots {
 
 /**
  * Lists the QEMU processes of machines below these directories. It looks at their arguments, so it finds a process even
- * if the platform died before it could record the pid. A process of another user is none, whatever its arguments are.
+ * if the platform died before it could record the pid. One of another user never counts, whatever its arguments are.
  */
 export async function findProcesses(roots: Roots): Promise<VmmRef[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
@@ -56,7 +56,7 @@ export async function argumentsOf(pid: number): Promise<string[]> {
 
 /**
  * Whether one of the process's threads knows itself by this number, which in a jail is not the host's. QEMU says the numbers
- * of its threads to whoever is connected to it: this tells which process that is.
+ * of its threads to those who are connected to it: this tells which process that is.
  */
 export async function hasThread(pid: number, thread: number): Promise<boolean> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(ifEnded<string[]>([]));

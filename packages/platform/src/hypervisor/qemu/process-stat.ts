@@ -24,7 +24,7 @@ export function keyOf({ pid, startTicks }: Pick<VmmRef, "pid" | "startTicks">): 
 }
 
 /**
- * Keeps a descriptor of a process for whoever asks about it. Returns how to let go of it. Does nothing when the process has
+ * Keeps a descriptor of a process for all who ask about it. Returns how to let go of it. Does nothing when the process has
  * ended. Rejects when the host has no descriptor.
  */
 export async function hold(ref: Pick<VmmRef, "pid" | "startTicks">): Promise<() => Promise<void>> {

@@ -2,6 +2,7 @@
 import { readyTimeoutMs, swapMbOf } from "../../domain/config.ts";
 import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
 import { abortable, never, within } from "../../lib/async.ts";
+import { insist } from "../../lib/insist.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
@@ -129,7 +130,7 @@ async function turnBack(
 ): Promise<EffectOutcome> {
   const { live } = guest;
   try {
-    await snapshots.discard(record.id, generation);
+    await insist(() => snapshots.discard(record.id, generation), settings.suspendTimeoutMs);
     if (live === undefined) throw new Error("the guest is gone");
     await live.vmm.run();
   } catch (error) {

@@ -95,7 +95,7 @@ export async function startApp(
     const config = guestConfigOf(record, image.config, network, secrets);
     const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
     await agent.run(config, limit).finally(() => wipeFiles(config.files));
-    // As after every resume: the platform may have stood still since the look before.
+    // As after every resume: the platform may have been halted since the look before.
     await requireOwned(record.id, ports, signal);
   });
   return ports.steps.time("ready", () => untilReady({ agent, booted }, ports, signal));

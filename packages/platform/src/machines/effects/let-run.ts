@@ -17,7 +17,7 @@ interface LetRunInput extends Pick<LiveGuest, "vmm" | "agent"> {
 /**
  * Starts the guest's CPUs, sets its clock and runs its hooks. Rejects when the guest does not answer within `limit`, and with
  * `NotOwned` when the host may not run it any more: between the look before and the first instruction the whole platform may
- * have stood still, longer than the host's lease. The caller then ends the guest.
+ * have been halted, longer than the host's lease. The caller then ends the guest.
  */
 export async function letRun(
   { record, createdAt, clockMs, vmm, agent }: LetRunInput,
