@@ -17,6 +17,12 @@ interface BudgetCounts extends Held {
   refused: Record<Refused, number>;
 }
 
+interface Arriving {
+  app?: string | undefined;
+  many?: boolean;
+  tls?: boolean;
+}
+
 /** The key of what stands for many clients. */
 const MANY = "*";
 
@@ -39,11 +45,13 @@ export class ConnectionBudget {
   /**
    * Finds a place for a connection that was just accepted, or closes it and returns undefined.
    *
+   * @param app the app whose machine made it: the machines of one app are one client, as it may have any number
    * @param many whether many clients use the connection, or its client will be named later
    * @param tls whether its TLS is to be found by {@link seatOf}
    */
-  admit(socket: Socket, { many = false, tls = false } = {}): Seat | undefined {
-    const client = this.#client(many ? MANY : clientKey(socket.remoteAddress ?? ""));
+  admit(socket: Socket, { app, many = false, tls = false }: Arriving = {}): Seat | undefined {
+    const own = app === undefined ? clientKey(socket.remoteAddress ?? "") : `app ${app}`;
+    const client = this.#client(many ? MANY : own);
     if (!this.#makeRoom(client)) {
       socket.on("error", () => {}).resetAndDestroy();
       return undefined;

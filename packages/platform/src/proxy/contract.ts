@@ -44,6 +44,8 @@ export interface LeaseProvider {
    * Rejects with the signal's reason.
    */
   afterMove?(lease: Lease, signal: AbortSignal): Promise<void>;
+  /** Returns the app of the machine with this address. Undefined for any other client. */
+  appOfAddress?(address: string): string | undefined;
 }
 
 /** What an app says about a request that it sends on. */

@@ -155,7 +155,6 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     return this.#table.gateway;
   }
 
-  /** Returns the app of the machine with this address. Undefined for any other client. */
   appOfAddress(address: string): string | undefined {
     return this.#table.appsByAddress.get(address);
   }

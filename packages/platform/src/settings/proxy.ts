@@ -102,7 +102,7 @@ export const PROXY_SETTINGS = {
     min: 0,
     max: 1_000_000,
     description:
-      "How many [connections](proxy.md#connections) one client may have at all ports of a process together: an IPv4 address, or a /64 of IPv6. 0: as many as it leaves to others, which is half of all while it is alone.",
+      "How many [connections](proxy.md#connections) one client may have at all ports of a process together: an IPv4 address, a /64 of IPv6, or all machines of an app. 0: as many as it leaves to others, which is half of all while it is alone.",
   }),
   proxyConnectTimeoutMs: duration("HIBERNAUT_PROXY_CONNECT_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",

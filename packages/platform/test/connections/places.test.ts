@@ -71,6 +71,22 @@ test("clients of a trusted proxy and of a balancer do not count as one", async (
   expect(connections.counts.refused).toEqual({ full: 0, address: 1 });
 });
 
+test("the machines of one app are one client, at whichever of the ports", async () => {
+  const connections = budgetOf({ perAddress: 1 });
+  const app = ["127.0.0.2", "127.0.0.3"];
+  const { port } = await tcpRig({ apps: { shop: {} }, connections, machines: { evil: app, other: ["127.0.0.4"] } });
+  const dial = (localAddress: string) => {
+    const socket = connect({ host: "127.0.0.1", port, localAddress });
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {}).write("hi");
+    return new Promise<string>((resolve) => {
+      socket.once("data", () => resolve("served")).once("close", () => resolve("refused"));
+    });
+  };
+  const ends = [await dial("127.0.0.2"), await dial("127.0.0.3"), await dial("127.0.0.4")];
+  expect(ends).toEqual(["served", "refused", "served"]);
+});
+
 test("an HTTP/2 connection gives way between its requests, not during one", async () => {
   const connections = budgetOf({ clients: 2 });
   const { port, cert } = await secured(await hello(), {}, { connections });
@@ -96,7 +112,7 @@ test("an HTTP/2 connection gives way between its requests, not during one", asyn
 });
 
 test("a TCP connection that has said nothing gives way, and one that has does not", async () => {
-  const { port } = await tcpRig({ apps: { shop: {} }, connections: { clients: 4 } });
+  const { port } = await tcpRig({ apps: { shop: {} }, connections: budgetOf({ clients: 4 }) });
   const dial = async (localAddress: string) => {
     const socket = connect({ host: "127.0.0.1", port, localAddress });
     socket.on("error", () => {});

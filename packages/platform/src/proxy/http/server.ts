@@ -240,7 +240,8 @@ class HttpProxy implements ProxyServer {
   #admit(socket: Socket): void {
     const address = plainAddress(socket.remoteAddress ?? "");
     const many = this.#path.trust.has(address) || this.#balancers?.has(address) === true;
-    if (this.#budget.admit(socket, { many, tls: this.#tls !== undefined }) === undefined) return;
+    const app = this.#leases.appOfAddress?.(address);
+    if (this.#budget.admit(socket, { many, app, tls: this.#tls !== undefined }) === undefined) return;
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
   }

@@ -40,7 +40,7 @@ export interface CarryOptions {
   to?: Destination;
   /** Breaks the client's connection off, so that what is cut short does not look whole. `error`: no machine took it. */
   cut(error?: unknown): void;
-  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease" | "afterMove">;
+  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease" | "afterMove" | "appOfAddress">;
   limits: Pick<
     Limits,
     "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "peerConnectMs" | "tries" | "tunnelStallMs"

@@ -173,8 +173,9 @@ export class TcpFronts {
     raw.on("error", () => {}); // what is wrong with it shows in its close
     const apps = this.#owners.get(port);
     if (apps === undefined) return void raw.resetAndDestroy();
-    const { connections, balancers } = this.#options;
-    const seat = connections.admit(raw, { many: balancers.has(plainAddress(raw.remoteAddress ?? "")) });
+    const { connections, balancers, leases } = this.#options;
+    const address = plainAddress(raw.remoteAddress ?? "");
+    const seat = connections.admit(raw, { many: balancers.has(address), app: leases.appOfAddress?.(address) });
     if (seat === undefined) return;
     const one: Carried = { client: raw, machineId: undefined, host: undefined };
     this.#carried.add(one);

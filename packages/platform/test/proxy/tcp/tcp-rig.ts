@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
+import type { ConnectionBudget } from "../../../src/connections/budget.ts";
 import type { TlsHandler } from "../../../src/domain/tcp-handlers.ts";
 import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "../../../src/proxy/contract.ts";
 import { Certificates } from "../../../src/proxy/http/certificates.ts";
@@ -31,7 +32,9 @@ interface RigOptions {
   folder?: string;
   balancers?: readonly string[];
   limits?: Partial<Limits>;
-  connections?: Parameters<typeof budgetOf>[0];
+  connections?: ConnectionBudget;
+  /** The addresses of machines, by app. */
+  machines?: Record<string, readonly string[]>;
 }
 
 export interface TcpRig {
@@ -49,7 +52,8 @@ export async function tcpRig({
   folder = "",
   balancers = [],
   limits: some,
-  connections,
+  connections = budgetOf(),
+  machines = {},
 }: RigOptions): Promise<TcpRig> {
   const [log, heads]: [AccessEntry[], RequestHead[]] = [[], []];
   let released = 0;
@@ -67,7 +71,7 @@ export async function tcpRig({
     reusePort: false,
     limits: { ...DEFAULT_LIMITS, lingerMs: 200, ...some },
     balancers: new Trust(balancers),
-    connections: budgetOf(connections),
+    connections,
     appFor: (name) => Object.entries(apps).find(([, { hostnames = [] }]) => hostnames.includes(name))?.[0],
     certificates,
     leases: {
@@ -81,6 +85,7 @@ export async function tcpRig({
           release: () => void (released += 1),
         };
       },
+      appOfAddress: (address) => Object.keys(machines).find((app) => machines[app]?.includes(address)),
       waitForLease: () => Promise.reject(new ProxyRefusal(500, "internal", "No connection was expected to wait.")),
     },
     onAccess: (entry) => void log.push(entry),
