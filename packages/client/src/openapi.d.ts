@@ -5991,6 +5991,10 @@ export interface components {
         memory_mb: number;
         /** @description Volumes, in GB. 0: no limit. */
         volume_gb: number;
+        /** @description Hostnames. 0: no limit. */
+        hostnames: number;
+        /** @description Certificates. 0: no limit. */
+        certificates: number;
       };
       used: {
         /** @description Machines. */
@@ -6003,6 +6007,10 @@ export interface components {
         memory_mb: number;
         /** @description Volumes, in GB. */
         volume_gb: number;
+        /** @description Hostnames. */
+        hostnames: number;
+        /** @description Certificates. */
+        certificates: number;
       };
       /** @description The limits that are the app's own, and not the platform's. */
       own: string[];
@@ -6234,6 +6242,10 @@ export interface components {
       memory_mb?: number | null;
       /** @description Volumes, in GB. 0: no limit. Null: that of the platform. */
       volume_gb?: number | null;
+      /** @description Hostnames. 0: no limit. Null: that of the platform. */
+      hostnames?: number | null;
+      /** @description Certificates. 0: no limit. Null: that of the platform. */
+      certificates?: number | null;
     };
     UpdateReleaseRequest: {
       /** @enum {string} */

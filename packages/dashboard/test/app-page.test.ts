@@ -129,7 +129,7 @@ describe("what others changed meanwhile stays", () => {
   });
 
   test("when limits are changed", () => {
-    const limits = { machines: 5, running: 2, cpus: 0, memory_mb: 0, volume_gb: 0 };
+    const limits = { machines: 5, running: 2, cpus: 0, memory_mb: 0, volume_gb: 0, hostnames: 100, certificates: 100 };
     const quota = { limits, own: ["machines", "running"] };
     const texts: Partial<Record<Limit, string>> = { machines: "5", running: "", cpus: "4" };
     expect(limitChanges(quota, (name) => texts[name] ?? "")).toEqual({ running: null, cpus: 4 });

@@ -24,10 +24,10 @@ export function quotaUse(settings: Settings): QuotaUse {
   const file = join(settings.dataDir, "hibernaut.db");
   const defaults = quotaOf(settings);
   const machines = readMachines(file);
-  const apps = readQuotaApps(file).map(({ name, quota, volumeGb }) => {
+  const apps = readQuotaApps(file).map(({ name, quota, ...rest }) => {
     const limits: Quota = { ...defaults, ...quota };
     const own = machines.filter(({ app, state }: MachineRecord) => app === name && state !== "destroyed");
-    return { name, limits, used: usedQuota(own, volumeGb) };
+    return { name, limits, used: usedQuota(own, rest) };
   });
   const limited = apps.filter(({ limits }) => Object.values(limits).some((limit) => limit > 0));
   const full = limited.flatMap(({ name: app, limits, used }) =>

@@ -9,12 +9,25 @@ export function quotaOf({
   quotaCpus,
   quotaMemoryMb,
   quotaVolumeGb,
-}: Pick<Settings, "quotaMachines" | "quotaRunning" | "quotaCpus" | "quotaMemoryMb" | "quotaVolumeGb">): Quota {
+  quotaHostnames,
+  quotaCertificates,
+}: Pick<
+  Settings,
+  | "quotaMachines"
+  | "quotaRunning"
+  | "quotaCpus"
+  | "quotaMemoryMb"
+  | "quotaVolumeGb"
+  | "quotaHostnames"
+  | "quotaCertificates"
+>): Quota {
   return {
     machines: quotaMachines,
     running: quotaRunning,
     cpus: quotaCpus,
     memory_mb: quotaMemoryMb,
     volume_gb: quotaVolumeGb,
+    hostnames: quotaHostnames,
+    certificates: quotaCertificates,
   };
 }

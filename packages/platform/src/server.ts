@@ -284,6 +284,7 @@ async function runLocked(
     settings,
     store: store.certificates,
     namesOf: (app) => addresses.namesOf(app),
+    requireRoom: (app) => quotas.requireCertificate(app),
     log,
   });
   open.defer(() => certificates.close());
@@ -374,6 +375,7 @@ async function runLocked(
     activity: (id) => proxied.coordinator?.activity(id),
     closedPorts: (app) => proxied.coordinator?.closedPorts(app) ?? [],
     tcpPorts: settings.tcpPorts,
+    uploadsPerApp: settings.quotaUploads,
     check: () => store.check(),
     cluster: shared?.api,
     clusterAdmin: cluster?.admin,

@@ -79,6 +79,8 @@ const update = command({
     { flags: "--max-cpus <count>", description: "CPUs of all its machines", minimum: 0 },
     { flags: "--max-memory <size>", description: "memory of all its machines, such as 4gb", minimum: 0, unit: "mb" },
     { flags: "--max-volumes <size>", description: "volumes, such as 50gb", minimum: 0, unit: "gb" },
+    { flags: "--max-hostnames <count>", description: "hostnames", minimum: 0 },
+    { flags: "--max-certificates <count>", description: "certificates", minimum: 0 },
     { flags: "--default-limits", description: "first replace all its own limits by those of the platform" },
     { flags: "--status-page <on|off>", description: "whether anyone may see how the app is", choices: ["on", "off"] },
   ],
@@ -88,13 +90,15 @@ const update = command({
     "hibernaut apps update shop --status-page on",
   ],
   async run(context, [name = ""], { defaultLimits = false, statusPage, ...limits }) {
-    const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes } = limits;
+    const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes, maxHostnames, maxCertificates } = limits;
     const given = {
       machines: maxMachines,
       running: maxRunning,
       cpus: maxCpus,
       memory_mb: maxMemory,
       volume_gb: maxVolumes,
+      hostnames: maxHostnames,
+      certificates: maxCertificates,
     };
     const changes = Object.entries(given).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
     const isLimited = changes.some(([, value]) => value !== undefined);
@@ -133,6 +137,8 @@ function quotaText({ limits, used, own }: Quota): string {
     row("cpus", "cpus"),
     row("memory", "memory_mb", " MB"),
     row("volumes", "volume_gb", " GB"),
+    row("hostnames", "hostnames"),
+    row("certificates", "certificates"),
   ]);
 }
 

@@ -82,6 +82,8 @@ export interface ApiDeps
   > {
   images: ImageLibrary;
   uploads: ImageUploads;
+  /** How many uploads tokens that are limited to an app may have open at once; 0 for any number, which is the default. */
+  uploadsPerApp?: number;
   volumes: VolumeService;
   backups: BackupService;
   certificates: CertificateService;

@@ -22,6 +22,8 @@ import { challengeFor, checkName, covers, orderTime, renewalTime, type Situation
 export interface ManagerOptions extends OrdersOptions {
   /** An app's hostnames, and its names under the proxy's suffixes. Throws `not_found` when there is no such app. */
   namesOf(app: string): string[];
+  /** Throws `failed_precondition` if the app may not have one more certificate. By default, it may. */
+  requireRoom?(app: string): void;
   /** Whether there is a DNS hook, which wildcards need. */
   hasDnsHook: boolean;
   /** Looks what a name would need. */
@@ -153,12 +155,14 @@ export class CertificateManager implements CertificateService {
     if (known === undefined) {
       const count = store.list().length;
       if (count >= MAX_CERTIFICATES) throw tooMany(count);
+      this.#options.requireRoom?.(app);
       const record = { name, app, addedAt: clock().toISOString(), failure: null };
       if (!store.insert(record)) throw changedMeanwhile(name);
       return record;
     }
     // The hostname may have moved to another app, and its certificate moves with it.
     if (known.app !== app && this.#isUsed(known)) throw takenByOther(name, known.app);
+    if (known.app !== app) this.#options.requireRoom?.(app);
     const failure = known.failure?.held === true ? known.failure : null;
     const record = { ...known, app, failure };
     store.update(record);

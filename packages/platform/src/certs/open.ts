@@ -13,7 +13,7 @@ import { CertificateFiles } from "./files.ts";
 import { CertificateManager, type ManagerOptions } from "./manager.ts";
 import { StoredCertificates } from "./stored.ts";
 
-interface OpenCertificatesOptions extends Pick<ManagerOptions, "namesOf" | "log" | "random"> {
+interface OpenCertificatesOptions extends Pick<ManagerOptions, "namesOf" | "requireRoom" | "log" | "random"> {
   settings: Pick<
     Settings,
     | "dataDir"
@@ -83,6 +83,7 @@ export async function openCertificates(options: OpenCertificatesOptions): Promis
   };
   const manager = new CertificateManager({
     ...{ store, stored, authority, namesOf, clock, log },
+    ...(options.requireRoom && { requireRoom: options.requireRoom }),
     ...(options.random && { random: options.random }),
     challenge,
     hasDnsHook: hook !== undefined,

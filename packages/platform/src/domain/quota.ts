@@ -2,7 +2,15 @@
 import { HibernautError } from "./errors.ts";
 
 /** What is limited, as the API names it. Memory is in MB, volumes are in GB. */
-export const QUOTA_NAMES = ["machines", "running", "cpus", "memory_mb", "volume_gb"] as const;
+export const QUOTA_NAMES = [
+  "machines",
+  "running",
+  "cpus",
+  "memory_mb",
+  "volume_gb",
+  "hostnames",
+  "certificates",
+] as const;
 
 export type QuotaName = (typeof QUOTA_NAMES)[number];
 
@@ -18,6 +26,8 @@ const NOUNS: Readonly<Record<QuotaName, string>> = {
   cpus: "CPUs of all its machines",
   memory_mb: "MB of memory of all its machines",
   volume_gb: "GB of volumes",
+  hostnames: "hostnames",
+  certificates: "certificates",
 };
 
 /** What someone wants to add, and what the app has. */

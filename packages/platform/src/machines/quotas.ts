@@ -2,12 +2,12 @@
 import { guestSize, type MachineConfig } from "../domain/config.ts";
 import type { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
-import { overQuota, type Quota, type QuotaOverrides } from "../domain/quota.ts";
+import { overQuota, type Quota, QUOTA_NAMES, type QuotaOverrides } from "../domain/quota.ts";
 import type { AppStore, Store } from "../store/contract.ts";
 import { occupies } from "./decide/occupies.ts";
 
 interface QuotasOptions {
-  store: Pick<Store, "apps" | "machines" | "volumes">;
+  store: Pick<Store, "apps" | "machines" | "volumes" | "hostnames" | "certificates">;
   /** The limits of apps that have none of their own. */
   defaults: Quota;
 }
@@ -36,7 +36,9 @@ export class Quotas {
   usedBy(app: string): Quota {
     const { store } = this.#options;
     const volumeGb = store.volumes.list(app).reduce((sum, { sizeGb }) => sum + sizeGb, 0);
-    return usedQuota(store.machines.list(app), volumeGb);
+    const count = (all: readonly { app: string }[]) => all.filter((each) => each.app === app).length;
+    const [hostnames, certificates] = [count(store.hostnames.list()), count(store.certificates.list())];
+    return usedQuota(store.machines.list(app), { volumeGb, hostnames, certificates });
   }
 
   /** Replaces the app's own limits. The app must exist. */
@@ -61,6 +63,16 @@ export class Quotas {
     this.#require(app, { volume_gb: gb });
   }
 
+  /** Throws `failed_precondition` if the app may not have one more hostname. */
+  requireHostname(app: string): void {
+    this.#require(app, { hostnames: 1 });
+  }
+
+  /** Throws `failed_precondition` if the app may not have one more certificate. */
+  requireCertificate(app: string): void {
+    this.#require(app, { certificates: 1 });
+  }
+
   /** Why one more machine of the app may not run; undefined if it may. */
   startRefusal(app: string): HibernautError | undefined {
     return this.#refusal(app, { running: 1 });
@@ -74,13 +86,20 @@ export class Quotas {
   #refusal(app: string, wanted: Partial<Quota>): HibernautError | undefined {
     const limits = this.limitsOf(app);
     // Without limits, nothing is counted.
-    if (Object.values(limits).every((limit) => limit === 0)) return undefined;
+    if (QUOTA_NAMES.every((name) => limits[name] === 0 || (wanted[name] ?? 0) <= 0)) return undefined;
     return overQuota({ app, limits, used: this.usedBy(app), wanted });
   }
 }
 
-/** Adds up what an app has: its machines that are not destroyed, and the sizes of its volumes in GB. */
-export function usedQuota(machines: readonly MachineRecord[], volumeGb: number): Quota {
+/** What an app has in addition to its machines. */
+export interface OtherUse {
+  volumeGb: number;
+  hostnames: number;
+  certificates: number;
+}
+
+/** Adds up what an app has: its machines that are not destroyed, and the rest. */
+export function usedQuota(machines: readonly MachineRecord[], { volumeGb, ...rest }: OtherUse): Quota {
   const sizes = machines.map(({ config }) => guestSize(config));
   return {
     machines: machines.length,
@@ -88,5 +107,6 @@ export function usedQuota(machines: readonly MachineRecord[], volumeGb: number):
     cpus: sizes.reduce((sum, { cpus }) => sum + cpus, 0),
     memory_mb: sizes.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
     volume_gb: volumeGb,
+    ...rest,
   };
 }

@@ -5,8 +5,13 @@ import { integer, size } from "./forms.ts";
 const QUOTA = "See [quotas](tokens.md#quotas-of-apps). `0`: no limit.";
 const RATE = "Beyond it, requests are refused with status 429 until the minute is over. `0`: no limit.";
 
-const count = (env: string, what: string) =>
-  integer(env, { default: 0, min: 0, max: 1_000_000, description: `How many ${what} an app may have. ${QUOTA}` });
+const count = (env: string, what: string, { usual = 0, why = "" } = {}) =>
+  integer(env, {
+    default: usual,
+    min: 0,
+    max: 1_000_000,
+    description: `How many ${what} an app may have. ${why}${QUOTA}`,
+  });
 
 const rate = (env: string, given: { default: number; what: string }) =>
   integer(env, {
@@ -27,6 +32,20 @@ export const LIMIT_SETTINGS = {
     description: `How much memory the machines of an app may have together, whether they run or not. ${QUOTA}`,
   }),
   quotaVolumeGb: count("HIBERNAUT_QUOTA_VOLUME_GB", "GB of volumes"),
+  quotaHostnames: count("HIBERNAUT_QUOTA_HOSTNAMES", "hostnames", {
+    usual: 100,
+    why: "Every proxy keeps all of them. ",
+  }),
+  quotaCertificates: count("HIBERNAUT_QUOTA_CERTIFICATES", "certificates", {
+    usual: 100,
+    why: "The platform manages up to 5000, and authorities limit orders for a domain. ",
+  }),
+  quotaUploads: integer("HIBERNAUT_QUOTA_UPLOADS", {
+    default: 8,
+    min: 0,
+    max: 32,
+    description: `How many [uploads of images](images.md) by tokens that are limited to an app may be open at once. The platform takes 32. ${QUOTA}`,
+  }),
   auditMaxMb: size("HIBERNAUT_AUDIT_MAX_SIZE", {
     default: 64,
     min: 0,

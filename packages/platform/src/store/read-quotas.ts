@@ -3,11 +3,13 @@ import Sqlite from "better-sqlite3";
 import { isThereSync } from "../lib/absence.ts";
 import type { QuotaOverrides } from "../domain/quota.ts";
 
-/** An app with its own limits and the sizes of its volumes. */
+/** An app with its own limits, the sizes of its volumes, and how much it has of what the platform serves for it. */
 export interface QuotaApp {
   name: string;
   quota: QuotaOverrides;
   volumeGb: number;
+  hostnames: number;
+  certificates: number;
 }
 
 /**
@@ -21,8 +23,10 @@ export function readQuotaApps(file: string): QuotaApp[] {
     const column = db.prepare("SELECT 1 FROM pragma_table_info('apps') WHERE name = 'quota'").get();
     if (column === undefined) return [];
     const rows = db
-      .prepare<[], { name: string; quota: string | null; volumeGb: number }>(
-        `SELECT name, quota, (SELECT coalesce(sum(size_gb), 0) FROM volumes WHERE app = apps.name) AS volumeGb
+      .prepare<[], Omit<QuotaApp, "quota"> & { quota: string | null }>(
+        `SELECT name, quota, (SELECT coalesce(sum(size_gb), 0) FROM volumes WHERE app = apps.name) AS volumeGb,
+           (SELECT count(*) FROM hostnames WHERE app = apps.name) AS hostnames,
+           (SELECT count(*) FROM certificates WHERE app = apps.name) AS certificates
          FROM apps ORDER BY name`,
       )
       .all();

@@ -82,6 +82,7 @@ export async function startApi(
     settings: readSettings({ HIBERNAUT_DATA_DIR: world.folder, XDG_CONFIG_HOME: world.folder }),
     store: world.store.certificates,
     namesOf: (app) => addresses.namesOf(app),
+    requireRoom: (app) => platform.quotas.requireCertificate(app),
     log: { info() {}, warn() {} },
     authority,
     examine: async () => [{ what: "dns", status: "ok", found: "It leads to this host.", records: [] }],

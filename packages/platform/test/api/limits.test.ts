@@ -139,3 +139,56 @@ test("a token that is limited to apps takes ports of a range, and keeps those th
   expect((await call("GET", "/v1/apps/shop")).body.closed_ports).toEqual([{ port: 25, reason: "listen EADDRINUSE" }]);
   expect((await call("GET", "/v1/apps/bank")).body).not.toHaveProperty("closed_ports");
 });
+
+test("an app has so many hostnames and certificates, whoever adds them", async () => {
+  const { call, server } = await platform({ quota: { hostnames: 2, certificates: 1 } });
+  const add = (what: "hostnames" | "certificates", hostname: string) =>
+    call("POST", `/v1/apps/shop/${what}`, { hostname });
+  for (const name of ["a.example.com", "b.example.com"]) expect((await add("hostnames", name)).status).toBe(201);
+  expect(await add("hostnames", "c.example.com")).toMatchObject(refusedBy("hostnames", 2, 2));
+  // What it has already is no new one.
+  expect((await add("hostnames", "a.example.com")).status).toBe(201);
+  expect((await add("certificates", "a.example.com")).status).toBe(201);
+  expect(await add("certificates", "b.example.com")).toMatchObject(refusedBy("certificates", 1, 1));
+  expect((await add("certificates", "a.example.com")).status).toBe(201);
+  const { body } = await call("PUT", "/v1/apps/shop/quota", { hostnames: 3 });
+  expect(body).toMatchObject({ limits: { hostnames: 3, certificates: 1 }, used: { hostnames: 2, certificates: 1 } });
+  expect((await add("hostnames", "c.example.com")).status).toBe(201);
+  expect(server.platform.hostnames.list("shop")).toHaveLength(3);
+});
+
+test("tokens of one app do not take the places of all for uploads", async () => {
+  const server = await startApi({ uploadsPerApp: 2 });
+  onTestFinished(() => server.close());
+  const call = await checkedCalls(server);
+  for (const name of ["shop", "bank"]) server.platform.apps.create(name);
+  const of = (...apps: string[]) => {
+    const { token } = createToken(server.tokens, "ci", { scopes: ["deploy"], apps });
+    return { headers: { authorization: `Bearer ${token}` } };
+  };
+  const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+  const begin = (letter: string, init?: object) => {
+    const blob = (mediaType: string, size: number) => ({ mediaType, digest: digest(letter), size });
+    const manifest = JSON.stringify({
+      schemaVersion: 2,
+      mediaType: "application/vnd.oci.image.manifest.v1+json",
+      config: { ...blob("application/vnd.oci.image.config.v1+json", 10), digest: digest("0") },
+      layers: [blob("application/vnd.oci.image.layer.v1.tar+gzip", 100)],
+    });
+    return call("POST", "/v1/images/uploads", { name: `${letter}:1`, manifest }, init);
+  };
+  const shop = of("shop");
+  const { body: first } = await begin("a", shop);
+  expect((await begin("b", shop)).status).toBe(200);
+  // Another token of the app, and one of two apps.
+  for (const init of [of("shop"), of("bank", "shop")])
+    expect(await begin("c", init)).toMatchObject({
+      status: 429,
+      body: { error: "resource_exhausted", details: { app_name: "shop", quota: "uploads", limit: 2 } },
+    });
+  expect((await begin("a", shop)).status).toBe(200);
+  expect((await begin("c", of("bank"))).status).toBe(200);
+  expect((await begin("d")).status).toBe(200);
+  expect((await call("DELETE", `/v1/images/uploads/${first.digest}`)).status).toBe(200);
+  expect((await begin("e", shop)).status).toBe(200);
+});

@@ -167,7 +167,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     kernel: "",
     initrd: "",
   });
-  const defaults = { machines: 0, running: 0, cpus: 0, memory_mb: 0, volume_gb: 0, ...parts.quota };
+  const none = { machines: 0, running: 0, cpus: 0, memory_mb: 0, volume_gb: 0, hostnames: 0, certificates: 0 };
+  const defaults = { ...none, ...parts.quota };
   const quotas = new Quotas({ store: world.store, defaults });
   const volumeFiles = new FastVolumeFiles(world.folder);
   const diskQuota = new DiskQuota({

@@ -76,6 +76,8 @@ const LIMITS: readonly [name: Limit, label: string, unit: string][] = [
   ["cpus", "CPUs", ""],
   ["memory_mb", "Memory", " MB"],
   ["volume_gb", "Volumes", " GB"],
+  ["hostnames", "Hostnames", ""],
+  ["certificates", "Certificates", ""],
 ];
 
 /** What the app may have, and what it has. Admins change it. */

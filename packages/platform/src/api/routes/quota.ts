@@ -15,6 +15,8 @@ const WHAT = {
   cpus: "CPUs of all machines.",
   memory_mb: "Memory of all machines, in MB.",
   volume_gb: "Volumes, in GB.",
+  hostnames: "Hostnames.",
+  certificates: "Certificates.",
 };
 
 const amounts = (description: (what: string) => string) =>
@@ -51,6 +53,8 @@ const QuotaBody = Type.Object(
     cpus: limit(WHAT.cpus),
     memory_mb: limit(WHAT.memory_mb),
     volume_gb: limit(WHAT.volume_gb),
+    hostnames: limit(WHAT.hostnames),
+    certificates: limit(WHAT.certificates),
   },
   { ...closed, title: "UpdateQuotaRequest", description: "Changes of an app's limits." },
 );
@@ -73,7 +77,7 @@ export function quotaRoutes(app: Api, { apps, quotas, write }: Pick<ApiDeps, "ap
       config: {
         scope: "admin",
         limited: "refused",
-        audited: ["machines", "running", "cpus", "memory_mb", "volume_gb"],
+        audited: QUOTA_NAMES,
       },
       schema: { ...common, summary: "Change what an app may have", body: QuotaBody },
     },

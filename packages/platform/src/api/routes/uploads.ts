@@ -5,6 +5,7 @@ import type { UploadBlob } from "../../images/contract.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
+import { UploadShares } from "../upload-shares.ts";
 import {
   BlobBytes,
   BlobParams,
@@ -20,7 +21,11 @@ import {
 const OCTETS = "application/octet-stream";
 
 /** Registers the routes of uploads. A pull of the reference that an upload returns makes an image of what was uploaded. */
-export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): void {
+export function uploadRoutes(
+  app: Api,
+  { uploads, uploadsPerApp = 0 }: Pick<ApiDeps, "uploads" | "uploadsPerApp">,
+): void {
+  const shares = new UploadShares(uploadsPerApp);
   const tags = ["images"];
 
   app.get(
@@ -57,8 +62,11 @@ export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): v
         response: replies(200, UploadReply),
       },
     },
-    async ({ body }) => {
-      const { ref, digest, ready, blobs } = await uploads.begin(body.name, body.manifest);
+    async ({ body: { name, manifest }, token }) => {
+      const open = () => uploads.list();
+      const { ref, digest, ready, blobs } = await shares.begin({ token, manifest }, open, () =>
+        uploads.begin(name, manifest),
+      );
       return { ref, digest, ready, blobs: blobs.map(blobWire) };
     },
   );

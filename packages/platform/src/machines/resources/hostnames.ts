@@ -7,7 +7,7 @@ import type { ReservedNames } from "../reserved-names.ts";
 import { requireApp } from "../require-app.ts";
 import type { Apps } from "./apps.ts";
 
-interface HostnamesDependencies extends Pick<MachineDependencies, "settings"> {
+interface HostnamesDependencies extends Pick<MachineDependencies, "settings" | "quotas"> {
   store: Pick<Store, "apps" | "hostnames">;
 }
 
@@ -61,6 +61,7 @@ export class Hostnames {
   add(app: string, name: string): string {
     const { hostname, owner } = this.claim(app, name);
     if (owner === app) return hostname;
+    this.#deps.quotas?.requireHostname(app);
     this.#deps.store.hostnames.insert(hostname, app);
     this.changed();
     return hostname;
