@@ -152,6 +152,12 @@ test("two clients that upload the same image at once both get it", async () => {
   expect((await blobs()).filter(isPart)).toEqual([]);
 });
 
+/** Another platform, with less room. */
+async function openNarrow(options: Parameters<typeof startUploadPlatform>[1]) {
+  const narrow = await startUploadPlatform(join(folder.path, "narrow"), options);
+  return { ...narrow, [Symbol.asyncDispose]: () => narrow.close() };
+}
+
 describe("refused", () => {
   test("an image for another processor, before its layers are sent", async () => {
     const source = await layoutSource(foreign);
@@ -181,6 +187,20 @@ describe("refused", () => {
     });
     expect(await platform.client().listUploads()).toEqual([]);
     expect(await leftovers(dataDir())).toEqual([]);
+  });
+
+  test("an image that is too large as it is, or for which the disk has no room, before anything of it is sent", async () => {
+    const source = invented(randomBytes(3000), { size: 30_000_000 });
+    for (const [options, code] of [
+      [{ imageMaxMb: 20 }, "payload_too_large"],
+      [{ diskReserveMb: 1024 ** 3 }, "unavailable"],
+    ] as const) {
+      await using narrow = await openNarrow(options);
+      const line = badLine();
+      await expect(narrow.client(line.fetch).uploadImage(source)).rejects.toMatchObject({ code });
+      expect(line.requests).toBe(0);
+      expect(await narrow.client().listUploads()).toEqual([]);
+    }
   });
 
   test("a manifest that lies about a size: more bytes than it says, or fewer", async () => {
