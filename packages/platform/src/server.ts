@@ -30,7 +30,7 @@ import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { QMP_FAULTS } from "./hypervisor/qemu/qmp.ts";
 import type { FetchImage } from "./images/contract.ts";
-import { Library, openImages } from "./images/index.ts";
+import { imageFolder, Library, openImages } from "./images/index.ts";
 import { installLastResort } from "./last-resort.ts";
 import { aborted } from "./lib/async.ts";
 import { background } from "./lib/background.ts";
@@ -40,6 +40,7 @@ import { openLog } from "./log.ts";
 import { HostMemory } from "./machines/admission/host-memory.ts";
 import { DiskQuota } from "./machines/disk-quota.ts";
 import { MachineFiles } from "./machines/files.ts";
+import { appFolders } from "./machines/app-folders.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
 import { certificateMetrics } from "./api/certificate-metrics.ts";
@@ -150,6 +151,7 @@ async function runLocked(
   const others: { fetchImage?: FetchImage } = {};
   const { images, logins, uploads } = await openImages({
     ...settings,
+    inUse: () => imagesInUse(store.machines),
     confine: jail && ((task) => jail.confine(task)),
     fetch: async (...image) => others.fetchImage?.(...image),
   });
@@ -201,12 +203,10 @@ async function runLocked(
   open.defer(() => snapshots.close());
   const quotas = new Quotas({ store, defaults: quotaOf(settings) });
   const volumeFiles = new VolumeFiles(settings.dataDir);
+  const folders = { files, volumeFiles, imageFolder: (digest: string) => imageFolder(settings.dataDir, digest) };
   const diskQuota = new DiskQuota({
     quotaMb: settings.diskQuotaMb,
-    foldersOf: (app) => [
-      ...machines.filled.list(app).map(({ record }) => files.paths(record.id).folder),
-      ...store.volumes.list(app).map(({ id }) => volumeFiles.folder(id)),
-    ],
+    foldersOf: (app) => appFolders(machines.filled.list(app), store.volumes.list(app), folders),
   });
   const requireDisk = (app: string, bytes: number) => diskQuota.require(app, bytes);
   const volumes = new Volumes({

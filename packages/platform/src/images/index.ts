@@ -36,6 +36,10 @@ interface ImageStoreOptions {
   imageMaxEntries?: number;
   /** How much of the disk must stay free after an import, in MB. Default: 0. */
   diskReserveMb?: number;
+  /** How much disk images that are not in use may take together, in MB. Default: 20480. */
+  imageKeepMb?: number;
+  /** Returns the digests of the images that machines need now. Default: none. */
+  inUse?(): ReadonlySet<string>;
   /** Makes a jail for what unpacks images. Default: it has the rights of the platform. */
   confine?: Confine | undefined;
   /** How long registries may take. */
@@ -49,6 +53,7 @@ interface ImageStoreOptions {
 const LAYER_CACHE_MB = 2048;
 const UPLOAD_MAX_MB = 16_384;
 const UPLOAD_KEEP_H = 24;
+const IMAGE_KEEP_MB = 20_480;
 const IMAGE_MAX_MB = 16_384;
 const IMAGE_MAX_ENTRIES = 500_000;
 /** A large image takes a gigabyte of memory and two CPUs while it is unpacked. */
@@ -56,6 +61,11 @@ const MAX_UNPACKING = 2;
 const MB = 1024 * 1024;
 /** More people than deploy to one host at a time. Each upload keeps a few KB in memory. */
 const MAX_UPLOADS = 32;
+
+/** The directory of an image, whether it exists or not. */
+export function imageFolder(dataDir: string, digest: string): string {
+  return join(dataDir, "images", digest.slice("sha256:".length));
+}
 
 /**
  * Opens the image store. Needs sqfstar when an image is imported, and skopeo for one that is not in a registry.
@@ -81,6 +91,8 @@ export async function openImages({
   imageMaxMb = IMAGE_MAX_MB,
   imageMaxEntries = IMAGE_MAX_ENTRIES,
   diskReserveMb = 0,
+  imageKeepMb = IMAGE_KEEP_MB,
+  inUse = () => new Set(),
   confine,
   fetch,
   environment = process.env,
@@ -100,27 +112,24 @@ export async function openImages({
     }
     return undefined;
   };
-  const layers = new LayerCache(join(dataDir, "images/blobs/sha256"), layerCacheMb * 1024 * 1024);
+  const layers = new LayerCache(join(dataDir, "images/blobs/sha256"), layerCacheMb * MB);
   const limits = { ...PATIENCE, ...patience };
-  const client = new RegistryClient({ cache: layers, insecure, patience: limits, findLogin });
+  const room = { imageBytes: imageMaxMb * MB, reserveBytes: diskReserveMb * MB };
+  const client = new RegistryClient({ cache: layers, room, insecure, patience: limits, findLogin });
   const registries = { client, insecure, findLogin };
   const uploads = new Uploads({
     folder: join(dataDir, "images/blobs/uploads"),
     cache: layers,
-    limits: { uploads: MAX_UPLOADS, bytes: uploadMaxMb * 1024 * 1024 },
+    room,
+    limits: { uploads: MAX_UPLOADS, bytes: uploadMaxMb * MB },
     keepMs: uploadKeepH * 3_600_000,
     ...(uploadStallMs !== undefined && { stallMs: uploadStallMs }),
     isReady: async (digest) => (await images.get(digest)) !== undefined,
   });
   await uploads.recover();
-  const unpacking = {
-    imageBytes: imageMaxMb * MB,
-    imageEntries: imageMaxEntries,
-    reserveBytes: diskReserveMb * MB,
-    turns: pLimit(MAX_UNPACKING),
-    confine,
-  };
-  const parts = { tools: programs, registries, layers, unpacking, uploads, fetch };
+  const unpacking = { ...room, imageEntries: imageMaxEntries, turns: pLimit(MAX_UNPACKING), confine };
+  const keep = { bytes: imageKeepMb * MB, inUse };
+  const parts = { tools: programs, registries, layers, unpacking, uploads, fetch, keep };
   const images = await openStore(join(dataDir, "images"), parts);
   return { images, uploads, logins: new CheckedLogins(stored, client, limits.loginMs) };
 }

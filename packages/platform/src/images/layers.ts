@@ -2,7 +2,7 @@
  * Layers as registries send them, in `images/blobs/sha256/`. All images share them. They are kept after an import, up to
  * a limit, so that an app's next version downloads only what changed, and an interrupted download continues.
  */
-import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { abortable } from "../lib/async.ts";
 import { flush } from "../lib/durable.ts";
@@ -82,6 +82,12 @@ export class LayerCache {
       ({ size }) => size,
       () => undefined,
     );
+  }
+
+  /** How many bytes of its disk are free. */
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.#folder);
+    return bavail * bsize;
   }
 
   /** Deletes the least recently used layers until the rest fits into `maxBytes`. Returns the number of bytes freed. */

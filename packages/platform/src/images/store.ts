@@ -35,6 +35,8 @@ interface StoreParts {
   uploads: Pick<Uploads, "finish" | "fail" | "expire">;
   /** Gets images from other hosts. By default, nobody has any. */
   fetch?: FetchImage | undefined;
+  /** How much disk images may take that are not in use. */
+  keep: { bytes: number; inUse(): ReadonlySet<string> };
 }
 
 /** The image of a reference when it was resolved. */
@@ -127,11 +129,35 @@ class DiskImageStore implements ImageStore {
     await this.#parts.layers.trim();
     for (const digest of await this.#directory.digests())
       if (await this.#collectImage(digest, inUse, unusedForMs)) deleted.push(digest);
-    return deleted;
+    return [...deleted, ...(await this.#trimUnused(inUse))];
   }
 
   dropLayers(): Promise<number> {
     return this.#parts.layers.trim(0);
+  }
+
+  /** Deletes images that are not in use, the least recently used first, until the rest of them fits. */
+  async #trimUnused(inUse: () => ReadonlySet<string>): Promise<string[]> {
+    const { bytes } = this.#parts.keep;
+    const all = await Promise.all(
+      (await this.#directory.digests()).map(async (digest) => {
+        const [record, usedAt] = await Promise.all([this.#directory.record(digest), this.#directory.usedAt(digest)]);
+        return { digest, usedAt, size: record?.sizeBytes ?? 0 };
+      }),
+    );
+    const sizeOf = (images: typeof all) => images.reduce((sum, { size }) => sum + size, 0);
+    if (sizeOf(all) <= bytes) return [];
+    const used = inUse();
+    const unused = all.filter(({ digest }) => !used.has(digest)).sort((a, b) => a.usedAt - b.usedAt);
+    let left = sizeOf(unused);
+    const deleted: string[] = [];
+    for (const { digest, size } of unused) {
+      if (left <= bytes) break;
+      if (!(await this.#collectImage(digest, inUse, 0))) continue;
+      deleted.push(digest);
+      left -= size;
+    }
+    return deleted;
   }
 
   /** Deletes an image unless it is in use, was used recently, or is about to be used. */
@@ -214,8 +240,9 @@ class DiskImageStore implements ImageStore {
         importedAt: new Date().toISOString(),
       });
       await uploads.finish(digest);
-      // The image is complete. A failure to delete old layers does not change that.
+      // The image is complete. A failure to delete old ones, or layers, does not change that.
       await layers.trim().catch(() => {});
+      await this.#trimUnused(this.#parts.keep.inUse).catch(() => {});
       return image;
     });
   }

@@ -6,19 +6,16 @@ import type { Confine, Confined, ConfinedTask } from "../domain/confined.ts";
 import { IMAGE_UNPACKER } from "../settings/places.ts";
 import type { ImageConfig, ImageProgress } from "./contract.ts";
 import { type FlattenOrder, PACKING, REFUSED } from "./flatten/order.ts";
-import { Refusal, type RefusalKind } from "./flatten/refusal.ts";
-import { descriptorDigest, diffIdsOf, layerDigests, parseObject, readImageConfig } from "./manifest.ts";
+import { damaged, Refusal, type RefusalKind } from "./flatten/refusal.ts";
+import { descriptorDigest, diffIdsOf, digestOf, layerDigests, parseObject, readImageConfig } from "./manifest.ts";
+import type { Room } from "./room.ts";
 import type { Job } from "./shared.ts";
 import { runTool, ToolFailure } from "./tools.ts";
 
 /** What an image may have, and how it is unpacked. */
-export interface Unpacking {
-  /** How many bytes the layers of an image may have together, unpacked. */
-  imageBytes: number;
-  /** How many files, directories and other entries they may have together. */
+export interface Unpacking extends Room {
+  /** How many files, directories and other entries the layers of an image may have together. */
   imageEntries: number;
-  /** How many bytes of the disk must stay free. */
-  reserveBytes: number;
   /** Lets a few images be unpacked at a time; others wait. */
   turns: LimitFunction;
   /** Without it, the program has the rights of the platform. */
@@ -61,10 +58,15 @@ const ENTRY_BYTES = 2048;
 export async function unpackImage(work: UnpackWork): Promise<ImageConfig> {
   const { ref, parts, out, packer, unpacking } = work;
   const manifest = parseObject(parts.manifest, ref, "manifest");
-  const text = await readFile(parts.blob(descriptorDigest(manifest.config, ref)), "utf8");
+  const configDigest = descriptorDigest(manifest.config, ref);
+  const text = await readFile(parts.blob(configDigest), "utf8");
+  if (digestOf(text) !== configDigest) throw damaged("its configuration does not match its digest");
   const config = readImageConfig(text, ref);
   const diffIds = diffIdsOf(text, ref);
-  const layers = layerDigests(manifest, ref).map((digest, at) => ({ path: parts.blob(digest), diffId: diffIds[at] }));
+  const digests = layerDigests(manifest, ref);
+  // The digests in the configuration are what the content of each layer is checked with.
+  if (diffIds.length !== digests.length) throw damaged("its configuration and its manifest have different layers");
+  const layers = digests.map((digest, at) => ({ path: parts.blob(digest), diffId: diffIds[at] ?? "" }));
   await writeFile(out, "", { mode: 0o644 });
   const { imageBytes, imageEntries, reserveBytes } = unpacking;
   const limits = { bytes: imageBytes, entries: imageEntries };

@@ -1,10 +1,16 @@
 /** What machines still need, and a cleanup must therefore keep. */
+import type { MachineRecord } from "../domain/machine.ts";
 import type { MachineStore } from "../store/contract.ts";
 
 /** Returns the digests of the images that machines use, or will use once their update is done. */
 export function imagesInUse(machines: MachineStore): Set<string> {
+  return imagesOf(machines.list());
+}
+
+/** The same for some machines. */
+export function imagesOf(records: readonly Pick<MachineRecord, "imageDigest" | "pending">[]): Set<string> {
   return new Set(
-    machines.list().flatMap(({ imageDigest, pending }) => [imageDigest, ...(pending ? [pending.imageDigest] : [])]),
+    records.flatMap(({ imageDigest, pending }) => [imageDigest, ...(pending ? [pending.imageDigest] : [])]),
   );
 }
 

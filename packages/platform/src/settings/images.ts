@@ -65,4 +65,11 @@ export const IMAGE_SETTINGS = {
     description:
       "How long to keep an image that no machine needs: going back to yesterday's version downloads nothing.",
   }),
+  imageKeepMb: size("HIBERNAUT_IMAGE_KEEP_SIZE", {
+    default: 20_480,
+    min: 0,
+    max: 1_073_741_824,
+    description:
+      "How much disk [images](images.md#how-long-images-are-kept) that no machine needs may take together. The ones that were used least recently are deleted first, so that nobody fills the disk with pulls and uploads.",
+  }),
 };

@@ -166,7 +166,7 @@ export const MACHINE_SETTINGS = {
     min: 0,
     max: 1_073_741_824,
     description:
-      "How much disk each app may take: the memory, writable layers and logs of its machines, its volumes and their snapshots, as far as they [take space](operate.md#limit-the-disk-of-an-app). `0` sets no limit, as on a server of your own.",
+      "How much disk each app may take: the memory, writable layers, logs and images of its machines, its volumes and their snapshots, as far as they [take space](operate.md#limit-the-disk-of-an-app). `0` sets no limit, as on a server of your own.",
   }),
   bootTimeoutMs: duration("HIBERNAUT_BOOT_TIMEOUT", {
     scaled: true,

@@ -12,6 +12,8 @@ import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.t
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
+import { appFolders } from "../../src/machines/app-folders.ts";
+import { imageFolder } from "../../src/images/index.ts";
 import { DiskQuota } from "../../src/machines/disk-quota.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { Quotas } from "../../src/machines/quotas.ts";
@@ -171,12 +173,10 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const defaults = { ...none, ...parts.quota };
   const quotas = new Quotas({ store: world.store, defaults });
   const volumeFiles = new FastVolumeFiles(world.folder);
+  const folders = { files, volumeFiles, imageFolder: (digest: string) => imageFolder(world.folder, digest) };
   const diskQuota = new DiskQuota({
     quotaMb: parts.diskQuotaMb ?? 0,
-    foldersOf: (app) => [
-      ...resources.machines.list(app).map(({ record }) => files.paths(record.id).folder),
-      ...world.store.volumes.list(app).map(({ id }) => volumeFiles.folder(id)),
-    ],
+    foldersOf: (app) => appFolders(resources.machines.list(app), world.store.volumes.list(app), folders),
   });
   const volumes = new Volumes({
     store: world.store,

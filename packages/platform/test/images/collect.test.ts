@@ -9,6 +9,7 @@ import { UseCounter } from "../../src/images/use-counter.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { LayerCache } from "../../src/images/layers.ts";
 import { makeLayout, temporaryFolder } from "./fixtures.ts";
+import { layoutOf } from "./layers.ts";
 
 let folder: string;
 let store: ImageStore;
@@ -100,6 +101,19 @@ test("an image that was used recently is kept for a while", async () => {
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([]);
   await utimes(join(image.rootfs, ".."), old, old);
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([image.digest]);
+});
+
+test("images that no machine needs stay within their limit: the least recently used are deleted when others come", async () => {
+  const machines = new Set<string>();
+  const large = async (name: string) =>
+    `oci:${await layoutOf(folder, name, [[{ name, content: name.repeat(300_000) }]])}`;
+  store = await openImageStore({ dataDir: join(folder, "data"), imageKeepMb: 1, inUse: () => machines });
+  const used = await store.ensure(await large("used"));
+  machines.add(used.digest);
+  const first = await store.ensure(await large("first"));
+  const second = await store.ensure(await large("2nd"));
+  expect((await store.list()).map(({ digest }) => digest).toSorted()).toEqual([used.digest, second.digest].toSorted());
+  expect(await store.get(first.digest)).toBeUndefined();
 });
 
 test("layers stay within their limit: the least recently used are deleted first, needed ones never", async () => {

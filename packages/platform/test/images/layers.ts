@@ -4,10 +4,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
-import { type Headers, pack } from "tar-stream";
+import { type Header, pack } from "tar-stream";
 
 /** An entry of a layer: what tar-stream takes, and its content. */
-export type Part = Headers & { content?: string };
+export type Part = Partial<Header> & { name: string } & { content?: string };
 
 /** A layer as a tar archive. */
 export async function tarOf(parts: readonly Part[]): Promise<Buffer> {

@@ -51,6 +51,16 @@ const layersIn = (place = dataDir) => readdir(join(place, "images/blobs/sha256")
 const large = (request: { url?: string | undefined; headers: { range?: string | undefined } }) =>
   request.url?.includes("/blobs/") === true;
 
+test("an image that is too large as it comes, or for which the disk has no room, is not downloaded", async () => {
+  const counted = await line();
+  const refused = async (more: Parameters<typeof open>[0], details: object) => {
+    await expect((await open(more)).ensure(`${counted.host}/big:1`)).rejects.toMatchObject({ details });
+  };
+  await refused({ imageMaxMb: 11 }, { limit_bytes: 11 * MB });
+  await refused({ diskReserveMb: 1024 ** 3 }, { reason: "disk full" });
+  expect(counted.served.filter(isBlob)).toHaveLength(1); // the configuration
+});
+
 describe("a download", () => {
   test("fetches layers in parallel, each of them once, and reports its progress", async () => {
     const slow = await line(() => ({ slowMs: 5 }));

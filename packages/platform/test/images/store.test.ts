@@ -143,7 +143,9 @@ describe("what can be imported", () => {
         return (await store.ensure(${JSON.stringify(`oci:${layout}:latest`)})).rootfs;`,
       cwd: own,
     });
-    expect((await listRootfs(rootfs)).join("\n")).toMatch(/^---s--x--x 0\/0 .*program$/m);
+    const files = (await listRootfs(rootfs)).join("\n");
+    expect(files).toMatch(/^---s--x--x 0\/0 .*program$/m);
+    expect(files).toMatch(/^-rw-r--r-- 1000\/1000 .*content$/m);
     expect(await readRootfs(rootfs, "app/program")).toBe("#!/bin/sh\n");
     expect(await leftovers(own)).toEqual([]);
   });

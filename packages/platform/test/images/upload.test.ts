@@ -1,5 +1,6 @@
 // Images that clients on other machines upload: what is sent, what is refused, and what interruptions cost.
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -152,6 +153,12 @@ test("two clients that upload the same image at once both get it", async () => {
   expect((await blobs()).filter(isPart)).toEqual([]);
 });
 
+/** Another platform, with less room. */
+async function openNarrow(options: Parameters<typeof startUploadPlatform>[1]) {
+  const narrow = await startUploadPlatform(join(folder.path, "narrow"), options);
+  return { ...narrow, [Symbol.asyncDispose]: () => narrow.close() };
+}
+
 describe("refused", () => {
   test("an image for another processor, before its layers are sent", async () => {
     const source = await layoutSource(foreign);
@@ -181,6 +188,20 @@ describe("refused", () => {
     });
     expect(await platform.client().listUploads()).toEqual([]);
     expect(await leftovers(dataDir())).toEqual([]);
+  });
+
+  test("an image that is too large as it is, or for which the disk has no room, before anything of it is sent", async () => {
+    const source = invented(randomBytes(3000), { size: 30_000_000 });
+    for (const [options, code] of [
+      [{ imageMaxMb: 20 }, "payload_too_large"],
+      [{ diskReserveMb: 1024 ** 3 }, "unavailable"],
+    ] as const) {
+      await using narrow = await openNarrow(options);
+      const line = badLine();
+      await expect(narrow.client(line.fetch).uploadImage(source)).rejects.toMatchObject({ code });
+      expect(line.requests).toBe(0);
+      expect(await narrow.client().listUploads()).toEqual([]);
+    }
   });
 
   test("a manifest that lies about a size: more bytes than it says, or fewer", async () => {
@@ -221,14 +242,16 @@ describe("refused", () => {
 });
 
 describe("an unfinished upload", () => {
-  /** Begins to upload the first image, and stops in the middle of its large layer. */
+  /** Begins to upload the first image, and stops in the middle of its large layer, when the small one is there. */
   async function begun(): Promise<void> {
     const line = badLine((request) => (request >= 2 ? { cutAfter: 64 * KB } : {}));
     const stop = new AbortController();
-    const onProgress = (step: UploadProgress) => {
-      if (step.step === "upload" && step.image_done_bytes > 300 * KB) stop.abort(new Error("enough"));
-    };
     const source = await layoutSource(first);
+    const [small = ""] = source.layers;
+    const isThere = () => existsSync(join(dataDir(), "images/blobs/sha256", small.slice("sha256:".length)));
+    const onProgress = (step: UploadProgress) => {
+      if (step.step === "upload" && step.image_done_bytes > 300 * KB && isThere()) stop.abort(new Error("enough"));
+    };
     const attempt = platform.client(line.fetch).uploadImage(source, { retryMs: 1, signal: stop.signal, onProgress });
     await expect(attempt).rejects.toThrow("enough");
     // The platform notices a moment later that the connection is gone.

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { link } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { imageFolder } from "../../src/images/index.ts";
 import { refusedGrowth } from "../../src/machines/decide/disk-quota.ts";
 import { takenBytes } from "../../src/machines/disk-quota.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -50,6 +51,25 @@ test("what is asked for counts in full, and what is there as it takes space", as
   await platform.volumes.destroy("shop", volume.id);
   await platform.volumes.create("shop", { name: "third", sizeGb: 1 });
   expect(platform.volumes.list("shop").map(({ id }) => id)).toContain(other.id);
+});
+
+test("the images of its machines count for each app that uses them, once", async () => {
+  platform.apps.create("mail");
+  const images = async (app: string) => {
+    const { record } = await platform.machines.create(app, { config: SMALL, skipLaunch: true });
+    return imageFolder(world.folder, record.imageDigest);
+  };
+  const [image, again, mails] = [await images("shop"), await images("shop"), await images("mail")];
+  expect([again, mails]).toEqual([image, image]);
+  await mkdir(image, { recursive: true });
+  await writeFile(join(image, "rootfs.squashfs"), Buffer.alloc(80 * MB, "x"));
+  for (const app of ["shop", "mail"])
+    await expect(platform.volumes.create(app, { name: "data", sizeGb: 1 })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(new RegExp(`^App ${app} uses 8\\d MB of disk`)),
+    });
+  platform.apps.create("new");
+  await platform.volumes.create("new", { name: "data", sizeGb: 1 });
 });
 
 describe("an app at its quota", () => {

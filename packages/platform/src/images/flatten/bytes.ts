@@ -21,7 +21,7 @@ export class Bytes {
     return found;
   }
 
-  /** Returns so many bytes; undefined at the end. Rejects when the end comes in between. */
+  /** Returns exactly this many bytes; undefined at the end. Rejects when the end comes in between. */
   async exactly(count: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = [];
     for (let missing = count; missing > 0; ) {
@@ -35,7 +35,7 @@ export class Bytes {
     return parts.length === 1 ? first : Buffer.concat(parts);
   }
 
-  /** Reads so many bytes, and gives them to `take`. Rejects when there are fewer. */
+  /** Reads exactly this many bytes, and gives them to `take`. Rejects when there are fewer. */
   async each(count: number, take: (part: Buffer) => void | Promise<void>): Promise<void> {
     for (let missing = count; missing > 0; ) {
       const part = await this.some(missing);

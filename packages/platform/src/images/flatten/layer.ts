@@ -17,7 +17,7 @@ export interface Limits {
 export interface LayerFile {
   path: string;
   /** Of what is in it, uncompressed: hex. */
-  diffId?: string | undefined;
+  diffId: string;
 }
 
 /** A head with more than this counts as several: long names and attributes take memory. */
@@ -67,8 +67,7 @@ export async function readHeads({ path, diffId }: LayerFile, budget: Budget): Pr
   }
   // After the end of the archive, there are zeros; the digest is of them, too.
   while ((await bytes.some(Number.MAX_SAFE_INTEGER)).length > 0);
-  if (diffId !== undefined && hash.digest("hex") !== diffId)
-    throw damaged("the content of a layer does not match its digest");
+  if (hash.digest("hex") !== diffId) throw damaged("the content of a layer does not match its digest");
   return entries;
 }
 

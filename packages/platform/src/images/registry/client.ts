@@ -4,6 +4,7 @@ import type { ImageProgress, Login } from "../contract.ts";
 import type { LayerCache } from "../layers.ts";
 import { readImageConfig } from "../manifest.ts";
 import type { RegistryReference } from "../reference.ts";
+import { type Room, requireRoom } from "../room.ts";
 import type { Job } from "../shared.ts";
 import { downloadAll } from "./download.ts";
 import { Endpoint, mayBePlain } from "./endpoint.ts";
@@ -17,6 +18,7 @@ import { Session } from "./session.ts";
 /** What a {@link RegistryClient} works with. */
 interface RegistryClientOptions {
   cache: LayerCache;
+  room: Room;
   /** Registries, as `name` or `name:port`, that may use plain HTTP, in addition to those on loopback. */
   insecure: readonly string[];
   patience: Patience;
@@ -50,7 +52,7 @@ export class RegistryClient {
 
   /** Downloads the image of that digest to a directory. */
   async fetch({ ref, reference, job }: Pull, digest: string, folder: string): Promise<void> {
-    const { cache, patience } = this.#options;
+    const { cache, patience, room } = this.#options;
     const session = await this.#session(reference);
     const manifest = await fetchManifest(session, reference, digest, ref, { patience, signal: job.signal });
     const { config, layers } = manifest;
@@ -59,6 +61,7 @@ export class RegistryClient {
     // Only the configuration says which processor the image is for: check it before downloading gigabytes.
     await downloadAll({ ...download, blobs: [config], report: () => {} });
     readImageConfig(await readFile(cache.file(config.digest), "utf8"), ref);
+    await requireRoom(layers, cache, room);
     await downloadAll({ ...download, blobs: layers, report: job.report });
     await writeFolder(folder, manifest, cache);
   }

@@ -7,6 +7,7 @@ import type { ImageUploads, OpenUpload, Upload, UploadBlob } from "../contract.t
 import { explain } from "../failures.ts";
 import { readImageConfig } from "../manifest.ts";
 import type { Descriptor } from "../registry/manifest.ts";
+import { type Room, requireRoom } from "../room.ts";
 import { type Open, OpenUploads, type OpenUploadsOptions } from "./open-uploads.ts";
 import { blobsOf, planUpload, sizeOf, type UploadPlan } from "./plan.ts";
 import { receive, receivedBytes } from "./receive.ts";
@@ -14,6 +15,7 @@ import { dropDamaged } from "./stored.ts";
 
 /** What {@link Uploads} works with. */
 interface UploadsOptions extends OpenUploadsOptions {
+  room: Room;
   /** How long a request may bring no bytes, in milliseconds. Default: 20 s. */
   stallMs?: number;
   /** Whether the platform has the image of a digest. */
@@ -46,6 +48,7 @@ export class Uploads implements ImageUploads {
       return { ref, digest, ready: true, blobs: blobs.map((blob) => wire(blob, blob.size)) };
     await this.expire();
     return this.#using(this.#open.admit(plan, name, text), async (upload) => {
+      await this.#requireRoom(upload);
       const have = await Promise.all(blobs.map((blob) => this.#progress(upload, blob)));
       await this.#checkConfig(upload);
       return { ref, digest, ready: false, blobs: have };
@@ -96,6 +99,15 @@ export class Uploads implements ImageUploads {
   /** Cleans up uploads that nobody has continued for long. */
   expire(): Promise<void> {
     return this.#open.expire(Date.now());
+  }
+
+  /** Ends an upload for which there is no room. */
+  async #requireRoom({ digest, manifest }: Open): Promise<void> {
+    const { cache, room } = this.#options;
+    await requireRoom(blobsOf(manifest), cache, room).catch(async (error) => {
+      await this.cancel(digest);
+      throw error;
+    });
   }
 
   async #progress({ ref, digest: image }: Open, blob: Descriptor): Promise<UploadBlob> {
