@@ -211,6 +211,7 @@ async function runLocked(
   const requireDisk = (app: string, bytes: number) => diskQuota.require(app, bytes);
   const volumes = new Volumes({
     newerOn: (volume) => owning?.ownership.newerVolumeOn(volume),
+    onDestroyed: (volume) => owning?.ownership.volumeDestroyed(volume),
     store,
     files: volumeFiles,
     requireDisk,

@@ -46,7 +46,7 @@ export const KEYS = {
   released: `${ROOT}released/`,
   /** {@link MoveRecord}s by machine. */
   moves: `${ROOT}moves/`,
-  /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the app. */
+  /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the volume, and with the app. */
   volumes: `${ROOT}volumes/`,
 } as const;
 
@@ -167,7 +167,7 @@ export interface MoveRecord {
 
 /**
  * Who has a volume that has moved. Written together with its machine's new owner. A volume that never moved is where it is
- * stored. What another host than this one has of it is void, also once the volume is destroyed.
+ * stored. What another host than this one has of it is void, until the volume is destroyed or its host removed.
  */
 export interface VolumeOwner {
   host: string;

@@ -38,6 +38,8 @@ export interface VolumesOptions {
   clock?(): Date;
   /** The host of a cluster that has a newer copy of the volume. By default, there is none. */
   newerOn?(volume: VolumeRecord): string | undefined;
+  /** Is told of each volume that was destroyed. */
+  onDestroyed?(volume: VolumeRecord): void;
   /** Throws `failed_precondition` if the app may not have that many more GB of volumes. By default, it may. */
   requireRoom?(app: string, gb: number): void;
   /** Receives what the owner should know, e.g. about files that belong to no volume. */
@@ -308,10 +310,11 @@ export class Volumes implements VolumeService, VolumeCopies {
   }
 
   async #remove(volume: VolumeRecord): Promise<void> {
-    const { store, files } = this.#options;
+    const { store, files, onDestroyed } = this.#options;
     await this.#snapshots.forget(volume);
     await files.remove(volume.id);
     store.volumes.remove(volume.id);
+    onDestroyed?.(volume);
   }
 
   /** Finds the volume that a word stands for: its id, its name if no other volume has it, or the beginning of its id. */

@@ -53,7 +53,7 @@ interface Candidates {
 
 /**
  * Chooses the volume for a mount. Undefined when one has to be made. Throws when the mount names an id that does not
- * exist or is not free.
+ * exist or is not free, and when all that it names is outdated.
  */
 export function chooseVolume(mount: Mount, candidates: Candidates): VolumeRecord | undefined {
   const { volumes, takenBy, attached } = candidates;
@@ -63,7 +63,12 @@ export function chooseVolume(mount: Mount, candidates: Candidates): VolumeRecord
     checkName(wanted);
     const named = volumes.filter(({ id, name, state }) => name === wanted && state === "created" && !takenBy(id));
     const free = named.filter((volume) => newerOn(volume) === undefined);
-    return free.find(({ id }) => attached.includes(id)) ?? free[0];
+    const chosen = free.find(({ id }) => attached.includes(id)) ?? free[0];
+    // A new one in its place would be empty, and what is on the other host is meant.
+    const [old] = named;
+    const host = chosen === undefined && old !== undefined ? newerOn(old) : undefined;
+    if (old !== undefined && host !== undefined) throw outdated(old, host);
+    return chosen;
   }
   const found = volumes.find(({ id }) => id === wanted);
   if (found === undefined)

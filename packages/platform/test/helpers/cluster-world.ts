@@ -245,6 +245,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
       wrap,
       arrivingVolumes,
       newerOn: (volume) => ownership.newerVolumeOn(volume),
+      onVolumeDestroyed: (volume) => ownership.volumeDestroyed(volume),
     });
     const client = new PeerClient({
       ...{ peers, view, service: "peer" },

@@ -154,6 +154,7 @@ export interface PlatformParts {
   arrivingVolumes?(folder: string): Promise<Set<string>>;
   /** The host that has a newer copy of a volume. Default: none. */
   newerOn?(volume: VolumeRecord): string | undefined;
+  onVolumeDestroyed?(volume: VolumeRecord): void;
   /** Throws when the app may get no volume. By default, it may. */
   refuseVolume?(app: string): void;
   wrap?(deps: MachineDependencies): MachineDependencies;
@@ -187,6 +188,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     },
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
     ...(parts.newerOn && { newerOn: parts.newerOn }),
+    ...(parts.onVolumeDestroyed && { onDestroyed: parts.onVolumeDestroyed }),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });

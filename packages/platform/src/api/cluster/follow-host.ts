@@ -5,6 +5,8 @@ import type { LogEntry } from "../../machines/logs/entry.ts";
 
 /** How often a host that was lost is asked again, and how soon a host is noticed to be away, in milliseconds. */
 const RETRY_MS = 1000;
+/** A token that was refused once may be so new that the host has not heard of it. */
+const MOST_REFUSALS = 2;
 /** Lines of two machines of a host may arrive a little out of order: so much before the last one is asked for again. */
 const OVERLAP_MS = 1000;
 
@@ -12,8 +14,11 @@ export interface FollowedHost {
   name: string;
   /** The answer to the client's own request. Undefined when the host did not answer, which the client has been told. */
   first: IncomingMessage | undefined;
-  /** Asks for the lines since a time, RFC 3339. Resolves with `gone` when the host has nothing to follow any more. */
-  ask(since: string): Promise<IncomingMessage | "gone">;
+  /**
+   * Asks for the lines since a time, RFC 3339. Resolves with `gone` when the host has nothing to follow any more, and with
+   * `refused` when it does not take the client's token.
+   */
+  ask(since: string): Promise<IncomingMessage | "gone" | "refused">;
   /** Whether the host has its lease. Undefined once it has left the cluster. */
   isUp(): boolean | undefined;
   /** The ids of machines whose lines are missing without the host, or none if the client does not want to know. */
@@ -24,13 +29,22 @@ export interface FollowedHost {
 
 /**
  * Yields lines with their ends. When the host is lost, a line of each of its machines says so; once it answers again, another
- * one, and what was printed meanwhile. Ends when the host has nothing more to follow. Never throws.
+ * one, and what was printed meanwhile. Ends when the host has nothing more to follow, and when it refuses the token, which is
+ * said as well. Never throws.
  */
 export async function* followHost(host: FollowedHost): AsyncGenerator<string, void> {
   const { name, signal } = host;
   const passed = new Passed(timeOf(host.first));
   let response = host.first;
   let isTold = response === undefined;
+  let refusals = 0;
+  const say = (text: string) => {
+    const at = new Date().toISOString();
+    return host
+      .machines()
+      .map((machine) => lineOf({ at, machine, stream: "platform", text }))
+      .join("");
+  };
   while (!signal.aborted) {
     if (response !== undefined) {
       const began = performance.now();
@@ -44,17 +58,21 @@ export async function* followHost(host: FollowedHost): AsyncGenerator<string, vo
     if (signal.aborted || isUp === undefined) return;
     const answer = isUp ? await host.ask(passed.since).catch(() => undefined) : undefined;
     if (answer === "gone") return;
-    response = answer;
-    if ((response === undefined) === isTold) continue;
+    refusals = answer === "refused" ? refusals + 1 : 0;
+    if (refusals === MOST_REFUSALS) {
+      yield say(
+        `Host ${name} does not take this token: it was revoked, or has expired. Lines of this machine end here.`,
+      );
+      return;
+    }
+    response = answer === "refused" ? undefined : answer;
+    if (refusals > 0 || (response === undefined) === isTold) continue;
     isTold = response === undefined;
-    const text = isTold
-      ? `Host ${name} does not answer. Lines of this machine are missing until it does.`
-      : `Host ${name} answers again.`;
-    const at = new Date().toISOString();
-    yield host
-      .machines()
-      .map((machine) => lineOf({ at, machine, stream: "platform", text }))
-      .join("");
+    yield say(
+      isTold
+        ? `Host ${name} does not answer. Lines of this machine are missing until it does.`
+        : `Host ${name} answers again.`,
+    );
   }
 }
 

@@ -17,6 +17,8 @@ import { lastLines, mergeLines } from "./merge-lines.ts";
 
 /** Their lines have a machine each. */
 const APP_LOGS = "/v1/apps/:app_name/logs";
+/** The answers to a token that does not count, or not for this. */
+const REFUSED = [401, 403];
 /** How long the other hosts have to begin. */
 const BEGIN_MS = 2000;
 
@@ -50,14 +52,15 @@ export async function mergedStream(
   if (!isStream(payload) || reply.getHeader("content-type") !== NDJSON) return payload;
   const signal = clientGone(reply);
   const headers = sentOn(request.headers, askerOf(request));
-  /** Rejects unless the host answers in time, and with anything but lines or 404. */
-  const ask = async (name: string, path: string): Promise<IncomingMessage | "gone"> => {
+  /** Rejects unless the host answers in time, with lines, or that it has none, or none for this token. */
+  const ask = async (name: string, path: string): Promise<IncomingMessage | "gone" | "refused"> => {
     const answer = client.send(name, { method: request.method, path, headers, signal });
     try {
       const response = await Promise.race([answer, rejected(within(signal, BEGIN_MS, "the answer of a host"))]);
       if (response.statusCode === 200) return response;
       response.resume();
       if (response.statusCode === 404) return "gone";
+      if (REFUSED.includes(response.statusCode ?? 0)) return "refused";
     } catch (error) {
       answer.then((response) => response.destroy()).catch(() => {}); // too late, or never
       throw error;
@@ -66,10 +69,10 @@ export async function mergedStream(
   };
   const others = view.hosts().filter(({ name }) => name !== host);
   const asked = await Promise.all(
-    others.map(async ({ name, up }) => ({
-      name,
-      answer: up === undefined ? undefined : await ask(name, request.url).catch(() => undefined),
-    })),
+    others.map(async ({ name, up }) => {
+      const answer = up === undefined ? undefined : await ask(name, request.url).catch(() => undefined);
+      return { name, answer: answer === "refused" ? undefined : answer };
+    }),
   );
   const missing = asked.filter(({ answer }) => answer === undefined).map(({ name }) => name);
   if (missing.length > 0) reply.header(MISSING_HEADER, missing.toSorted().join(", "));

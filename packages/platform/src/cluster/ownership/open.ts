@@ -12,7 +12,7 @@ import { StartGate } from "./gate.ts";
 import { KEYS } from "../keys.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
-import { newerOn } from "./volumes.ts";
+import { forgetVolume, newerOn } from "./volumes.ts";
 
 /** What {@link openOwnership} makes. */
 export interface OpenOwnership extends Ownership {
@@ -23,6 +23,8 @@ export interface OpenOwnership extends Ownership {
   readonly departing: Set<string>;
   /** The host that has a newer copy of a volume than this one, as far as this host has heard. */
   newerVolumeOn(volume: Pick<VolumeRecord, "app" | "id" | "epoch">): string | undefined;
+  /** A volume was destroyed on this host. */
+  volumeDestroyed(volume: Pick<VolumeRecord, "app" | "id">): void;
   /** Compares one machine with the cluster, if machines are followed already. */
   look(id: string): void;
   /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
@@ -55,6 +57,8 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     departing,
     look: (id) => look?.(id),
     newerVolumeOn: (volume) => newerOn(volume, cluster.host, (key) => cluster.view.value(key)),
+    volumeDestroyed: (volume) =>
+      void untilDone(() => forgetVolume(volume, cluster), { what: `forgetting volume ${volume.id}`, log, signal }),
     addresses: () => cluster.view.machines().map(({ address }) => address),
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);

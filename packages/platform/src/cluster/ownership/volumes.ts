@@ -46,7 +46,7 @@ export async function readVolumesElsewhere(
 
 /**
  * The host that has a newer copy of a volume than this one, or one that cannot be told from a newer one. Undefined when the
- * copy here counts. `read` returns the value of a key. Pure.
+ * copy here counts, also because that host is gone for good. `read` returns the value of a key. Pure.
  */
 export function newerOn(
   { app, id, epoch = 0 }: Pick<VolumeRecord, "app" | "id" | "epoch">,
@@ -54,7 +54,20 @@ export function newerOn(
   read: (key: string) => unknown,
 ): string | undefined {
   const owner = read(volumeKey(app, id)) as VolumeOwner | undefined;
-  return owner === undefined || owner.host === host || owner.epoch < epoch ? undefined : owner.host;
+  if (owner === undefined || owner.host === host || owner.epoch < epoch) return undefined;
+  return read(`${KEYS.members}${owner.host}`) === undefined ? undefined : owner.host;
+}
+
+/** A volume was destroyed here: no copy of another host is older than it any more. Rejects when the directory does not answer. */
+export async function forgetVolume(
+  { app, id }: Pick<VolumeRecord, "app" | "id">,
+  { directory, host }: { directory: Directory; host: string },
+): Promise<void> {
+  const entry = await directory.get(volumeKey(app, id));
+  const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
+  if (entry === undefined || owner?.host !== host) return;
+  // Another host that has it now keeps its record.
+  await directory.transact([{ key: entry.key, revision: entry.revision }], [{ key: entry.key, value: null }]);
 }
 
 /**

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import type { VolumeOwner } from "../../../src/cluster/keys.ts";
+import { KEYS, type VolumeOwner } from "../../../src/cluster/keys.ts";
 import { volumeKey } from "../../../src/cluster/ownership/volumes.ts";
 import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn } from "../../helpers/cluster-machines.ts";
@@ -89,11 +89,12 @@ test("a volume that the older copy of a machine leaves behind is outdated: no ma
   await vi.waitFor(() => expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, newerOn: "b" }]), TRIES);
   expect(b.platform.volumes.list("shop")).toMatchObject([{ id: volume, machineId: id }]);
   expect(b.platform.volumes.list("shop")[0]).not.toHaveProperty("newerOn");
-  // By its name, a new volume is made; by its id, the reason is told.
-  const created = await a.platform.machines.create("shop", { config: withData("data"), skipLaunch: true });
-  expect(created.record.config.mounts?.[0]?.volume).not.toBe(volume);
-  const byId = a.platform.machines.create("shop", { config: withData(volume), skipLaunch: true });
-  await expect(byId).rejects.toThrow(/is outdated, and host b has a newer copy.*volumes destroy/);
+  // Not by its id, nor by its name, for which an empty one would be made otherwise.
+  for (const word of [volume, "data"]) {
+    const created = a.platform.machines.create("shop", { config: withData(word), skipLaunch: true });
+    await expect(created).rejects.toThrow(/is outdated, and host b has a newer copy.*volumes destroy/);
+  }
+  expect(volumes(a)).toEqual([volume]);
   await a.platform.volumes.destroy("shop", volume);
   expect(volumes(a)).not.toContain(volume);
   expect(existsSync(disk(b, volume))).toBe(true);
@@ -103,6 +104,30 @@ test("a volume that the older copy of a machine leaves behind is outdated: no ma
   await vi.waitFor(() => expect(machines(b)).toEqual([]), TRIES);
   const next = await b.platform.machines.create("shop", { config: withData("data"), skipLaunch: true });
   expect(next.record.config.mounts?.[0]?.volume).toBe(volume);
+});
+
+test.each([
+  [
+    "was destroyed",
+    async (b: TestHost, id: string, volume: string) => {
+      b.platform.machines.destroy("shop", id, { force: true });
+      await vi.waitFor(() => expect(machines(b)).toEqual([]), TRIES);
+      await b.platform.volumes.destroy("shop", volume);
+    },
+  ],
+  [
+    "is on a host that was removed from the cluster",
+    async () => void (await world.directory.transact([], [{ key: `${KEYS.members}b`, value: null }])),
+  ],
+])("an outdated volume is one to use again once the newer one %s", async (_what, goes) => {
+  const { id, volume, a, b } = await disputedWithVolume();
+  a.platform.machines.destroy("shop", id, { force: true });
+  await vi.waitFor(() => expect(a.platform.volumes.list("shop")).toMatchObject([{ id: volume, newerOn: "b" }]), TRIES);
+  await vi.waitFor(() => expect(b.ownership.disputes.list()).toEqual([]), TRIES);
+  await goes(b, id, volume);
+  await vi.waitFor(() => expect(a.platform.volumes.list("shop")[0]).not.toHaveProperty("newerOn"), TRIES);
+  const created = await a.platform.machines.create("shop", { config: withData("data"), skipLaunch: true });
+  expect(created.record.config.mounts?.[0]?.volume).toBe(volume);
 });
 
 test("a disputed copy that is given up takes its volumes to quarantine, and the others stay what they are", async () => {
