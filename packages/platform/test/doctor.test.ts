@@ -45,7 +45,7 @@ describe("a host that lacks everything", () => {
         fix: expect.stringMatching(/^(apt-get install -y [a-z0-9-]+|npm run setup)$/),
       });
     }
-    expect(found.get("skopeo")?.found).toBe("not installed; it copies images");
+    expect(found.get("skopeo")?.found).toBe("not installed; it copies images that are not in a registry");
     expect(found.get("data directory")).toMatchObject({
       status: "ok",
       found: expect.stringContaining("will be created"),

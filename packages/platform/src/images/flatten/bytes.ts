@@ -12,9 +12,9 @@ export class Bytes {
   /** Returns what is there, up to `most` bytes. Empty at the end. */
   async some(most: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
-      const { done, value } = await this.#chunks.next();
-      if (done === true) return this.#rest;
-      this.#rest = value;
+      const next = await this.#chunks.next();
+      if (next.done === true) return this.#rest;
+      this.#rest = next.value;
     }
     const found = this.#rest.subarray(0, most);
     this.#rest = this.#rest.subarray(found.length);
