@@ -71,7 +71,7 @@ test("logs on a terminal show them, raw logs and pipes have them as they are", a
 test("so does what a guest gave as the reason of its failure", async () => {
   cli.server.world.host.faults.boot = new Error(`no such luck: ${EVIL}`);
   const { document } = await cli.json(["machine", "run", "app:1", ...SERVICE, "--name", "broken"]);
-  cli.server.world.host.faults.boot = undefined;
+  delete cli.server.world.host.faults.boot;
   expect(document).toBeDefined();
   for (const words of ["machine status broken", "logs -m broken", "machine events broken"])
     expect(await onTerminal(words), words).not.toMatch(/\u001b(?!\[\d+m)|\u009b|\u0007/);
