@@ -226,8 +226,8 @@ function requestId(request: IncomingMessage): string {
 function acceptOnlyJson(app: Api): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body === "") done(null, undefined);
-    else Promise.resolve(parse(request, body, done)).catch((error: Error) => done(error));
+  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, answer) => {
+    if (body === "") answer(null, undefined);
+    else Promise.resolve(parse(request, body, answer)).catch((error: Error) => answer(error));
   });
 }
