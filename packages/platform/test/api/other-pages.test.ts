@@ -4,7 +4,7 @@ import { request as send } from "node:http";
 import { afterAll, beforeAll, describe, expect, type MockInstance, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { startApi, type TestApi } from "./helpers.ts";
-import { SCOPE_TABLE } from "./scope-table.ts";
+import { MORE, pathOf, traces as tracesOf } from "./more-than-reads.ts";
 
 let server: TestApi;
 let machine: string;
@@ -37,10 +37,7 @@ const OTHERS: Record<string, Record<string, string>> = {
   "a page in a browser that says nothing": {},
 };
 
-/** Everything that more than reads, as the documentation has it. */
-const MORE = Object.entries(SCOPE_TABLE).flatMap(([route, row]) =>
-  typeof row === "string" || (row.scopes.includes("read") && route.startsWith("GET ")) ? [] : [route],
-);
+const traces = () => ({ ...tracesOf(server, machine), commands: run.mock.calls.length });
 
 /** Not `fetch`, which has its own mind about some of the headers. */
 async function ask(method: string, path: string, headers: Record<string, string>, body?: string): Promise<number> {
@@ -49,31 +46,6 @@ async function ask(method: string, path: string, headers: Record<string, string>
   const [reply] = (await once(request, "response")) as [{ statusCode: number; resume(): void }];
   reply.resume();
   return reply.statusCode;
-}
-
-function pathOf(pattern: string): string {
-  const path = pattern
-    .replace("{app_name}", "shop")
-    .replace("{machine_id}", "v1")
-    .replace("{hostname}", "shop.example.com")
-    .replace("{host}", "ghcr.io")
-    .replaceAll(/\{\w+\}/g, "1");
-  const query = { exec: "?command=id", forward: "?port=80", archive: "?path=/", stat: "?path=/" }[
-    path.split("/").at(-1) ?? ""
-  ];
-  return path + (query ?? "");
-}
-
-/** What would differ after a change. The platform itself does nothing in between. */
-function traces() {
-  const { store } = server.world;
-  return {
-    told: store.outbox.newest(),
-    apps: server.platform.apps.list(),
-    tokens: store.tokens.list().map(({ id, revokedAt }) => [id, revokedAt]),
-    machine: server.platform.machines.get("shop", machine).record,
-    commands: run.mock.calls.length,
-  };
 }
 
 describe.each(Object.entries(OTHERS))("%s", (_title, marks) => {

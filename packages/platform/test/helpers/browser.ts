@@ -14,9 +14,10 @@ const NO_NETLINK = join(import.meta.dirname, "no-netlink.c");
 const BUILT = join(import.meta.dirname, "../../../../.build/test-helpers");
 
 /** Starts Debian's Chromium with an empty profile. It hears nothing of network interfaces. The caller closes it. */
-export async function openBrowser(): Promise<Browser> {
+export async function openBrowser(args: string[] = []): Promise<Browser> {
   const unpacked = join(TEST_TOOLS, PROGRAM);
   return chromium.launch({
+    args,
     executablePath: existsSync(unpacked) ? unpacked : join("/", PROGRAM),
     env: { ...process.env, LD_LIBRARY_PATH: libraries(), LD_PRELOAD: await noNetlink() },
     // Its sandbox needs a helper that is installed with special rights. Tests only visit their own pages.
