@@ -43,8 +43,8 @@ interface UnpackWork {
   job: Job<ImageProgress>;
 }
 
-/** Enough for 16 GB on a slow disk, at 10 MB/s, read twice. */
-const TIMEOUT_MS = 45 * 60_000;
+/** Enough for 16 GB on a slow disk, at 10 MB/s. */
+const TIMEOUT_MS = 30 * 60_000;
 /** Uncompressed data makes the fastest cold start. By default, it takes a quarter of the host's memory, which machines need. */
 const OPTIONS = ["-noD", "-noF", "-noI", "-noX", "-mem", "256M", "-no-progress", "-quiet", "-exit-on-error", "-force"];
 /** The directory in the import's where the jail's root is. */

@@ -12,7 +12,8 @@ import { hardLink, planOf, written } from "./emit.ts";
 import { Budget, eachEntry, readHeads } from "./layer.ts";
 import { type FlattenOrder, PACKING, REFUSED } from "./order.ts";
 import { damaged, Refusal } from "./refusal.ts";
-import { headsOf, padding, TAR_END } from "./tar-write.ts";
+import { setRootOwner } from "./root-inode.ts";
+import { headsOf, padding, TAR_END, type WrittenEntry } from "./tar-write.ts";
 import { addLayer, emptyRoot } from "./tree.ts";
 
 /** setpriv's exit code when the program does not exist (127) or may not be run (126). */
@@ -49,10 +50,18 @@ async function flatten(order: FlattenOrder): Promise<void> {
     if (error.code === "EPIPE") await ended;
     throw error;
   });
-  await Promise.all([ended, wrote]);
+  const [owners] = await Promise.all([wrote, ended]);
+  const ids = new Set([process.getuid?.() ?? 0, process.getgid?.() ?? 0]);
+  await setRootOwner(out, root.entry, { ids, owners });
 }
 
-async function write(order: FlattenOrder, { heads, files }: ReturnType<typeof planOf>, to: Writable): Promise<void> {
+/** Resolves with the users and groups that the files belong to. */
+async function write(
+  order: FlattenOrder,
+  { heads, files }: ReturnType<typeof planOf>,
+  to: Writable,
+): Promise<Set<number>> {
+  const owners = new Set<number>();
   let unlooked = 0;
   const send = async (bytes: Buffer) => {
     if (!to.write(bytes)) await once(to, "drain");
@@ -61,7 +70,11 @@ async function write(order: FlattenOrder, { heads, files }: ReturnType<typeof pl
     unlooked = 0;
     await requireRoom(order, 0);
   };
-  for (const head of heads) await send(headsOf(head));
+  const sendHead = async (entry: WrittenEntry) => {
+    owners.add(entry.uid).add(entry.gid);
+    await send(headsOf(entry));
+  };
+  for (const head of heads) await sendHead(head);
   for (const [at, layer] of order.layers.entries()) {
     const ofLayer = files.get(at);
     if (ofLayer === undefined) continue;
@@ -69,7 +82,7 @@ async function write(order: FlattenOrder, { heads, files }: ReturnType<typeof pl
       const [first, ...others] = ofLayer.get(index) ?? [];
       if (first === undefined) return false;
       if (entry.kind !== "file") throw damaged("a layer changed while it was read");
-      await send(headsOf(written(entry, first)));
+      await sendHead(written(entry, first));
       await bytes.each(entry.size, send);
       await send(padding(entry.size));
       for (const other of others) await send(headsOf(hardLink(first, other)));
@@ -77,6 +90,7 @@ async function write(order: FlattenOrder, { heads, files }: ReturnType<typeof pl
     });
   }
   to.end(TAR_END);
+  return owners;
 }
 
 async function requireRoom({ out, reserveBytes }: FlattenOrder, bytes: number): Promise<void> {

@@ -27,6 +27,8 @@ const WHITEOUT = ".wh.";
 const OPAQUE = ".wh..wh..opq";
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;
+/** The names that these links lead through: twice what a path without links can have. */
+const MAX_STEPS = 4096;
 const MAX_PATH = 4095;
 const MAX_NAME = 255;
 
@@ -124,7 +126,8 @@ function find(root: Directory, path: readonly string[], { make = false } = {}): 
   // What is left of the path, its next name last.
   const left = path.toReversed();
   const trail: Directory[] = [root];
-  for (let links = 0; left.length > 0; ) {
+  for (let links = 0, steps = 0; left.length > 0; ) {
+    if ((steps += 1) > MAX_STEPS) throw damaged("a path leads through too many links");
     const name = left.pop() ?? "";
     const here = trail.at(-1) ?? root;
     if (name === "..") {

@@ -1,0 +1,103 @@
+/** Layers that are almost archives: whatever is in one, it is read or refused, soon, and nothing else happens. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Bytes } from "../../src/images/flatten/bytes.ts";
+import { planOf } from "../../src/images/flatten/emit.ts";
+import { Refusal } from "../../src/images/flatten/refusal.ts";
+import { nextEntry, padded, type TarEntry } from "../../src/images/flatten/tar-read.ts";
+import { headsOf, padding, TAR_END } from "../../src/images/flatten/tar-write.ts";
+import { addLayer, emptyRoot } from "../../src/images/flatten/tree.ts";
+import { longOr } from "../helpers/long.ts";
+
+const name = fc.constantFrom("a", "b", "..", ".wh.a", ".wh..wh..opq", "é", "x".repeat(130));
+const path = fc
+  .array(name, { minLength: 1, maxLength: 4 })
+  .map((parts) => Buffer.from(parts.join("/")).toString("latin1"));
+const entry = fc.record({
+  kind: fc.constantFrom("file", "hardlink", "symlink", "character", "directory", "fifo"),
+  path,
+  target: fc.oneof(path, fc.constant("/"), fc.constant("")),
+  mode: fc.integer({ min: 0, max: 0o7777 }),
+  uid: fc.integer({ min: 0, max: 2 ** 32 - 2 }),
+  gid: fc.constant(0),
+  time: fc.integer({ min: 0, max: 2 ** 36 }),
+  content: fc.uint8Array({ maxLength: 600 }),
+  xattrs: fc.dictionary(fc.constantFrom("user.a", "security.capability"), fc.uint8Array({ maxLength: 40 })),
+});
+
+type Made = typeof entry extends fc.Arbitrary<infer T> ? T : never;
+
+/** As the platform writes an archive for sqfstar. */
+function archiveOf(made: readonly Made[]): Buffer {
+  const parts = made.flatMap(({ content, xattrs, kind, ...rest }) => {
+    const body = kind === "file" ? Buffer.from(content) : Buffer.alloc(0);
+    const attributes = new Map(Object.entries(xattrs).map(([key, value]) => [key, Buffer.from(value)]));
+    const head = headsOf({
+      ...rest,
+      kind: kind as TarEntry["kind"],
+      size: body.length,
+      device: [1, 300],
+      xattrs: attributes,
+    });
+    return [head, body, padding(body.length)];
+  });
+  return Buffer.concat([...parts, TAR_END]);
+}
+
+async function read(archive: Buffer, chunk: number): Promise<TarEntry[]> {
+  async function* chunks() {
+    for (let at = 0; at < archive.length; at += chunk) yield archive.subarray(at, at + chunk);
+  }
+  const bytes = new Bytes(chunks());
+  const entries: TarEntry[] = [];
+  for (let next = await nextEntry(bytes); next !== undefined; next = await nextEntry(bytes)) {
+    entries.push(next);
+    await bytes.each(padded(next.size), () => {});
+  }
+  return entries;
+}
+
+test("what is written is read again, wherever its bytes are cut", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(entry, { maxLength: 8 }), fc.integer({ min: 1, max: 2000 }), async (made, chunk) => {
+      const entries = await read(archiveOf(made), chunk);
+      expect(entries.map(({ kind, path: at, target, mode, uid, time }) => [kind, at, target, mode, uid, time])).toEqual(
+        made.map(({ kind, path: at, target, mode, uid, time }) => [kind, at, target, mode, uid, time]),
+      );
+      for (const [index, { xattrs }] of entries.entries())
+        expect([...xattrs].map(([key, value]) => [key, [...value]])).toEqual(
+          Object.entries(made[index]?.xattrs ?? {}).map(([key, value]) => [key, [...value]]),
+        );
+    }),
+    { numRuns: longOr(2000, 100) },
+  );
+});
+
+test("damaged layers on top of each other are merged or refused, and all that comes of them is inside the image", async () => {
+  const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 });
+  const layer = fc.tuple(fc.array(entry, { maxLength: 12 }), damage);
+  await fc.assert(
+    fc.asyncProperty(fc.array(layer, { minLength: 1, maxLength: 3 }), async (layers) => {
+      const root = emptyRoot();
+      try {
+        for (const [at, [made, changes]] of layers.entries()) {
+          const archive = archiveOf(made);
+          for (const [where, value] of changes) archive[where % archive.length] = value;
+          addLayer(root, await read(archive, 4096), at);
+        }
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return;
+      }
+      const { heads, files } = planOf(root);
+      const names = [
+        ...heads.map((head) => head.path),
+        ...[...files.values()].flatMap((of) => [...of.values()].flat()),
+      ];
+      expect(new Set(names).size).toBe(names.length);
+      for (const each of names) expect(each.split("/")).not.toContain("..");
+      for (const each of names) expect(each).not.toMatch(/^\/|\/$|\/\/|^$/);
+    }),
+    { numRuns: longOr(20_000, 500) },
+  );
+});
