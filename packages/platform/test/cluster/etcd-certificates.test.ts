@@ -27,7 +27,7 @@ it("an administrator gets certificates for etcd and how to start it, and hosts a
     () => "",
     (error: Error) => error.message,
   );
-  expect(message).toContain("Copy the folder of each member to its server, start the member there");
+  expect(message).toContain("Copy the directory of each member to its server, start the member there");
   const [, command = ""] = /\n\netcd (--name=e1 [^]*)$/.exec(message) ?? [];
   const member = new EtcdMember(url, [
     ...command.split(/ \\\n {2}/),
