@@ -114,7 +114,7 @@ async function withStart(dataDir: string, place: DirectoryPlace, error: unknown)
     return error;
   return new HibernautError(
     "unavailable",
-    `${error.message}\nThe certificates for this etcd are in ${join(dataDir, ETCD_FOLDER)}. Copy the directory of each member to its server, start the member there, and run this command again.\n\n${startText(dataDir, place.etcd)}`,
+    `${error.message}\nThe certificates for this etcd are in ${join(dataDir, ETCD_FOLDER)}. Copy the directory of each member to its server, and start the member there:\n\n${startText(dataDir, place.etcd)}\n\nThen run this command again.`,
     error.details,
     { cause: error },
   );
