@@ -92,6 +92,8 @@ const ELSEWHERE: Record<string, string> = {
   "cluster leave": "needs a cluster: commands.qemu.test.ts",
   "cluster remove": "needs a cluster: commands.qemu.test.ts",
   "cluster drop": "needs a cluster with a disputed machine: restored.qemu.test.ts",
+  "cluster etcd": "needs a cluster: commands.qemu.test.ts",
+  "cluster sign": "needs a cluster: commands.qemu.test.ts",
   "hosts drain": "needs a cluster: commands.qemu.test.ts",
   "hosts undrain": "needs a cluster: commands.qemu.test.ts",
   "hosts evacuate": "needs a cluster: commands.qemu.test.ts",

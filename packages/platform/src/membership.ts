@@ -89,7 +89,7 @@ export async function initCluster(options: InitOptions): Promise<Joined> {
   return offline(settings, async (dataDir) => {
     requireAlone(dataDir);
     const home = await initDraft(dataDir, options);
-    const directory = await open(home, keyFileOf(dataDir));
+    const directory = await openWithKey(home, keyFileOf(dataDir));
     try {
       const subnet = await chooseForAll(
         dataDir,
@@ -114,7 +114,7 @@ async function withStart(dataDir: string, place: DirectoryPlace, error: unknown)
     return error;
   return new HibernautError(
     "unavailable",
-    `${error.message}\nThe certificates for this etcd are in ${join(dataDir, ETCD_FOLDER)}. Copy the folder of each member to its server, start the member there, and run this command again.\n\n${startText(dataDir, place.etcd)}`,
+    `${error.message}\nThe certificates for this etcd are in ${join(dataDir, ETCD_FOLDER)}. Copy the directory of each member to its server, and start the member there:\n\n${startText(dataDir, place.etcd)}\n\nThen run this command again.`,
     error.details,
     { cause: error },
   );
@@ -205,7 +205,7 @@ export async function leaveCluster({
       throw new HibernautError("failed_precondition", "This host is not in a cluster, so there is nothing to leave.");
     const home = await readHome(dataDir);
     if (!forget) {
-      const directory = await open(home, keyFileOf(dataDir));
+      const directory = await openWithKey(home, keyFileOf(dataDir));
       try {
         await requireCluster(directory, home);
         const condition = await requireMember(directory, home);
@@ -223,7 +223,7 @@ export async function leaveCluster({
 }
 
 /** Opens a cluster's directory with the key in a file, which is made for a host that has none. */
-function open(home: Home, keyFile: string): Promise<Directory> {
+function openWithKey(home: Home, keyFile: string): Promise<Directory> {
   return wiping(readKey(keyFile) ?? makeSecretsKey(keyFile), (secretsKey) => openDirectory(home, { secretsKey }));
 }
 
@@ -286,9 +286,10 @@ async function initDraft(dataDir: string, options: InitOptions): Promise<Home> {
   requireHostName(name);
   const draft = await readDraft(dataDir);
   const before = draft && placeText(draft.directory) === placeText(options.directory) ? draft : undefined;
-  const id = before?.id ?? randomBytes(8).toString("hex");
+  const isSame = before?.host === name;
+  const id = isSame ? before.id : randomBytes(8).toString("hex");
   const directory = await placeWithCertificates(dataDir, id, { ...options, before: before?.directory });
-  if (before?.host === name) {
+  if (isSame) {
     const home = { ...before, directory };
     await writeDraft(dataDir, home);
     return home;
@@ -399,7 +400,7 @@ async function share(directory: Directory, records: ReadonlyMap<string, object |
 async function finishJoin(dataDir: string, name: string, authority: string): Promise<Joined | undefined> {
   const draft = await readDraft(dataDir);
   if (draft?.host !== name || certificateHash(draft.authority.certificate) !== authority) return undefined;
-  const directory = await open(draft, await draftKeyFile(dataDir));
+  const directory = await openWithKey(draft, await draftKeyFile(dataDir));
   try {
     const record = await requireCluster(directory, draft);
     const entry = await directory.get(`${KEYS.members}${name}`);

@@ -226,7 +226,7 @@ const etcd = command({
     const changed = { renew, tls, insecure: insecureEtcd, ...(endpoints.length > 0 && { etcd: endpoints }) };
     const { directory, start } = await changeEtcd({ settings, ...changed });
     const others =
-      "Copy the folder of each member to its server and start it again, and on the other hosts, name the files of the folder `hosts` with --etcd-ca, --etcd-cert and --etcd-key.";
+      "Copy the directory of each member to its server and start it again, and on the other hosts, name the files of the directory `hosts` with --etcd-ca, --etcd-cert and --etcd-key.";
     return {
       document: { directory, ok: true },
       text: lines(`This host finds ${directory}.`, ...(start === undefined ? [] : [others, "", start])),
@@ -247,7 +247,7 @@ const sign = command({
     const agreeTo = (keys: readonly string[]) =>
       keys.length === 0
         ? Promise.resolve()
-        : agree(`${keys.join("\n")}\nWhoever wrote these ${keys.length} records gets what they say.`, {
+        : agree(`${keys.join("\n")}\nAnyone who wrote these ${keys.length} records gets what they say.`, {
             yes,
             what: "changed",
           });

@@ -63,8 +63,17 @@ export function controlOf(
   const members = "etcd" in place ? membersOf(place.etcd) : [];
   return [
     ...members.flatMap((member) => [member, { ...member, port: peerPortOf(member) }]),
-    ...[...known.values()].flat().map(splitAddress),
+    ...[...known.values()].flat().flatMap(namedIn),
   ].map(({ host, port }) => ({ host, port }));
+}
+
+/** What is not an address leads nowhere. */
+function namedIn(text: string): Named[] {
+  try {
+    return [splitAddress(text)];
+  } catch {
+    return [];
+  }
 }
 
 interface ControlPlaneOptions {
@@ -103,12 +112,15 @@ export class ControlPlane {
     let last = "";
     let ended = false;
     let looking = Promise.resolve();
+    const tell = async (): Promise<void> => {
+      const addresses = await this.addresses();
+      if (ended || JSON.stringify(addresses) === last) return;
+      last = JSON.stringify(addresses);
+      listener(addresses);
+    };
     const look = () => {
-      looking = looking.then(async () => {
-        const addresses = await this.addresses();
-        if (ended || JSON.stringify(addresses) === last) return;
-        last = JSON.stringify(addresses);
-        listener(addresses);
+      looking = looking.then(tell).catch((error: unknown) => {
+        this.#options.onTrouble(error, "the addresses that machines are kept from are not known");
       });
     };
     const ends = [KEYS.hosts, KEYS.members].map((prefix) => this.#options.view.subscribe(prefix, look));

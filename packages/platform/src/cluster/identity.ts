@@ -70,7 +70,7 @@ export function signHost(authority: Pair, host: string, publicKey: string, now =
 
 interface Signed {
   name: string;
-  /** Host names and IP addresses at which the certificate counts. */
+  /** Hostnames and IP addresses at which the certificate counts. */
   names: readonly string[];
   /** PEM. */
   publicKey: string;

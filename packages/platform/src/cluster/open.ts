@@ -22,7 +22,7 @@ import { DirectoryView } from "./view.ts";
 const START_MS = 5000;
 
 const FORGED =
-  "a record of the cluster directory was ignored, because it is not signed with this cluster's key: somebody wrote it by hand, or an earlier version did (docs/cluster.md#records-are-signed)";
+  "a record of the cluster directory was ignored, because it is not signed with this cluster's key: someone wrote it by hand, or an earlier version did (docs/cluster.md#records-are-signed)";
 
 interface Log {
   info(fields: object, message: string): void;

@@ -56,8 +56,8 @@ export function tlsTo(
   return {
     ...{ ca: own.authority, cert: certificate, key },
     servername: name,
-    checkServerIdentity: (servername, certificate) =>
-      checkServerIdentity(servername, certificate) ?? requireKey(name, fingerprint, certificate.raw),
+    checkServerIdentity: (servername, shown) =>
+      checkServerIdentity(servername, shown) ?? requireKey(name, fingerprint, shown.raw),
     ALPNProtocols: [ALPN[service]],
     minVersion: "TLSv1.3",
   };

@@ -1,4 +1,4 @@
-/** Signs the records of a directory that an earlier version wrote, or somebody by hand: an administrator says that they are right. */
+/** Signs the records of a directory that an earlier version wrote, or someone by hand: an administrator says that they are right. */
 import type { Change, Directory, Entry } from "./contract.ts";
 import { KEYS, ROOT } from "./keys.ts";
 import type { RecordSeal } from "./signed-directory.ts";

@@ -65,7 +65,7 @@ export function afterEnd(
 }
 
 /**
- * Returns the same for an app that was lost with its host, of which it is no fault: it starts again unless its policy never
+ * Returns the same for an app that was lost with its host, which is not its fault: it starts again unless its policy never
  * does that, and has all its restarts left.
  */
 export function afterHostLoss(

@@ -23,7 +23,7 @@ async function linesOf(
   return { texts: entries.map((line) => (JSON.parse(line) as LogEntry).text), asked };
 }
 
-test("a host that refuses the token is not taken for one that does not answer, and is not asked for ever", async () => {
+test("a host that refuses the token is not taken for one that does not answer, and is not asked without limit", async () => {
   expect(await linesOf("refused", "refused")).toEqual({
     texts: ["Host b does not take this token: it was revoked, or has expired. Lines of this machine end here."],
     asked: 2,

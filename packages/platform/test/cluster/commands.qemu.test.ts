@@ -7,6 +7,8 @@ it("an administrator makes a cluster, adds a host, sees it, and takes it out, wi
   await using hosts = await startHosts({ count: 2, images: false, alone: true });
   const [a, b] = hosts.all as [TestHost, TestHost];
   expect(await failure(run(a, "cluster", "init", "--name", "a"))).toContain("Name it with --etcd");
+  const open = ["--name", "a", "--etcd", "http://192.0.2.1:2379"];
+  expect(await failure(run(a, "cluster", "init", ...open))).toMatch(/is not encrypted.*allow it with --insecure-etcd/s);
   const made = await run(
     a,
     "cluster",
@@ -25,6 +27,9 @@ it("an administrator makes a cluster, adds a host, sees it, and takes it out, wi
   expect(await run(b, "cluster", "join", token, "--name", "b", "--peer", "127.0.0.1")).toMatch(
     /^This host is a member of cluster [0-9a-f]{16}, as b\./,
   );
+  const etcd = hosts.etcd.endpoints.join();
+  expect(await run(b, "cluster", "etcd", "--etcd", etcd)).toBe(`This host finds etcd at ${etcd}.`);
+  expect(await run(b, "cluster", "sign", "--yes")).toBe("All records are signed.");
   await b.served.start();
   await hosts.settled("a", "b");
   const status = await run(a, "cluster", "status");

@@ -5,7 +5,7 @@ import type { ClusterHost } from "../../src/cluster/cluster.ts";
 import type { HostRecord } from "../../src/cluster/keys.ts";
 import { joinHost, oneHost, openHost } from "./place.ts";
 
-const address = (of: string, { internal = false, family = "IPv4" as "IPv4" | "IPv6" } = {}) =>
+const address = (of: string, { internal = false, family = "IPv4" } = {}) =>
   ({ address: of, internal, family }) as never;
 const INTERFACES = {
   lo: [address("127.0.0.1", { internal: true })],
@@ -29,7 +29,7 @@ it("a host that is away is remembered, and one that was removed is not", () => {
   const etcd = ["https://e1:2379"];
   const known = new Map<string, readonly string[]>();
   const member = { fingerprint: "f", joinedAt: "" };
-  const up = { peer: "10.0.0.2:4290", control: ["10.0.0.2:4280"] } as HostRecord;
+  const up = { peer: "10.0.0.2:4290", control: ["10.0.0.2:4280", "no address"] } as HostRecord;
   const hosts = (b: ClusterHost["up"]): ClusterHost[] => [{ name: "b", member, up: b }];
   const members = ["e1:2379", "e1:2380"];
   const found = (of: ClusterHost[]) => controlOf({ etcd }, of, known).map(({ host, port }) => `${host}:${port}`);

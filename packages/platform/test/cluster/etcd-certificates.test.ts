@@ -27,8 +27,8 @@ it("an administrator gets certificates for etcd and how to start it, and hosts a
     () => "",
     (error: Error) => error.message,
   );
-  expect(message).toContain("Copy the folder of each member to its server, start the member there");
-  const [, command = ""] = /\n\netcd (--name=e1 [^]*)$/.exec(message) ?? [];
+  expect(message).toContain("Copy the directory of each member to its server, and start the member there");
+  const [, command = ""] = /\n\netcd (--name=e1 [^]*)\n\nThen run this command again\.$/.exec(message) ?? [];
   const member = new EtcdMember(url, [
     ...command.split(/ \\\n {2}/),
     `--data-dir=${await tempFolder()}`,
@@ -41,6 +41,7 @@ it("an administrator gets certificates for etcd and how to start it, and hosts a
   expect(made).toMatchObject({ host: "a", directory: `etcd at ${url}` });
 
   const a = await openHost(settings);
+  await vi.waitFor(() => expect(a.view.host("a")?.up).toBeDefined());
   await openHost(await joinHost((await a.admin.createToken(3_600_000)).token, "b"));
   await vi.waitFor(() => expect(a.view.host("b")?.up).toBeDefined());
   const ca = readFileSync(join(settings.dataDir, "etcd/ca.crt"), "utf8");

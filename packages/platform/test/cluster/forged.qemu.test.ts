@@ -1,4 +1,4 @@
-/** What somebody gets who can write to the etcd of a cluster, and has nothing else of it. */
+/** What someone gets who can write to the etcd of a cluster, and has nothing else of it. */
 import { createHash } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { askToJoin } from "../../src/cluster/ask-to-join.ts";
@@ -18,7 +18,7 @@ it("who writes a join token and a token for the API into etcd gets neither keys 
   const { id, secret } = newJoinSecret();
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
   await put(`${KEYS.joins}${id}`, { hash: hashOf(secret), expiresAt });
-  // Where the host is and how to recognize it is no secret.
+  // Where the host is and how to recognize it is not a secret.
   const known = readJoinToken((await a.client.createJoinToken()).token);
   const asking = { id, secret, name: "mallory", publicKey: makeKey().publicKey, version: "0.1.0", region: "local" };
   await expect(askToJoin({ ...known, id, secret }, asking)).rejects.toMatchObject({ code: "unauthenticated" });

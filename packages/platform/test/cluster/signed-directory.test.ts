@@ -1,4 +1,4 @@
-/** What somebody writes to the directory by hand counts for nothing, and an administrator may vouch for what is there. */
+/** What someone writes to the directory by hand counts for nothing, and an administrator may vouch for what is there. */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ it("a record counts only as it was signed: not changed, not for another key, and
   expect(new RecordSeal(Buffer.alloc(32, 8), "c1").open("/hib/tokens/1", text)).toBeUndefined();
 });
 
-it("whoever writes a record by hand is not believed, and it is said once", async () => {
+it("anyone who writes a record by hand is not believed, and it is said once", async () => {
   const told: string[] = [];
   const [strange, signed] = [unsigned(), open((key) => told.push(key))];
   onTestFinished(async () => void (await Promise.all([strange.close(), signed.close()])));
@@ -64,7 +64,7 @@ it("whoever writes a record by hand is not believed, and it is said once", async
   expect(told).toEqual([key]);
 });
 
-it("a host does not join with a token that somebody put into the directory", async () => {
+it("a host does not join with a token that someone put into the directory", async () => {
   const { place, token, cluster } = await oneHost();
   const directory = new LocalDirectory(place.local);
   onTestFinished(() => directory.close());

@@ -13,7 +13,7 @@ import { argumentsOf, MEMBER_FILES, membersOf } from "./members.ts";
 export const ETCD_FOLDER = "etcd";
 /** Nothing renews them: an etcd whose certificates have expired would take the whole cluster along. */
 const DAYS = 10 * 365;
-/** The folder of what all hosts show. Those that join get it from the others. */
+/** The directory of what all hosts show. Those that join get it from the others. */
 export const HOSTS = "hosts";
 export const HOST_FILES = { ca: "ca.crt", cert: "host.crt", key: "host.key" } as const;
 const AUTHORITY_FILES = { certificate: "ca.crt", key: "ca.key" } as const;

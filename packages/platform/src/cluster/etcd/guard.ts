@@ -4,7 +4,7 @@ import type { DirectoryPlace } from "../home.ts";
 
 type EtcdPlace = Extract<DirectoryPlace, { etcd: string[] }>;
 
-/** Host names of URLs that only programs of this computer reach. */
+/** Hostnames of URLs that only programs of this computer reach. */
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 /** The URLs at which everyone in the network can write to etcd. */
@@ -24,7 +24,7 @@ export function requireGuarded(place: DirectoryPlace, allowed = false): void {
   if (url === undefined) return;
   throw new HibernautError(
     "failed_precondition",
-    `etcd at ${url} is not encrypted and asks nobody who they are: whoever reaches it, also from a machine of another host, can take the cluster apart. Let it speak TLS and ask for client certificates, as docs/cluster.md shows: \`hibernaut cluster init\` makes them for URLs that begin with https://. In a network of your hosts alone, allow it with --insecure-etcd, or on a host that is a member with HIBERNAUT_INSECURE_ETCD=on.`,
+    `etcd at ${url} is not encrypted and asks nobody who they are: anyone who reaches it, also from a machine of another host, can take the cluster apart. Let it speak TLS and ask for client certificates, as docs/cluster.md shows: \`hibernaut cluster init\` makes them for URLs that begin with https://. In a network of your hosts alone, allow it with --insecure-etcd, or on a host that is a member with HIBERNAUT_INSECURE_ETCD=on.`,
     { url },
   );
 }
@@ -34,13 +34,13 @@ export function guardOf(place: DirectoryPlace): { guarded: boolean; found: strin
   if ("local" in place) return { guarded: true, found: `the directory is the file ${place.local}` };
   const urls = place.etcd.join(", ");
   if (openUrls(place).length > 0)
-    return { guarded: false, found: `etcd at ${urls} is not encrypted: whoever reaches it can change the cluster` };
+    return { guarded: false, found: `etcd at ${urls} is not encrypted: anyone who reaches it can change the cluster` };
   if (place.etcd.some((url) => url.startsWith("http:")))
     return { guarded: true, found: `etcd at ${urls}, for this computer only: its programs can change the cluster` };
   return place.tls?.cert === undefined
     ? {
         guarded: false,
-        found: `etcd at ${urls} asks hosts for no certificate: whoever reaches it can change the cluster`,
+        found: `etcd at ${urls} asks hosts for no certificate: anyone who reaches it can change the cluster`,
       }
     : { guarded: true, found: `etcd at ${urls}, with certificates on both sides` };
 }

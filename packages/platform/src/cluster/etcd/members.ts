@@ -2,14 +2,14 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
 
-/** How the files of a member are called, in a folder of its own. */
+/** How the files of a member are called, in a directory of its own. */
 export const MEMBER_FILES = { ca: "ca.crt", certificate: "member.crt", key: "member.key" } as const;
 /** Without it, etcd keeps every change until it is full. */
 const COMPACTION = "1h";
 
 export interface EtcdMember {
   name: string;
-  /** A host name or an IP address, without brackets. */
+  /** A hostname or an IP address, without brackets. */
   host: string;
   port: number;
 }
@@ -30,10 +30,10 @@ export function peerPortOf({ port }: Pick<EtcdMember, "port">): number {
 /**
  * The arguments with which etcd 3.4 starts as a member. Clients and other members need a certificate.
  *
- * @param folder has the member's files
+ * @param files the directory with the member's files
  */
-export function argumentsOf(member: EtcdMember, all: readonly EtcdMember[], folder: string): string[] {
-  const [ca, certificate, key] = Object.values(MEMBER_FILES).map((name) => join(folder, name)) as [
+export function argumentsOf(member: EtcdMember, all: readonly EtcdMember[], files: string): string[] {
+  const [ca, certificate, key] = Object.values(MEMBER_FILES).map((name) => join(files, name)) as [
     string,
     string,
     string,
