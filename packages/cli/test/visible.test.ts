@@ -28,6 +28,8 @@ test("control characters are shown, tabs and lines stay, and so do colours of ou
     expect(shown(`${ours}${EVIL}`, stream)).toBe(`${ours}${SHOWN}`);
   }
   vi.unstubAllEnvs();
+  // An app's colours neither reach the next line, nor what the command prints.
+  expect(shown("\u001b[38;5;9mred\u001b[2K\nplain", stream)).toBe("\u001b[38;5;9mred\\u001b[2K\u001b[0m\nplain");
   expect(shown(EVIL, { isTTY: false })).toBe(EVIL);
 });
 

@@ -4,7 +4,6 @@ import { command } from "../command.ts";
 import { localWord, writtenTime } from "../local-time.ts";
 import { NO_PAGER, printLines } from "../pager.ts";
 import { style } from "../terminal.ts";
-import { visible } from "../visible.ts";
 
 /** Enough of an id to tell the machines of an app apart. */
 const SHORT_ID = 6;
@@ -64,7 +63,7 @@ export const logs = command({
     };
     const entries = follow ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
     const paged = !follow && !context.json && pager !== false;
-    const line = context.json ? JSON.stringify : (entry: LogEntry) => lineOf(entry, raw);
+    const line = context.json ? JSON.stringify : lineOf;
     await printLines(linesOf(entries, line), { paged, start: "end", raw });
     return { document: undefined, text: "" };
   },
@@ -74,13 +73,12 @@ async function* linesOf(entries: AsyncIterable<LogEntry>, text: (entry: LogEntry
   for await (const entry of entries) yield text(entry);
 }
 
-function lineOf({ at, machine, stream, text }: LogEntry, raw: boolean): string {
+function lineOf({ at, machine, stream, text }: LogEntry): string {
   const { stdout } = process;
   const parts = [
     style("dim", localWord(at), stdout),
     style("bold", machine.slice(0, SHORT_ID), stdout),
     style(COLOURS[stream] ?? "dim", stream.padEnd(STREAM_WIDTH), stdout),
   ];
-  // Strictly: the colours of an app are not ours.
-  return `${parts.join(" ")} ${raw || !stdout.isTTY ? text : visible(text)}`;
+  return `${parts.join(" ")} ${text}`;
 }
