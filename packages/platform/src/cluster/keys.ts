@@ -46,7 +46,7 @@ export const KEYS = {
   released: `${ROOT}released/`,
   /** {@link MoveRecord}s by machine. */
   moves: `${ROOT}moves/`,
-  /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the volume, and with the app. */
+  /** {@link VolumeOwner}s of the volumes that have moved, by `<app>/<id>`. They go with the app, and some time after the volume. */
   volumes: `${ROOT}volumes/`,
 } as const;
 
@@ -167,12 +167,14 @@ export interface MoveRecord {
 
 /**
  * Who has a volume that has moved. Written together with its machine's new owner. A volume that never moved is where it is
- * stored. What another host than this one has of it is void, until the volume is destroyed or its host removed.
+ * stored. What another host than this one has of it is void, until that host is removed.
  */
 export interface VolumeOwner {
   host: string;
   /** Of the volume since then. */
   epoch: number;
+  /** It is gone. A host that still has it with a machine that left is to know. Such a record lives with its own lease. */
+  destroyed?: true;
 }
 
 /** What an owner publishes of a machine. Void if the epoch is not the owner's. */

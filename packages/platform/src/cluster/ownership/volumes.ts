@@ -6,6 +6,9 @@ import type { VolumeRecord } from "../../domain/volume.ts";
 import type { Change, Condition, Directory } from "../contract.ts";
 import { KEYS, type VolumeOwner } from "../keys.ts";
 
+/** For how long the directory remembers that a volume was destroyed, in milliseconds: as long as of machines. */
+const DESTROYED_MS = 30 * 24 * 60 * 60 * 1000;
+
 /** A volume as a host has it. */
 export type VolumeHere = Required<Pick<VolumeRecord, "id" | "epoch">>;
 
@@ -54,20 +57,25 @@ export function newerOn(
   read: (key: string) => unknown,
 ): string | undefined {
   const owner = read(volumeKey(app, id)) as VolumeOwner | undefined;
-  if (owner === undefined || owner.host === host || owner.epoch < epoch) return undefined;
+  if (owner === undefined || owner.destroyed === true || owner.host === host || owner.epoch < epoch) return undefined;
   return read(`${KEYS.members}${owner.host}`) === undefined ? undefined : owner.host;
 }
 
-/** A volume was destroyed here: no copy of another host is older than it any more. Rejects when the directory does not answer. */
+/**
+ * Notes that a volume was destroyed here: what another host has of it is not outdated any more, unless it is still with the
+ * machine that left that host. Rejects when the directory does not answer.
+ */
 export async function forgetVolume(
   { app, id }: Pick<VolumeRecord, "app" | "id">,
   { directory, host }: { directory: Directory; host: string },
 ): Promise<void> {
   const entry = await directory.get(volumeKey(app, id));
   const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
-  if (entry === undefined || owner?.host !== host) return;
   // Another host that has it now keeps its record.
-  await directory.transact([{ key: entry.key, revision: entry.revision }], [{ key: entry.key, value: null }]);
+  if (entry === undefined || owner?.host !== host) return;
+  const value = JSON.stringify({ ...owner, destroyed: true } satisfies VolumeOwner);
+  const lease = await directory.lease(DESTROYED_MS);
+  await directory.transact([{ key: entry.key, revision: entry.revision }], [{ key: entry.key, value, lease }]);
 }
 
 /**
