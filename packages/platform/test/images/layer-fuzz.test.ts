@@ -34,7 +34,7 @@ function archiveOf(made: readonly Made[]): Buffer {
     const attributes = new Map(Object.entries(xattrs).map(([key, value]) => [key, Buffer.from(value)]));
     const head = headsOf({
       ...rest,
-      kind: kind as TarEntry["kind"],
+      kind,
       size: body.length,
       device: [1, 300],
       xattrs: attributes,

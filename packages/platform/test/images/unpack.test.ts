@@ -44,7 +44,7 @@ const removed = (name: string): Part => file(name.replace(/([^/]+)$/, ".wh.$1"),
 
 /** Everything that images do to each other's files. */
 const LOWER: Part[] = [
-  directory("./", { mode: 0o711, uid: 7, gid: 4_000_001 }),
+  directory("./", { mode: 0o711, uid: 7, gid: 42 }),
   directory("usr/bin", { mode: 0o711 }),
   link("bin", "usr/bin"),
   link("absolute", `/${"long/".repeat(50)}`),
@@ -54,7 +54,7 @@ const LOWER: Part[] = [
   file("etc/shadow", "secret", { mode: 0o000, uid: 0, gid: 42 }),
   file("usr/bin/sudo", "sudo", { mode: 0o4755, uid: 0, gid: 0 }),
   hardLink("usr/bin/sudoedit", "usr/bin/sudo"),
-  file("home/app/notes", "mine", { uid: 4_000_000, gid: 4_000_001 }),
+  file("home/app/notes", "mine", { gid: 42, pax: { uid: "4000000" } }),
   { name: "dev/null", type: "character-device", mode: 0o666, devmajor: 1, devminor: 3 },
   { name: "dev/disk", type: "block-device", mode: 0o660, devmajor: 259, devminor: 300 },
   { name: "run/fifo", type: "fifo", mode: 0o600 },
@@ -228,7 +228,7 @@ test("what unpacks an image is nobody, without a network, and sees only its work
 
   const { rootfs } = await (await openImageStore({ dataDir, confine })).ensure(`oci:${layout}`);
   expect(await readRootfs(rootfs, "usr/bin/sh")).toBe("shell");
-  expect((await listRootfs(rootfs))[0]).toMatch(/^drwx--x--x 7\/4000001 .* 2020-09-13 /);
+  expect((await listRootfs(rootfs))[0]).toMatch(/^drwx--x--x 7\/42 .* 2020-09-13 /);
   // Nothing in it is root's, nor of the user that packs: its root is.
   const layer = [file("theirs", "x", { uid: 5, gid: 5 })];
   const other = await (await openImageStore({ dataDir, confine })).ensure(
