@@ -1,5 +1,5 @@
 /**
- * What `.ci/run` runs: the README's commands in the README's order, in one home, and then what is longer, beside a
+ * What `.ci/run` runs: the README's commands in the README's order, in one home, and then what is longer, next to a
  * platform of `npm run up` that runs on. The last line is the sum. Plain JavaScript for Node 18 and later.
  */
 import { spawn } from "node:child_process";
@@ -55,12 +55,12 @@ async function tour() {
 }
 
 /**
- * Does something beside a platform as the README's first command leaves it: running, with the demo machine. It prints where
+ * Does something next to a platform as the README's first command leaves it: running, with the demo machine. It prints where
  * it answers to standard output once the tour is over.
  *
  * @param {() => Promise<void>} work
  */
-async function besidePlatform(work) {
+async function withPlatform(work) {
   console.log("$ npm run up   (left running)");
   const platform = start("run", "--silent", "up", "--", "--json");
   const ended = once(platform, "close");
@@ -87,6 +87,6 @@ function signal(pid, name) {
 
 await tour();
 await suite("test");
-await besidePlatform(() => suite("run", "test:all"));
+await withPlatform(() => suite("run", "test:all"));
 process.exitCode = sum.failed > 0 ? 1 : 0;
 console.log(`${sum.passed} passed, ${sum.failed} failed`);

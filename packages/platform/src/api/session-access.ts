@@ -39,7 +39,7 @@ export function sessionOf(request: FastifyRequest, reply: FastifyReply, sessions
 function mayComeFromAnyPage({ method, headers, routeOptions }: FastifyRequest): boolean {
   if (!READS.has(method) || headers.upgrade !== undefined || headers.origin !== undefined) return false;
   const site = headers["sec-fetch-site"];
-  if (site !== undefined) return OWN_SITES.has(String(site));
+  if (site !== undefined) return OWN_SITES.has(site);
   return routeOptions.config.scope === "read" || headers[PAGE_HEADER] !== undefined;
 }
 

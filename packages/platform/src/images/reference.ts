@@ -108,13 +108,13 @@ export function parseReference(text: string): Reference {
 export function registryHost(text: string): string {
   const host = text.replace(/^https:\/\//, "").replace(/\/$/, "");
   if (host === "index.docker.io" || host === "registry-1.docker.io") return "docker.io";
-  if (isRegistryHost(host)) return host;
+  if (isHostName(host)) return host;
   const message = `"${text.slice(0, 64)}" is not a valid registry name. Write it as in images: ghcr.io, host:5000, or docker.io for Docker Hub.`;
   throw new HibernautError("invalid_argument", message, { registry: text.slice(0, 64) });
 }
 
-/** Whether a registry can have the name: what looks like a name may be a number that is no address, or have no such port. */
-function isRegistryHost(text: string): boolean {
+/** Whether a registry can have the name: what looks like a name may be a number beyond all addresses, or have a port beyond all ports. */
+function isHostName(text: string): boolean {
   return text.length <= MAX_NAME_LENGTH && HOST.test(text) && URL.canParse(`https://${text}/`);
 }
 
@@ -169,7 +169,7 @@ function parseRegistry(text: string, rest: string): RegistryReference {
       "it looks like a path: write oci-archive:PATH or docker-archive:PATH for a file, oci:PATH for a directory",
     );
   }
-  if (!isRegistryHost(host)) throw refuse(text, `"${host}" is not a valid registry name`);
+  if (!isHostName(host)) throw refuse(text, `"${host}" is not a valid registry name`);
   if (!REPOSITORY.test(repository)) throw refuse(text, repositoryReason(repository));
   if (`${host}/${repository}`.length > MAX_NAME_LENGTH)
     throw refuse(text, `its name is longer than ${MAX_NAME_LENGTH} characters`);

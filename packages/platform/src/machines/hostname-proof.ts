@@ -1,4 +1,4 @@
-/** The proof that an app may have a hostname, for tokens that are limited to apps: whoever has the name's DNS names the app there. */
+/** The proof that an app may have a hostname, for tokens that are limited to apps: the owner of the name names the app in DNS. */
 import { HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 

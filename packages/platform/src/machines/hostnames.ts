@@ -1,12 +1,10 @@
 /** Which names an app can have as a hostname: pure rules. */
-import { isIP } from "node:net";
 import { HibernautError } from "../domain/errors.ts";
 import { isValidName } from "../domain/naming.ts";
+import { isAddress } from "../lib/address-names.ts";
 
 /** The limit of DNS, in characters. */
 const MAX_LENGTH = 253;
-/** A last label that browsers take for a number: with one, a name is an IPv4 address, as 127.1 and 0x7f000001 are, or nothing. */
-const NUMBER = /^(\d+|0x[0-9a-f]*)$/;
 
 /** What limits the names of apps. */
 export interface NameRules {
@@ -17,9 +15,9 @@ export interface NameRules {
 }
 
 /**
- * Returns the hostname in lowercase. Throws `invalid_argument` when it is no name in a domain, when it is under one of the
- * proxy's suffixes, or when it is reserved. Registries' own domains, such as co.uk, are no exception: who is limited to
- * apps has to prove every name.
+ * Returns the hostname in lowercase. Throws `invalid_argument` when it is not a name in a domain, when it is under one of the
+ * proxy's suffixes, or when it is reserved. Registries' own domains, such as co.uk, are accepted: those who are limited
+ * to apps have to prove every name.
  */
 export function checkHostname(text: string, { suffixes, isReserved }: NameRules): string {
   const name = plainName(text);
@@ -37,11 +35,6 @@ export function checkHostname(text: string, { suffixes, isReserved }: NameRules)
       `${name} is reserved: this platform's API and dashboard are opened under it, and an app there would be in the way of their cookies. Choose another name.`,
     );
   return name;
-}
-
-/** Whether a name is an IP address, in any notation that browsers take for one. */
-export function isAddress(name: string): boolean {
-  return isIP(name) !== 0 || NUMBER.test(name.split(".").at(-1) ?? "");
 }
 
 /** Returns the app that answers at a name under one of the suffixes, or of which a machine does. Undefined for other names. */

@@ -130,9 +130,9 @@ test("a token that is limited to apps takes ports of a range, and keeps those th
     body: { error: "permission_denied", details: { port: 22, ports: "1024-65535" } },
   });
   // Someone with a token for all apps gives it to the app, which keeps it from then on.
-  const { body: machine } = await create(config(25));
+  const { body: made } = await create(config(25));
   expect((await create(config(25, 5432), limited)).status).toBe(201);
-  const path = `/v1/apps/shop/machines/${machine.id}`;
+  const path = `/v1/apps/shop/machines/${made.id}`;
   const update = (...ports: number[]) => call("POST", path, { config: config(...ports).config }, limited);
   expect((await update(25)).status).toBe(200);
   expect((await update(25, 587)).status).toBe(403);
@@ -140,13 +140,13 @@ test("a token that is limited to apps takes ports of a range, and keeps those th
   expect((await call("GET", "/v1/apps/bank")).body).not.toHaveProperty("closed_ports");
 });
 
-test("an app has so many hostnames and certificates, whoever adds them", async () => {
+test("an app has up to a number of hostnames and certificates, also when an admin adds them", async () => {
   const { call, server } = await platform({ quota: { hostnames: 2, certificates: 1 } });
   const add = (what: "hostnames" | "certificates", hostname: string) =>
     call("POST", `/v1/apps/shop/${what}`, { hostname });
   for (const name of ["a.example.com", "b.example.com"]) expect((await add("hostnames", name)).status).toBe(201);
   expect(await add("hostnames", "c.example.com")).toMatchObject(refusedBy("hostnames", 2, 2));
-  // What it has already is no new one.
+  // What it has already does not count again.
   expect((await add("hostnames", "a.example.com")).status).toBe(201);
   expect((await add("certificates", "a.example.com")).status).toBe(201);
   expect(await add("certificates", "b.example.com")).toMatchObject(refusedBy("certificates", 1, 1));

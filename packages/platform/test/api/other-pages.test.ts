@@ -64,7 +64,7 @@ describe.each(Object.entries(OTHERS))("%s", (_title, marks) => {
 test("pages of the server itself read everything, also in browsers that say nothing of a page but what it adds", async () => {
   for (const marks of [{ "sec-fetch-site": "same-origin" }, { origin: server.url }, { "hibernaut-page": "1" }])
     for (const path of ["/v1/tokens", "/v1/audit", "/v1/webhooks", "/v1/apps"])
-      expect(await ask("GET", path, { cookie, ...marks } as never), `${path} ${JSON.stringify(marks)}`).toBe(200);
+      expect(await ask("GET", path, { cookie, ...marks }), `${path} ${JSON.stringify(marks)}`).toBe(200);
 });
 
 describe("a WebSocket", () => {
@@ -76,11 +76,11 @@ describe("a WebSocket", () => {
     ["a request for another protocol", { connection: "upgrade", upgrade: "h2c" }],
     ["a request without a key", upgrade],
     ["a request of an unknown version", { ...upgrade, "sec-websocket-version": "99", "sec-websocket-key": "x" }],
-  ])("is no answer to %s, which begins nothing", async (_title, headers) => {
+  ])("is not opened by %s, which begins nothing", async (_title, headers) => {
     const before = traces();
     for (const who of [{ cookie, origin: server.url }, { authorization: `Bearer ${server.token}` }])
       for (const path of ["exec?command=id", "forward?port=80"])
-        expect(await ask("GET", `${M}/${path}`, { ...who, ...headers } as never), path).toBe(426);
+        expect(await ask("GET", `${M}/${path}`, { ...who, ...headers }), path).toBe(426);
     expect(traces()).toEqual(before);
   });
 

@@ -27,7 +27,7 @@ test("a login is stored although the registry answers long after the request was
 });
 
 test.each(["99999999999999999999", "1.99999999999", "ghcr.io:99999", "a..b"])(
-  "%s is no registry, whatever is asked about it",
+  "%s is not the name of a registry, for any request",
   async (host) => {
     const refusal = { error: "invalid_argument", message: expect.stringContaining("not a valid registry name") };
     expect(await (await login(host, "right")).json()).toMatchObject(refusal);

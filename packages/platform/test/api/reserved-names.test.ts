@@ -1,6 +1,6 @@
 /** Names under which the dashboard is opened, and names of apps: nothing is both. */
 import { once } from "node:events";
-import { request as send } from "node:http";
+import { type IncomingMessage, request as send } from "node:http";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
 import { startPlatform } from "../helpers/fake-world.ts";
@@ -35,7 +35,7 @@ async function signIn(host: string, token = server.token): Promise<{ status: num
   const headers = { host, origin: `https://${host}`, "content-type": "application/json" };
   const request = send(`${server.url}/v1/session`, { method: "POST", headers });
   request.end(JSON.stringify({ token }));
-  const [reply] = (await once(request, "response")) as [import("node:http").IncomingMessage];
+  const [reply] = (await once(request, "response")) as [IncomingMessage];
   reply.resume();
   return { status: reply.statusCode ?? 0, cookie: reply.headers["set-cookie"]?.[0] };
 }

@@ -16,7 +16,5 @@ test("a value that begins with a hyphen reaches the program, which need not take
   const remove = await addRecord({ program, timeoutMs: 10_000, onTrouble }, record, signal);
   await remove();
   const told = (action: string) => `${action}|${record.record}|${record.value}`;
-  expect(await readFile(calls, "utf8")).toBe(
-    `${["add", "remove"].map((one) => `${told(one)}|${told(one)}\n`).join("")}`,
-  );
+  expect(await readFile(calls, "utf8")).toBe(["add", "remove"].map((one) => `${told(one)}|${told(one)}\n`).join(""));
 });

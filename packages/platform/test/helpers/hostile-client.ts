@@ -34,7 +34,7 @@ const ended = (socket: Socket) =>
     else socket.once("close", () => resolve()).once("end", () => socket.destroy());
   });
 
-/** Keeps so many connections busy with `use`, and replaces those that end. */
+/** Keeps this many connections busy with `use`, and replaces those that end. */
 async function keep(connections: number, use: (socket: Socket) => Promise<void>): Promise<void> {
   const one = async () => {
     for (;;) {

@@ -1,4 +1,4 @@
-/** Tests and what they start have a home of their own, and never that of whoever runs them. */
+/** Tests and what they start have a home of their own, and never that of the person who runs them. */
 import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";

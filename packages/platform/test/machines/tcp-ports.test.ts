@@ -74,9 +74,9 @@ test("the platform's own ports are refused", async () => {
 });
 
 test("the platform's own ports are all that it listens on, and etcd's", () => {
-  const at = (port: number) => ({ port });
-  const listens = { apiListen: at(4280), proxyListen: at(0), proxyTlsListen: at(443), peerListen: at(4290) };
-  expect([...ownPorts({ ...listens, proxyMetricsListen: at(9100) })].toSorted((a, b) => a - b)).toEqual([
+  const on = (port: number) => ({ port });
+  const listens = { apiListen: on(4280), proxyListen: on(0), proxyTlsListen: on(443), peerListen: on(4290) };
+  expect([...ownPorts({ ...listens, proxyMetricsListen: on(9100) })].toSorted((a, b) => a - b)).toEqual([
     53, 443, 2379, 2380, 4280, 4290, 9100,
   ]);
 });

@@ -66,7 +66,7 @@ describe("by its hostname", () => {
     for (const name of names) w.world.store.reservedNames.note(name, 1, 10);
     hostnames.signIn("desk.example.com", true);
     await settled();
-    // Whoever connects now is told with the whole table.
+    // A proxy that connects now is told with the whole table.
     w.proxies.push(newProxy());
     await settled();
     for (const { broker } of w.proxies)

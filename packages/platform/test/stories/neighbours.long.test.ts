@@ -81,7 +81,7 @@ class Polite {
     agent.destroy();
   }
 
-  /** Visits for so long. Returns percentiles in milliseconds. */
+  /** Visits for this long. Returns percentiles in milliseconds. */
   async visitFor(seconds: number, during = ""): Promise<{ p50: number; p99: number; requests: number }> {
     this.times = [];
     const over = AbortSignal.timeout(seconds * 1000);

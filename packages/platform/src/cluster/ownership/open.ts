@@ -58,7 +58,10 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     look: (id) => look?.(id),
     newerVolumeOn: (volume) => newerOn(volume, cluster.host, (key) => cluster.view.value(key)),
     volumeDestroyed: (volume) =>
-      void untilDone(() => forgetVolume(volume, cluster), { what: `forgetting volume ${volume.id}`, log, signal }),
+      background(
+        untilDone(() => forgetVolume(volume, cluster), { what: `forgetting volume ${volume.id}`, log, signal }),
+        "forgetting a volume",
+      ),
     addresses: () => cluster.view.machines().map(({ address }) => address),
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);

@@ -1,8 +1,9 @@
 /** Hostnames: names of their own at which apps answer, in addition to `<app>.<suffix>`. */
 import { HibernautError } from "../../domain/errors.ts";
+import { isAddress } from "../../lib/address-names.ts";
 import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
-import { appUnder, checkHostname, isAddress, nameIn } from "../hostnames.ts";
+import { appUnder, checkHostname, nameIn } from "../hostnames.ts";
 import type { ReservedNames } from "../reserved-names.ts";
 import { requireApp } from "../require-app.ts";
 import type { Apps } from "./apps.ts";
@@ -42,7 +43,7 @@ export class Hostnames {
     return this.#reserved.all();
   }
 
-  /** Whether no app answers at the name, whoever has it. */
+  /** Whether no app answers at the name, even one that has it. */
   isReserved(name: string): boolean {
     return this.#reserved.has(name) || isAddress(name);
   }

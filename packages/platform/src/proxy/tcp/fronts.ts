@@ -28,7 +28,7 @@ export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAcces
 /** A port that another program has may become free: it is tried again after this many milliseconds. */
 const RETRY_MS = 5_000;
 /**
- * It is tried this often: 3 minutes. Whoever frees a port for longer, as for an upgrade, does not mean to give it away. Then it
+ * It is tried this often: 3 minutes. A program that frees its port for longer, as for an upgrade, is not meant to lose it. Then it
  * is only tried when the claim on it is new.
  */
 const MOST_RETRIES = 36;

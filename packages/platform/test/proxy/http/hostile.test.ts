@@ -1,4 +1,4 @@
-/** Hostile clients over real sockets, beside a polite one. `npm run test:long` opens 100,000 connections. */
+/** Hostile clients over real sockets, next to a polite one. `npm run test:long` opens 100,000 connections. */
 import { connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
