@@ -44,7 +44,8 @@ export function atHome(environment, home) {
 export function guarded(pairs, home) {
   const named = new Set(pairs.map((pair) => pair.slice(0, pair.indexOf("="))));
   const real = pairs.find((pair) => pair === `HOME=${userInfo().homedir}`);
-  if (real !== undefined) throw new Error(`a test starts a program with ${real}, the home of the person who runs the tests`);
+  if (real !== undefined)
+    throw new Error(`a test starts a program with ${real}, the home of the person who runs the tests`);
   const added = named.has("HOME") ? [] : [`HOME=${home}`];
   // Without either, the CLI asks the platform that runs as a service on this host.
   const found = named.has("HIBERNAUT_DATA_DIR") || named.has("XDG_CONFIG_HOME");

@@ -147,7 +147,7 @@ test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and no
     for (const one of clients) expect(one.exitCode, "hostile clients are at it to the end").toBeNull();
 
     for (const one of clients) one.kill("SIGKILL");
-    await Promise.all(clients.map((one) => one.exitCode ?? one.signalCode ?? once(one, "exit")));
+    await Promise.all(clients.map(async (one) => one.exitCode ?? one.signalCode ?? (await once(one, "exit"))));
     for (const [deed] of machines) await place.client.destroyApp(`hostile-${deed}`, { force: true });
     await expect
       .poll(() => vitalsOf(place.served.pid).then(({ files }) => files), { timeout: SETTLE_MS })
