@@ -357,8 +357,8 @@ async function* checkQuotas(settings: Settings): AsyncIterable<Diagnosis> {
 async function* checkEtcd(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "cluster";
   const { isInCluster, readHome } = await import("./cluster/home.ts");
-  if (!isInCluster(dataDir)) return;
   try {
+    if (!isInCluster(dataDir)) return;
     const { guardOf } = await import("./cluster/etcd/guard.ts");
     const { guarded, found } = guardOf((await readHome(dataDir)).directory);
     yield guarded ? { name, status: "ok", found } : { name, status: "warn", found: `${found}; see docs/cluster.md` };

@@ -213,7 +213,10 @@ test("apps that have almost all that their quotas allow are named", async () => 
   const store = openStore(join(data, "hibernaut.db"));
   for (const name of ["bank", "shop"]) store.apps.insert({ name, createdAt: new Date().toISOString() });
   store.close();
-  expect((await diagnoses({})).get("quotas")).toBeUndefined();
+  const none = Object.fromEntries(
+    ["HOSTNAMES", "CERTIFICATES", "UPLOADS"].map((name) => [`HIBERNAUT_QUOTA_${name}`, "0"]),
+  );
+  expect((await diagnoses(none)).get("quotas")).toBeUndefined();
   expect((await diagnoses({ HIBERNAUT_QUOTA_MACHINES: "10" })).get("quotas")).toMatchObject({ status: "ok" });
   const world = await newWorld();
   try {

@@ -47,7 +47,7 @@ afterEach(async () => {
 test("an image is pushed, named, and not sent a second time", async () => {
   const first = await cli.hibernaut(["images", "push", `docker-archive:${archive}`]);
   expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(REF) });
-  expect(first.stderr).toMatch(/^Preparing docker-archive:.*\nUploading \d+%.*\n(Uploading .*\n)*Checking\.\.\.\n/);
+  expect(first.stderr).toMatch(/^Preparing docker-archive:.*\nUploading \d+%.*\n(Uploading .*\n)*Unpacking\.\.\.\n/);
   const second = await cli.json(["images", "push", `docker-archive:${archive}`]);
   expect(second.document).toMatchObject({ ref: expect.stringMatching(REF), size_bytes: expect.any(Number) });
   const again = await cli.hibernaut(["images", "push", `docker-archive:${archive}`]);
