@@ -6,8 +6,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
 import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine.ts";
 import { Steps } from "../domain/operation.ts";
-import type { GuestCommand } from "../guest/command.ts";
-import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
 import { abortable, never, within } from "../lib/async.ts";
 import { background } from "../lib/background.ts";
@@ -41,7 +39,7 @@ import { newUlid } from "./identity.ts";
 import { Inside } from "./inside.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { requireCommand, runCommand } from "./run-command.ts";
+import type { CommandedMachine } from "./run-command.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
 import { operationOf } from "./watch.ts";
@@ -158,17 +156,8 @@ export class MachineController {
     if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
   }
 
-  /** Runs a command in the guest. Throws like {@link runCommand}. */
-  run(spec: CommandSpec): GuestCommand {
-    return runCommand(this.#commanded, spec);
-  }
-
-  /** Throws what {@link run} would throw, and runs nothing. */
-  requireCommand(spec: CommandSpec): void {
-    requireCommand(this.#commanded, spec);
-  }
-
-  get #commanded() {
+  /** The machine as a command finds it. */
+  get commanded(): CommandedMachine {
     const { live } = this.#guest;
     return { record: this.#record, live, protocol: protocolOf(this.#record, this.#deps.bundles) };
   }

@@ -8,7 +8,7 @@ import { capital } from "../lib/text.ts";
 import type { LiveGuest } from "./guest.ts";
 
 /** A machine as a command finds it. */
-interface CommandedMachine {
+export interface CommandedMachine {
   record: Pick<MachineRecord, "id" | "state">;
   live: LiveGuest | undefined;
   /** What the machine's agent speaks. */

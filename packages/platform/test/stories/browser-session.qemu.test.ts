@@ -26,7 +26,7 @@ class Browser {
       method,
       headers: {
         ...(this.cookie !== "" && { cookie: this.cookie }),
-        ...(method !== "GET" && { origin: this.origin }),
+        ...(method === "GET" ? { "hibernaut-page": "1" } : { origin: this.origin }),
         ...(body !== undefined && { "content-type": "application/json" }),
       },
       body: body === undefined ? null : JSON.stringify(body),

@@ -2,6 +2,7 @@
 import type { GuestCommand } from "../../guest/command.ts";
 import type { CommandSpec } from "../../guest/protocol.ts";
 import type { ControllerSet } from "../controller-set.ts";
+import { requireCommand, runCommand } from "../run-command.ts";
 
 /** Runs commands in machines. */
 export class Commands {
@@ -13,12 +14,12 @@ export class Commands {
 
   /** Runs a command in a running machine. Throws `failed_precondition` in any other state. */
   run(app: string, id: string, spec: CommandSpec): GuestCommand {
-    return this.#controllers.find(app, id).run(spec);
+    return runCommand(this.#controllers.find(app, id).commanded, spec);
   }
 
   /** Throws what {@link run} would throw, and runs nothing. */
   require(app: string, id: string, spec: CommandSpec): void {
-    this.#controllers.find(app, id).requireCommand(spec);
+    requireCommand(this.#controllers.find(app, id).commanded, spec);
   }
 
   /** Returns how many commands keep the machine with exactly this id awake. */
