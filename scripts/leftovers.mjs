@@ -77,15 +77,33 @@ export function findLeftovers(run) {
 }
 
 /** @param {Run} run */
-function processes({ id, directory }) {
-  return list("/proc").flatMap((pid) => {
-    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
-    const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim();
-    const child = `\0${read(`/proc/${pid}/environ`)}`.includes(`\0${RUN_VARIABLE}=${id}\0`);
-    return command !== "" && (child || command.includes(`${directory}/`))
-      ? [`process ${pid}: ${command.slice(0, 200)}`]
-      : [];
+function processes(run) {
+  return processesOf(run).map(({ pid, command }) => `process ${pid}: ${command.slice(0, 200)}`);
+}
+
+/** @param {Run} run @returns {{pid: number, command: string}[]} */
+function processesOf({ id, directory }) {
+  return list("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    const command = read(`/proc/${name}/cmdline`).replaceAll("\0", " ").trim();
+    const child = `\0${read(`/proc/${name}/environ`)}`.includes(`\0${RUN_VARIABLE}=${id}\0`);
+    return command !== "" && (child || command.includes(`${directory}/`)) ? [{ pid: Number(name), command }] : [];
   });
+}
+
+/**
+ * Kills what a run that was broken off has left running: guests outlive the platform that started them.
+ *
+ * @param {Run} run
+ */
+export function endProcesses(run) {
+  for (const { pid } of processesOf(run)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // it has ended
+    }
+  }
 }
 
 /** Lines of only one of the lists. @param {string[]} before @param {string[]} after */

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
+import { closeRun, endProcesses, findLeftovers, openRun } from "./leftovers.mjs";
 import { planCluster } from "./lib/cluster-tests.mjs";
 import { planKvm } from "./lib/kvm-tests.mjs";
 import { chooseFiles, hasAgain, isAllAgain, isLong, listTestFiles } from "./lib/test-files.mjs";
@@ -89,7 +89,10 @@ function run(command, args, more = {}) {
     cwd: ROOT,
     env: { ...environment, ...more },
     deadlineMs: long ? LONG_DEADLINE_MS : DEADLINE_MS,
-    onInterrupt: () => closeRun(RUN),
+    onInterrupt: () => {
+      endProcesses(RUN);
+      closeRun(RUN);
+    },
   });
 }
 
