@@ -1,4 +1,8 @@
-/** Commands in a cluster of which a host is away, answers late or has old copies: nothing is decided without what others have. */
+/**
+ * Commands in a cluster of which a host is away, answers late or has old copies: nothing is decided without what others have.
+ *
+ * @module-tag again
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,8 @@
-/** `hibernaut backup`, against a platform on a fake host. */
+/**
+ * `hibernaut backup`, against a platform on a fake host.
+ *
+ * @module-tag again
+ */
 import { createReadStream, existsSync } from "node:fs";
 import { appendFile, mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";

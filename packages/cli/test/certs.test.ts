@@ -1,4 +1,8 @@
-/** `hibernaut certs`: what people read, what scripts get, and how a failed order looks. */
+/**
+ * `hibernaut certs`: what people read, what scripts get, and how a failed order looks.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AuthorityFault } from "../../platform/src/certs/contract.ts";
 import { startCli, type TestCli } from "./helpers.ts";

@@ -1,4 +1,8 @@
-/** The CLI and a platform that asks clients for a certificate, over real TLS. */
+/**
+ * The CLI and a platform that asks clients for a certificate, over real TLS.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

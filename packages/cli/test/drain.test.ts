@@ -1,4 +1,8 @@
-/** `hibernaut drain` and `undrain`, as an operator uses them before work on the host. */
+/**
+ * `hibernaut drain` and `undrain`, as an operator uses them before work on the host.
+ *
+ * @module-tag again
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startCli, type TestCli } from "./helpers.ts";
 

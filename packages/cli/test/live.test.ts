@@ -1,4 +1,8 @@
-/** `--watch`: on a terminal, in a pipe and for programs, until Ctrl-C. */
+/**
+ * `--watch`: on a terminal, in a pipe and for programs, until Ctrl-C.
+ *
+ * @module-tag again
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

@@ -1,4 +1,8 @@
-/** What there is in all apps, where they answer, and what goes with an app. */
+/**
+ * What there is in all apps, where they answer, and what goes with an app.
+ *
+ * @module-tag again
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { urlsFrom } from "../src/answering.ts";
 import { SERVICE, startCli, type TestCli } from "./helpers.ts";

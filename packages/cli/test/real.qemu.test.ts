@@ -32,7 +32,7 @@ const json = async (...args: string[]) => {
   return JSON.parse(out) as never;
 };
 
-test("run, suspend, start, update, stop, destroy", async () => {
+test("run, suspend, start, update, stop, destroy", { tags: "again" }, async () => {
   const made = (await json("machine", "run", SMALL_APP, "--name", "counter", "--port", "8080")) as {
     id: string;
     private_address: string;

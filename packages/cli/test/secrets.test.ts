@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";

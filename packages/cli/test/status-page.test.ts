@@ -1,4 +1,8 @@
-/** The public status page, turned on and off from the CLI and by an app file. */
+/**
+ * The public status page, turned on and off from the CLI and by an app file.
+ *
+ * @module-tag again
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

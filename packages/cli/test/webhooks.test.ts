@@ -1,4 +1,8 @@
-/** `hibernaut webhooks`: what people read, what scripts get, and what a receiver that fails looks like. */
+/**
+ * `hibernaut webhooks`: what people read, what scripts get, and what a receiver that fails looks like.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Receiver, soon, withStatus } from "../../platform/test/webhooks/receiver.ts";
 import { startCli, type TestCli } from "./helpers.ts";

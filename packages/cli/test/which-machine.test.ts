@@ -1,4 +1,8 @@
-/** Machines and volumes by what people call them: real machines behind the API, on a fake host. */
+/**
+ * Machines and volumes by what people call them: real machines behind the API, on a fake host.
+ *
+ * @module-tag again
+ */
 import { HibernautClient } from "@hibernaut/client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Context } from "../src/context.ts";

@@ -1,4 +1,8 @@
-/** `machine why`, `machine clone`, `open`, and leaving out `--app`. */
+/**
+ * `machine why`, `machine clone`, `open`, and leaving out `--app`.
+ *
+ * @module-tag again
+ */
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

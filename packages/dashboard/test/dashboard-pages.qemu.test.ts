@@ -1,4 +1,8 @@
-/** What people do with an app and its machines in the dashboard, on a real platform and in a real browser. */
+/**
+ * What people do with an app and its machines in the dashboard, on a real platform and in a real browser.
+ *
+ * @module-tag again
+ */
 import { join } from "node:path";
 import type { Machine } from "@hibernaut/client";
 import type { Browser, Locator, Page } from "playwright-core";

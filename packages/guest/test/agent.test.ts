@@ -56,7 +56,7 @@ test("the agent compiles without a warning", async () => {
 }, 60_000);
 
 /** How many rounds the fuzz with random frames does. */
-const FUZZ_ROUNDS = longOr("200000", "40000");
+const FUZZ_ROUNDS = longOr("200000", "10000");
 
 /** The parts of the agent that streams need. */
 const STREAMS =

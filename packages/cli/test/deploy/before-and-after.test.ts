@@ -1,4 +1,8 @@
-/** What a deploy makes sure of before and after it changes machines: names, secrets, and versions that nobody has tried. */
+/**
+ * What a deploy makes sure of before and after it changes machines: names, secrets, and versions that nobody has tried.
+ *
+ * @module-tag again
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

@@ -1,4 +1,8 @@
-/** What a deploy does: the rule as a table, and the command against an API over the double. */
+/**
+ * What a deploy does: the rule as a table, and the command against an API over the double.
+ *
+ * @module-tag again
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

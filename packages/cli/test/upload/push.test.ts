@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // `deploy`, `machine run` and `images push` with an image on the CLI's machine, as users see it.
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";

@@ -189,7 +189,9 @@ test.each(["inside", "outside"] as const)(
   },
 );
 
-test("a certificate is renewed before it expires, and the proxy shows the new one without a restart", async () => {
+test("a certificate is renewed before it expires, and the proxy shows the new one without a restart", {
+  tags: "again",
+}, async () => {
   const r = await rig();
   await r.add();
   const root = await r.pebble.root();

@@ -1,4 +1,8 @@
-/** On real hosts: an app that keeps what it acknowledges on a volume moves with it, while clients write. */
+/**
+ * On real hosts: an app that keeps what it acknowledges on a volume moves with it, while clients write.
+ *
+ * @module-tag again
+ */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";

@@ -58,7 +58,7 @@ describe.runIf(existsSync("/dev/kvm"))("a KVM that cannot be trusted", () => {
     expect(reason).toMatch(/did not boot within 2 s.*HIBERNAUT_KVM_PROOF_TIMEOUT/);
   });
 
-  test("one that fails at once says why, and is an error where it was demanded", async () => {
+  test("one that fails at once says why, and is an error where it was demanded", { tags: "again" }, async () => {
     const folder = await tempFolder("kvm");
     const broken = await alteredQemu(folder, "echo 'qemu: error: no such luck'; exit 1");
     expect((await prove(folder, broken)).reason).toMatch(/no such luck/);
@@ -98,7 +98,7 @@ describe.runIf(existsSync("/dev/kvm"))("a KVM that refuses a part of the host's 
     return { qemu: await alteredQemu(folder, script.join("\n")), tried };
   }
 
-  test("is used without that part, which is remembered for the next boot of the host", async () => {
+  test("is used without that part, which is remembered for the next boot of the host", { tags: "again" }, async () => {
     const folder = await tempFolder("kvm");
     const { qemu, tried } = await partialQemu(folder);
     const patient = { kvmProofTimeoutMs: 60_000 };

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { expect, onTestFinished, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { describeHypervisor } from "./conformance.ts";

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // Pulls over a connection to Debian's docker-registry that is slow, breaks and changes data.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

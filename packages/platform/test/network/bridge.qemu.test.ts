@@ -390,7 +390,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
     });
   });
 
-  describe("what is there", () => {
+  describe("what is there", { tags: "again" }, () => {
     const present = async () => (await networkOf(place.dataDir)).sort();
 
     test("is a bridge, three tables, and a tap for each machine, asleep or not", async () => {
@@ -410,9 +410,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       await expect.poll(present, { timeout: 20_000 }).toEqual(before);
     });
 
-    test("is made again after a crash and a reboot of the host; a machine wakes with the same address", {
-      tags: "again",
-    }, async () => {
+    test("is made again after a crash and a reboot of the host; a machine wakes with the same address", async () => {
       await place.suspend(a.machine_id);
       const before = await present();
       await place.served.kill();

@@ -41,7 +41,9 @@ test("a file from a secret is there before the app starts, belongs to its user, 
   expect(await notes.all()).toEqual(["another"]);
 });
 
-test("a release command runs in a machine of its own, which is gone when it has failed", async () => {
+test("a release command runs in a machine of its own, which is gone when it has failed", {
+  tags: "again",
+}, async () => {
   const { client, app } = place;
   const before = await client.listMachines(app);
   const { image } = before[0]?.config ?? { image: "" };

@@ -1,4 +1,8 @@
-/** What a sleep does to time, as programs in the machine see it. `randomness.qemu.test.ts` is about what they draw. */
+/**
+ * What a sleep does to time, as programs in the machine see it. `randomness.qemu.test.ts` is about what they draw.
+ *
+ * @module-tag again
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";

@@ -1,4 +1,8 @@
-/** A guest that prints to its serial console forever. */
+/**
+ * A guest that prints to its serial console forever.
+ *
+ * @module-tag again
+ */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";

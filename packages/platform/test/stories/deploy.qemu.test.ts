@@ -183,7 +183,9 @@ grace_period = "3s"
   });
   afterAll(() => place.client.destroyApp("kiosk", { force: true }));
 
-  test("a version that fails its check leaves the old one answering, without one failed request", async () => {
+  test("a version that fails its check leaves the old one answering, without one failed request", {
+    tags: "again",
+  }, async () => {
     const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
     const asking = new AbortController();
     const answers: string[] = [];
@@ -259,7 +261,7 @@ grace_period = "3s"
     expect((await ask(target())).text).toMatch(/^good/);
   });
 
-  test("has one machine after scale count 1", async () => {
+  test("has one machine after scale count 1", { tags: "again" }, async () => {
     expect((await hibernaut(folder, "scale", "count", "1", "--yes")).code).toBe(0);
     expect(await place.client.listMachines("kiosk")).toHaveLength(1);
   });

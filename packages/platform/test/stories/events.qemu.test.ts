@@ -1,4 +1,8 @@
-/** A program follows the events of a platform that is killed again and again while a machine falls asleep and wakes. */
+/**
+ * A program follows the events of a platform that is killed again and again while a machine falls asleep and wakes.
+ *
+ * @module-tag again
+ */
 import type { StreamEvent } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";

@@ -25,7 +25,7 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
       await run("umount", [disk]);
       await rm(disk, { recursive: true });
     };
-    place = await Place.open({}, { path: disk, dispose });
+    place = await Place.open({ HIBERNAUT_DISK_RESERVE: "0" }, { path: disk, dispose });
   });
   afterAll(async () => {
     expect(await place.close()).toEqual(NOTHING_LEFT);

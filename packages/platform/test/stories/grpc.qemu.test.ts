@@ -1,4 +1,8 @@
-/** A gRPC service in a machine: calls wake it, streams keep it awake, and it keeps what it knew while it slept. */
+/**
+ * A gRPC service in a machine: calls wake it, streams keep it awake, and it keeps what it knew while it slept.
+ *
+ * @module-tag again
+ */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -63,7 +63,7 @@ describe("a machine whose programs ask", () => {
   });
   afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
 
-  test("keeps itself awake for a while, and says why", async () => {
+  test("keeps itself awake for a while, and says why", { tags: "again" }, async () => {
     const put = (ttl: number) =>
       sh(
         id,

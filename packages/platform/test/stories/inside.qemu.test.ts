@@ -100,7 +100,7 @@ test("the app runs as the image says, in a whole small system", async () => {
   await place.reach(id, "destroyed");
 });
 
-test("an app that needs more memory than there is is killed soon, and told as that", async () => {
+test("an app that needs more memory than there is is killed soon, and told as that", { tags: "again" }, async () => {
   // Without a pause: a slow hog makes the guest reread its programs from disk for minutes before the kernel gives up.
   const hog = "const kept = []; for (;;) kept.push(Buffer.alloc(32 << 20, 1));";
   const machine = await place.machine({

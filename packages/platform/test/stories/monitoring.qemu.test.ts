@@ -129,7 +129,9 @@ test("the same through a proxy in a process of its own: each process sends its s
   expect([...scrape.types.keys()].sort()).toEqual(own.sort());
 });
 
-test("a real Prometheus reads the metrics, evaluates the alerts, and answers every question of the dashboard", async () => {
+test("a real Prometheus reads the metrics, evaluates the alerts, and answers every question of the dashboard", {
+  tags: "again",
+}, async () => {
   const folder = await tempFolder("prometheus");
   const token = await place.token();
   const rules = join(MONITORING, "hibernaut.rules.yml");

@@ -1,4 +1,8 @@
-/** A backup of a platform that serves, restored in another directory: what slept sleeps, what ran runs on. */
+/**
+ * A backup of a platform that serves, restored in another directory: what slept sleeps, what ran runs on.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -88,7 +88,7 @@ async function sleepThrough(befall: () => Promise<void>): Promise<void> {
   expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
 }
 
-test.each(TRIED)("%s: the first search after the sleep finds the same", async (_, befall) => {
+test.each(TRIED)("%s: the first search after the sleep finds the same", { tags: "again" }, async (_, befall) => {
   const before = await search();
   expect(before).toMatchObject({ status: 200, body: { total: 2 } });
   await sleepThrough(befall);

@@ -47,7 +47,7 @@ test("a suspended machine's own process answers, and says that it was resumed; 2
 
 const AT_ONCE = longOr(10, 3);
 
-test(`${AT_ONCE} apps are woken at once`, async () => {
+test(`${AT_ONCE} apps are woken at once`, { tags: "again" }, async () => {
   const apps = Array.from({ length: AT_ONCE }, (_, index) => `woken-${index}`);
   const made = await Promise.all(
     apps.map(async (app) => {

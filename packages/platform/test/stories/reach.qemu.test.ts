@@ -1,4 +1,8 @@
-/** A machine for each user: requests reach the right one by its hostname and through a router, and the others sleep. */
+/**
+ * A machine for each user: requests reach the right one by its hostname and through a router, and the others sleep.
+ *
+ * @module-tag again
+ */
 import { execFileSync } from "node:child_process";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";

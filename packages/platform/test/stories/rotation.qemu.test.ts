@@ -1,4 +1,8 @@
-/** An app keeps as many machines awake as its load needs. `soak.long.test.ts` does the same for an hour. */
+/**
+ * An app keeps as many machines awake as its load needs. `soak.long.test.ts` does the same for an hour.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
 import { RotatingApp } from "../helpers/rotating-app.ts";

@@ -56,7 +56,7 @@ test("a connection wakes its machine, which continues to count where it was", as
   expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
 });
 
-test("many at once wake it once, and each gets its own answers", async () => {
+test("many at once wake it once, and each gets its own answers", { tags: "again" }, async () => {
   await place.suspend(id);
   const sockets = await Promise.all(Array.from({ length: 20 }, dial));
   const answers = await Promise.all(sockets.map((socket, index) => say(socket, `line ${index}`)));
@@ -79,7 +79,9 @@ test("an open connection keeps it awake, and survives a suspend by hand: what is
   socket.destroy();
 });
 
-test("with idle = quiet, a pool of silent connections sleeps and wakes with its machine", async (context) => {
+test("with idle = quiet, a pool of silent connections sleeps and wakes with its machine", {
+  tags: "again",
+}, async (context) => {
   if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
   const services = (config(port).services ?? []).map((one) => ({ ...one, idle: "quiet" as const, idle_timeout: 1 }));
   await place.client.updateMachine(place.app, id, { ...config(port), image: SMALL_APP, services });
@@ -116,7 +118,9 @@ test("a machine of the app wakes it by name, and one of another app is not let i
   await place.client.destroyApp("guest", { force: true });
 });
 
-test("a port leads to one app: another one is refused, and may have it once it is free", async () => {
+test("a port leads to one app: another one is refused, and may have it once it is free", {
+  tags: "again",
+}, async () => {
   await place.client.createApp("other");
   const refused = place.client.createMachine("other", { config: { image: SMALL_APP, ...config(port) } });
   await expect(refused).rejects.toMatchObject({

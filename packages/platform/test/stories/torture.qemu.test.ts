@@ -1,6 +1,8 @@
 /**
  * Clients at random moments, machines that fall asleep after a second, suspends out of the blue, a long download and
  * WebSockets among them: not one request fails, is lost, doubled or cut. `HIBERNAUT_TORTURE_S` sets for how long.
+ *
+ * @module-tag again
  */
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";

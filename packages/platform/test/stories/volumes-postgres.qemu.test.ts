@@ -1,4 +1,8 @@
-/** PostgreSQL's data on a volume, under write load: what it has acknowledged survives whatever befalls its machine. */
+/**
+ * PostgreSQL's data on a volume, under write load: what it has acknowledged survives whatever befalls its machine.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { diskOf, faultsOf } from "../helpers/notebook.ts";

@@ -68,7 +68,7 @@ test("what is on a volume survives suspend, stop, update and the end of its mach
   await place.reach(heir.id, "destroyed");
 });
 
-test("a volume that is extended has its new size after a restart, and what was on it", async () => {
+test("a volume that is extended has its new size after a restart, and what was on it", { tags: "again" }, async () => {
   const machine = await place.machine(notebook("grows", 1));
   const { machine_id: id, config } = machine;
   const volumeId = config.mounts?.[0]?.volume ?? "";
@@ -155,7 +155,7 @@ describe("a machine with a volume", () => {
     expect(await notes.all()).toHaveLength(before.length + 4);
   });
 
-  test("kill -9 of QEMU in the middle of writes loses none that was acknowledged", async () => {
+  test("kill -9 of QEMU in the middle of writes loses none that was acknowledged", { tags: "again" }, async () => {
     const kept = await notes.all();
     for (let round = 1; round <= ROUNDS; round += 1) {
       const [first] = await notes.all().then((all) => all.slice(kept.length));

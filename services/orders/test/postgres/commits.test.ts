@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // The connection dies between COMMIT and its answer. No row is lost or doubled, whether it was committed or not.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";

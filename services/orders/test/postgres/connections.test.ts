@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // Connections that die, or only seem alive, between requests and during them.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 // What only PostgreSQL has: its tables, their rules, the order of a batch. The suite tests what both variants share.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPostgresStorage } from "../../src/postgres/index.ts";

@@ -1,4 +1,8 @@
-/** Moves whose outcome the host that sends cannot find out: the machine runs on one host, with its newest self. */
+/**
+ * Moves whose outcome the host that sends cannot find out: the machine runs on one host, with its newest self.
+ *
+ * @module-tag again
+ */
 import { existsSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
