@@ -105,7 +105,7 @@ test("a machine of the app wakes it by name, and one of another app is not let i
   await place.client.createApp("guest");
   const { machine_id: stranger } = await place.client.createMachine("guest", { config: sleeper });
   await place.client.waitForMachine("guest", stranger, { timeout: 60 });
-  await place.reach(id, "suspended");
+  await place.suspend(id);
   const ask = `const socket = require("net").connect(${port}, "${place.app}.flycast", () => socket.write("inside\\n"));
     socket.on("data", (line) => { console.log(String(line).trim()); process.exit(); });
     socket.on("error", ({ code }) => { console.log(code); process.exit(); });`;
