@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,8 @@
-/** Scaling an app whose machines have data, as its owner does it. */
+/**
+ * Scaling an app whose machines have data, as its owner does it.
+ *
+ * @module-tag again
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 

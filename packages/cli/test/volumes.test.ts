@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { GROUP_METADATA } from "../src/appfile/machine-configs.ts";
 import { planDeploy } from "../src/deploy/plan.ts";

@@ -1,4 +1,8 @@
-/** Commands that need a running machine wake one that sleeps, and say so in its history. */
+/**
+ * Commands that need a running machine wake one that sleeps, and say so in its history.
+ *
+ * @module-tag again
+ */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startCli, type TestCli } from "./helpers.ts";
 

@@ -1,4 +1,8 @@
-/** Followed logs of an app in a cluster: a host that goes away is named, and its lines come once it is back. */
+/**
+ * Followed logs of an app in a cluster: a host that goes away is named, and its lines come once it is back.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { HibernautClient, type LogEntry } from "@hibernaut/client";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";

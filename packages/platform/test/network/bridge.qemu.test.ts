@@ -329,7 +329,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       return ((await seen(a)).held.failedAt ?? 0) - woken;
     };
 
-    test(`to a service of the host survives ${SLEEPS} sleeps`, async () => {
+    test(`to a service of the host survives ${SLEEPS} sleeps`, { tags: "again" }, async () => {
       await hold(gateway, open.port);
       for (let cycle = 0; cycle < SLEEPS; cycle += 1) {
         await lives(await echoed());

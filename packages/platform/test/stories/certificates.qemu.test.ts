@@ -1,4 +1,8 @@
-/** HTTPS by itself: a hostname gets a certificate from an authority, and a request over HTTPS wakes its machine. */
+/**
+ * HTTPS by itself: a hostname gets a certificate from an authority, and a request over HTTPS wakes its machine.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { request } from "node:https";
 import { join } from "node:path";

@@ -85,7 +85,9 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     await place.reach(id, "destroyed");
   });
 
-  test("a guest that writes more than fits is paused, says why, and continues once there is room", async () => {
+  test("a guest that writes more than fits is paused, says why, and continues once there is room", {
+    tags: "again",
+  }, async () => {
     const writer = `require("http").createServer((request, response) => {
       if (request.method === "POST") require("fs").writeFileSync("/tmp/big", Buffer.alloc(24 << 20, 7), { flush: true });
       response.end(String(require("fs").existsSync("/tmp/big") && require("fs").readFileSync("/tmp/big").every((byte) => byte === 7)));

@@ -1,4 +1,8 @@
-/** Clients that hold connections take every descriptor of the platform: its machines run on, and none is lost for it. */
+/**
+ * Clients that hold connections take every descriptor of the platform: its machines run on, and none is lost for it.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";

@@ -1,4 +1,8 @@
-/** A sleeping machine that is updated and prewarmed: its next visitor finds the new version asleep, and wakes it. */
+/**
+ * A sleeping machine that is updated and prewarmed: its next visitor finds the new version asleep, and wakes it.
+ *
+ * @module-tag again
+ */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";

@@ -1,4 +1,8 @@
-/** Proxies in processes of their own: what they do without the control plane, and that they agree about sleeping. */
+/**
+ * Proxies in processes of their own: what they do without the control plane, and that they agree about sleeping.
+ *
+ * @module-tag again
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";

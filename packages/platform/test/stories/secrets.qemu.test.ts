@@ -1,4 +1,8 @@
-/** Secrets reach the app of a real machine at its next boot, and what sleeps does not wake with the old ones. */
+/**
+ * Secrets reach the app of a real machine at its next boot, and what sleeps does not wake with the old ones.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";

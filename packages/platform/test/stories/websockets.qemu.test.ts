@@ -1,4 +1,8 @@
-/** A browser's WebSocket over HTTP/2 to an app in a machine: it wakes the machine, keeps it awake, and lets it sleep again. */
+/**
+ * A browser's WebSocket over HTTP/2 to an app in a machine: it wakes the machine, keeps it awake, and lets it sleep again.
+ *
+ * @module-tag again
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";

@@ -1,6 +1,8 @@
 /**
  * Awkward TLS and PROXY protocol, the same bytes through our TCP ports and through HAProxy, in front of the same apps.
  * The tables say what ours makes of it; where HAProxy does something else they say why, and it is held to that as well.
+ *
+ * @module-tag again
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
