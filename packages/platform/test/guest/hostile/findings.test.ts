@@ -45,24 +45,22 @@ test("output of a command after its end ends the command, where it ended the pla
   expect(Buffer.concat(await output).toString()).toBe("one");
 });
 
-test(
-  "a guest that makes the platform answer and reads none of it loses its channel, with the reason",
-  { tags: "again" },
-  async () => {
-    guest.pause();
-    // Each is answered with a reset of a stream that nobody knows.
-    const data = encodeFrame(FrameType.data, Buffer.from("x"), 99);
-    const many = Buffer.concat(Array.from({ length: 2000 }, () => data));
-    const broken = new Promise<string>((resolve) => {
-      agent().onBroken = resolve;
-    });
-    for (let sent = 0; !guest.destroyed && sent < 20 * MOST_UNREAD_BYTES; sent += many.length)
-      await new Promise<void>((resolve) => guest.write(many, () => resolve()));
-    expect(await broken).toBe("the guest does not read what it is sent");
-    await expect(agent().ping(AbortSignal.timeout(5000))).rejects.toThrow("channel to the guest");
-  },
-  120_000,
-);
+test("a guest that makes the platform answer and reads none of it loses its channel, with the reason", {
+  tags: "again",
+  timeout: 120_000,
+}, async () => {
+  guest.pause();
+  // Each is answered with a reset of a stream that nobody knows.
+  const data = encodeFrame(FrameType.data, Buffer.from("x"), 99);
+  const many = Buffer.concat(Array.from({ length: 2000 }, () => data));
+  const broken = new Promise<string>((resolve) => {
+    agent().onBroken = resolve;
+  });
+  for (let sent = 0; !guest.destroyed && sent < 20 * MOST_UNREAD_BYTES; sent += many.length)
+    await new Promise<void>((resolve) => guest.write(many, () => resolve()));
+  expect(await broken).toBe("the guest does not read what it is sent");
+  await expect(agent().ping(AbortSignal.timeout(5000))).rejects.toThrow("channel to the guest");
+});
 
 test("streams that begin and end while nothing can be sent are bounded", () => {
   const streams = new GuestStreams();
