@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Notes } from "../helpers/notebook.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 let place: Place;
 beforeAll(async () => {
@@ -46,7 +47,7 @@ test("a release command runs in a machine of its own, which is gone when it has 
 }, async () => {
   const { client, app } = place;
   const before = await client.listMachines(app);
-  const { image } = before[0]?.config ?? { image: "" };
+  const image = SMALL_APP;
   const { version } = await client.createRelease(app, { image });
   const lines: string[] = [];
   const config = { image, init: { cmd: ["--say", "migrating", "--fail", "3"] } };
