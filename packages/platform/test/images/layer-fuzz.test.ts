@@ -1,13 +1,18 @@
 /** Layers that are almost archives: whatever is in one, it is read or refused, soon, and nothing else happens. */
+import { createHash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Bytes } from "../../src/images/flatten/bytes.ts";
 import { planOf } from "../../src/images/flatten/emit.ts";
+import { Budget, readHeads } from "../../src/images/flatten/layer.ts";
 import { Refusal } from "../../src/images/flatten/refusal.ts";
 import { nextEntry, padded, type TarEntry } from "../../src/images/flatten/tar-read.ts";
 import { headsOf, padding, TAR_END } from "../../src/images/flatten/tar-write.ts";
 import { addLayer, emptyRoot } from "../../src/images/flatten/tree.ts";
 import { longOr } from "../helpers/long.ts";
+import { tempFolder } from "../helpers/temp.ts";
 
 const name = fc.constantFrom("a", "b", "..", ".wh.a", ".wh..wh..opq", "é", "x".repeat(130));
 const path = fc
@@ -56,6 +61,30 @@ async function read(archive: Buffer, chunk: number): Promise<TarEntry[]> {
   }
   return entries;
 }
+
+test("the last file of a layer may lack what fills its block, but no byte of its own", async () => {
+  const head = headsOf({
+    kind: "file",
+    path: "a",
+    target: "",
+    mode: 0o644,
+    uid: 0,
+    gid: 0,
+    time: 0,
+    size: 5,
+    device: [0, 0],
+    xattrs: new Map(),
+  });
+  const file = join(await tempFolder("layer"), "layer.tar");
+  const heads = async (content: string) => {
+    const layer = Buffer.concat([head, Buffer.from(content)]);
+    await writeFile(file, layer);
+    const diffId = createHash("sha256").update(layer).digest("hex");
+    return readHeads({ path: file, diffId }, new Budget({ bytes: 10_000, entries: 10 }));
+  };
+  expect(await heads("whole")).toMatchObject([{ path: "a", size: 5 }]);
+  await expect(heads("whol")).rejects.toThrow("in the middle of a file");
+});
 
 test("what is written is read again, wherever its bytes are cut", async () => {
   await fc.assert(

@@ -125,7 +125,9 @@ test("the same through a proxy in a process of its own: each process sends its s
   // Its own metrics, which the platform's are without.
   const scrape = parseScrape(await (await fetch(`http://${metrics}/metrics`)).text());
   expect(surprises(scrape)).toEqual([]);
-  const own = [...documented().keys()].filter((name) => /^(process_|hibernaut_(proxy|event_loop|trace)_)/.test(name));
+  const own = [...documented().keys()].filter((name) =>
+    /^(process_|hibernaut_(proxy|event_loop|trace|connections|unexpected_errors)(_|$))/.test(name),
+  );
   expect([...scrape.types.keys()].sort()).toEqual(own.sort());
 });
 

@@ -17,8 +17,11 @@ beforeAll(async () => {
   await writeFile(join(folder, "hibernaut.toml"), `app = "cafe"\n[build]\nimage = "${SMALL_APP}"\n${service}`);
 });
 afterAll(async () => {
-  for (const app of ["cafe", "bank"]) await place.client.destroyApp(app, { force: true });
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+  try {
+    for (const app of ["cafe", "bank"]) await place.client.destroyApp(app, { force: true });
+  } finally {
+    expect(await place.close()).toEqual(NOTHING_LEFT);
+  }
 });
 
 const admin = (...args: string[]) => runCli(place, args);

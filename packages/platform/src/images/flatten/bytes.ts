@@ -44,4 +44,13 @@ export class Bytes {
       missing -= part.length;
     }
   }
+
+  /** Passes over this many bytes, or to the end if it comes before. */
+  async skip(count: number): Promise<void> {
+    for (let missing = count; missing > 0; ) {
+      const part = await this.some(missing);
+      if (part.length === 0) return;
+      missing -= part.length;
+    }
+  }
 }

@@ -63,7 +63,8 @@ export async function readHeads({ path, diffId }: LayerFile, budget: Budget): Pr
   for (let entry = await nextEntry(bytes); entry !== undefined; entry = await nextEntry(bytes)) {
     budget.addEntry(entry);
     entries.push(entry);
-    await bytes.each(padded(entry.size), () => {});
+    await bytes.each(entry.size, () => {});
+    await bytes.skip(padding(entry));
   }
   // After the end of the archive, there are zeros; the digest is of them, too.
   while ((await bytes.some(Number.MAX_SAFE_INTEGER)).length > 0);
@@ -80,9 +81,15 @@ export async function eachEntry(
   let index = 0;
   for (let entry = await nextEntry(bytes); entry !== undefined; entry = await nextEntry(bytes)) {
     const taken = (await take(entry, index, bytes)) ? entry.size : 0;
-    await bytes.each(padded(entry.size) - taken, () => {});
+    await bytes.each(entry.size - taken, () => {});
+    await bytes.skip(padding(entry));
     index += 1;
   }
+}
+
+/** What fills the last block of a file. umoci leaves it out at the end of a layer. */
+function padding({ size }: TarEntry): number {
+  return padded(size) - size;
 }
 
 async function* unpacked(path: string): AsyncIterable<Buffer> {
