@@ -2,21 +2,10 @@
  * Writes tar archives for sqfstar. Long names and targets are in GNU's way, because sqfstar of squashfs-tools 4.5 takes
  * the slash from the beginning of a target in an extended (pax) head.
  */
-import type { Kind } from "./tar-read.ts";
+import type { Kind, TarEntry } from "./tar-read.ts";
 
-/** As {@link Kind}, without what the reader needs only for itself. */
-export interface WrittenEntry {
-  kind: Kind;
-  path: string;
-  mode: number;
-  uid: number;
-  gid: number;
-  time: number;
-  size: number;
-  target: string;
-  device: readonly [major: number, minor: number];
-  xattrs: ReadonlyMap<string, Buffer>;
-}
+/** An entry without what only the reader knows. */
+export type WrittenEntry = Omit<TarEntry, "headBytes">;
 
 const BLOCK = 512;
 const NAME_BYTES = 100;
