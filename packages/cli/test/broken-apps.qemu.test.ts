@@ -172,6 +172,7 @@ describe("a virtual machine that is killed", () => {
 
   test.each(longOr([0, 100, 1500], [100]))(
     "while it starts, %i ms after QEMU appeared: the visitor who woke it is answered",
+    { tags: "again" },
     async (ms) => {
       const { id } = await machine();
       await place.client.stopMachine(place.app, id);

@@ -99,7 +99,7 @@ describe("names", () => {
   });
 });
 
-describe("in the shells", () => {
+describe("in the shells", { tags: "again" }, () => {
   let cli: TestCli;
   let opened: Awaited<ReturnType<typeof openTempFolder>>;
   let folder: string;

@@ -1,3 +1,6 @@
+/**
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

@@ -63,7 +63,7 @@ describe("someone who signs in", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Host", level: 1 }).waitFor();
     await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Host");
-    expect(await page.title()).toBe("Host · Hibernaut");
+    await expect.poll(() => page.title()).toBe("Host · Hibernaut");
     await page.goBack();
     await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
     await page.context().close();

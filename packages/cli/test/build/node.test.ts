@@ -1,4 +1,8 @@
-/** A directory with a Node app becomes an image, without a registry and without docker. */
+/**
+ * A directory with a Node app becomes an image, without a registry and without docker.
+ *
+ * @module-tag again
+ */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";

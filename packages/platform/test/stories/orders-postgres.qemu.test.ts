@@ -1,4 +1,8 @@
-/** The orders service in a machine, its PostgreSQL on the host: connections that died while the machine slept. */
+/**
+ * The orders service in a machine, its PostgreSQL on the host: connections that died while the machine slept.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

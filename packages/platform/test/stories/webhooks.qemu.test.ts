@@ -54,7 +54,9 @@ test("a machine suspends and resumes, and the receiver is told in order", async 
   expect(arrived().at(-1)).toMatchObject({ type: "machine.running", data: { start: { kind: "resume" } } });
 });
 
-test(`killed between a change and its delivery, ${KILLS} times, the platform delivers it later, once`, async () => {
+test(`killed between a change and its delivery, ${KILLS} times, the platform delivers it later, once`, {
+  tags: "again",
+}, async () => {
   for (let round = 0; round < KILLS; round += 1) {
     await everything();
     // Nothing gets through now, so what happens is not delivered before the platform ends.

@@ -1,4 +1,8 @@
-/** The request that carries a machine, between a real client and a real server of the peer port. */
+/**
+ * The request that carries a machine, between a real client and a real server of the peer port.
+ *
+ * @module-tag again
+ */
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";

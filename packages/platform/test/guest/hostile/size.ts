@@ -1,7 +1,7 @@
 /** How much the hostile guest sends. */
 import { longOr } from "../../helpers/long.ts";
 
-export const FRAMES = longOr(10_000_000, 100_000);
+export const FRAMES = longOr(10_000_000, 40_000);
 /** Another seed is another attack; a failure names the one that it had. */
 export const SEED = Number(process.env["HIBERNAUT_FUZZ_SEED"] ?? 18);
 /** What a heap varies by between two collections, with a few hundred streams open. */
