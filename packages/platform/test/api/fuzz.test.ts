@@ -8,7 +8,7 @@ beforeAll(async () => void (server = await startApi()));
 afterAll(() => server.close());
 
 /** Half of them have other scopes. */
-const REQUESTS = longOr(8000, 1000);
+const REQUESTS = longOr(8000, 2000);
 
 test("wild requests, half with other scopes: no 5xx, one shape of errors, no scope crossed", {
   timeout: 300_000,

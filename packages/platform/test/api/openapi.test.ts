@@ -5,7 +5,7 @@ import { longOr } from "../helpers/long.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type ApiDocument, type Call, checkedCalls } from "./openapi-check.ts";
 
-const REQUESTS = longOr(3000, 500);
+const REQUESTS = longOr(3000, 1200);
 
 let server: TestApi;
 let call: Call;
