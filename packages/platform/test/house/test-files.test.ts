@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NESTED, ON_KVM, STORIES } from "../../../../scripts/lib/kvm-tests.mjs";
 import { clusterStories, LEFT_OUT, planCluster, TESTS_LEFT_OUT } from "../../../../scripts/lib/cluster-tests.mjs";
-import { chooseFiles, hasWord, isLong, listTestFiles } from "../../../../scripts/lib/test-files.mjs";
+import {
+  chooseFiles,
+  hasAgain,
+  hasWord,
+  isAllAgain,
+  isLong,
+  listTestFiles,
+} from "../../../../scripts/lib/test-files.mjs";
 import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
 import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
 
@@ -45,6 +52,16 @@ describe("tests on QEMU are spread among unit tests, and each kind keeps its ord
   ])("%j and %j: %s", (one: string[], other: string[], expected) => {
     expect(spread(one, other).join(" ")).toBe(expected);
   });
+});
+
+test("a file that says `again`, in whatever way, is one that test:all finds: no test is left out of both", async () => {
+  const tagged = /@module-tag\s+again|tags:\s*(\[[^\]]*)?["'`]again/;
+  const found = listTestFiles(ROOT).filter((file) => !file.endsWith("/test-files.test.ts"));
+  const texts = await Promise.all(found.map((file) => readFile(join(ROOT, file), "utf8")));
+  const named = found.filter((_, index) => tagged.test(texts[index] ?? ""));
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((file) => !hasAgain(ROOT, file))).toEqual([]);
+  expect(named.filter((file) => isAllAgain(ROOT, file))).not.toEqual(named);
 });
 
 test("what test:kvm runs is there, and so are the tests that it chooses of a file", async () => {
