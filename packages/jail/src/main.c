@@ -74,10 +74,17 @@ static void end_with_parent(void) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) fail("staying with the parent", NULL);
 }
 
+/* Threads that the program starts inherit it. */
+static void come_behind(int by) {
+  errno = 0;
+  if (nice(by) == -1 && errno != 0) fail("coming behind other programs", NULL);
+}
+
 static _Noreturn void become(struct options *options) {
   make_room_for_descriptors();
   places_take(options);
   places_enter(options);
+  if (options->nice > 0) come_behind(options->nice);
   rights_drop(options);
   if (options->end_with_parent) end_with_parent();
   places_check(options);

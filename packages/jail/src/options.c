@@ -92,6 +92,7 @@ void options_read(struct options *options, int count, char **arguments) {
     else if (strcmp(name, "--listen") == 0)
       add_handle(options->listeners, &options->listener_count, values[0], absolute(values[1]));
     else if (strcmp(name, "--tap") == 0) add_handle(options->taps, &options->tap_count, values[0], values[1]);
+    else if (strcmp(name, "--nice") == 0) options->nice = (int)number(values[0], 19);
     else if (strcmp(name, "--limit") == 0) add_limit(options, values[0], values[1]);
     else fail_usage("not an option:", name);
   }

@@ -46,7 +46,11 @@ export const FrameType = {
   listening: 0x8f,
 } as const;
 
-/** One message of the channel. `stream` is 0 for control, 1 for the app's stdout, 2 for its stderr; for others, see streams.ts. */
+/**
+ * One message of the channel. `stream` is 0 for control, 1 for the app's stdout, 2 for its stderr; for others, see
+ * streams.ts. The payload of a `log` is part of what was received, and valid until the reader gets the next bytes: an app
+ * may print megabytes a second, most of which nobody keeps.
+ */
 export interface Frame {
   type: number;
   stream: number;
@@ -112,11 +116,10 @@ export class FrameReader {
       if (end > bytes.length) break;
       const whole = bytes.subarray(at, end);
       if (plausible && checksum(whole) === whole.readUInt32LE(16)) {
-        frames.push({
-          type: whole[4] ?? 0,
-          stream: whole.readUInt32LE(8),
-          payload: Buffer.from(whole.subarray(HEADER)),
-        });
+        const type = whole[4] ?? 0;
+        const payload = whole.subarray(HEADER);
+        const stream = whole.readUInt32LE(8);
+        frames.push({ type, stream, payload: type === FrameType.log ? payload : Buffer.from(payload) });
         at = this.#nextMagic(bytes, end);
       } else {
         this.#credit -= whole.length;

@@ -145,7 +145,7 @@ describe("FrameReader", () => {
   });
 
   test("hands out payloads that later input does not change", () => {
-    const chunk = encodeFrame(FrameType.log, Buffer.from("first"));
+    const chunk = encodeFrame(FrameType.hello, Buffer.from("first"));
     const [frame] = new FrameReader().push(chunk);
     chunk.fill(0);
     expect(frame?.payload.toString()).toBe("first");

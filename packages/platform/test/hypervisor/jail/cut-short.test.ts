@@ -30,6 +30,7 @@ test("a start that is called off at any moment leaves no process, or had started
     ownNetwork: false,
     places: { read: ["/usr"], write: [], devices: [], links: { "/lib": "usr/lib", "/lib64": "usr/lib64" } },
     listen: sockets,
+    nice: 0,
     limits: {},
   });
   const jail = { program: JAIL_LAUNCHER, args };

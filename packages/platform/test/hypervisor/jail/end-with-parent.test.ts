@@ -3,11 +3,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
+import { getPriority } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { launcherArguments } from "../../../src/hypervisor/qemu/jail/arguments.ts";
 import { hostPlaces } from "../../../src/hypervisor/qemu/jail/host-places.ts";
+import { MACHINE_NICE } from "../../../src/hypervisor/qemu/jail/limits.ts";
 import { JAIL_LAUNCHER } from "../../../src/settings/places.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 
@@ -19,6 +21,9 @@ function commandOf(pid: number): string {
     return "";
   }
 }
+
+/** As far as machines come behind the platform when the CPUs are busy. */
+const BEHIND = MACHINE_NICE;
 
 test.each([
   ["with --end-with-parent", true],
@@ -36,6 +41,7 @@ test.each([
     ownNetwork: true,
     endWithParent,
     places,
+    nice: BEHIND,
     limits: {},
   };
   // A shell that stays, in the place of the platform.
@@ -49,6 +55,7 @@ test.each([
     if (commandOf(pid) !== "") process.kill(pid, "SIGKILL");
   });
   await expect.poll(() => commandOf(pid)).toContain("/usr/bin/sleep 600");
+  expect(getPriority(pid), "it comes behind the platform").toBe(getPriority() + BEHIND);
   parent.kill("SIGKILL");
   await once(parent, "exit");
   if (endWithParent) await expect.poll(() => commandOf(pid)).toBe("");

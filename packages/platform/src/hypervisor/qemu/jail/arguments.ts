@@ -37,6 +37,8 @@ export interface JailPlan {
   tap?: string;
   /** Whether the program ends when the process that started the launcher does. */
   endWithParent?: boolean;
+  /** How far the program comes behind the platform when the CPUs are busy: see nice(2). */
+  nice: number;
   /** Resource limits by the launcher's names, soft and hard. */
   limits: Readonly<Record<string, number>>;
 }
@@ -51,6 +53,7 @@ export function launcherArguments(plan: JailPlan): string[] {
     ...(plan.ownNetwork ? ["--own-network"] : []),
     ...(plan.endWithParent === true ? ["--end-with-parent"] : []),
     ...(plan.cgroup === undefined ? [] : ["--cgroup", plan.cgroup]),
+    ...["--nice", String(plan.nice)],
     ...Object.entries(plan.limits).flatMap(([name, value]) => ["--limit", name, String(value)]),
     ...read.flatMap((path) => ["--read", path]),
     ...Object.entries(links).flatMap(([path, target]) => ["--link", path, target]),

@@ -90,6 +90,7 @@ async function trial({ launcher, program, host, firstUid, kvmGroup }: JailSettin
         devices: kvmGroup === undefined ? host.devices : [...host.devices, KVM],
       },
       listen: { qmp: join(folder, "q"), agent: join(folder, "a") },
+      nice: 0,
       limits: {},
     };
     // Without a status descriptor, the launcher says on its standard error what is wrong.

@@ -5,7 +5,7 @@ import type { VmmSpec } from "../../contract.ts";
 import { type JailPlan, launcherArguments, type Places } from "./arguments.ts";
 import type { Cgroups } from "./cgroups.ts";
 import { hostPlaces } from "./host-places.ts";
-import { cgroupFiles, resourceLimits, taskCgroupFiles, taskLimits } from "./limits.ts";
+import { cgroupFiles, MACHINE_NICE, resourceLimits, TASK_NICE, taskCgroupFiles, taskLimits } from "./limits.ts";
 import { give, largest, share } from "./owning.ts";
 import { uidOf } from "./users.ts";
 
@@ -75,6 +75,7 @@ export class Jail {
       },
       listen: sockets,
       ...(spec.network.mode === "tap" && { tap: spec.network.device }),
+      nice: MACHINE_NICE,
       limits: resourceLimits(fsize, { ownUser: uid !== undefined }),
     };
     return { program: launcher, args: launcherArguments(plan), cgroup };
@@ -98,6 +99,7 @@ export class Jail {
       endWithParent: true,
       ...(cgroup !== undefined && { cgroup }),
       places: { ...host, read: [...host.read, ...read], write },
+      nice: TASK_NICE,
       limits: taskLimits(fileBytes, { ownUser: firstUid !== undefined }),
     };
     return {

@@ -26,6 +26,15 @@ export const MOST_THREADS = 256;
 /** Connections that QEMU's own network forwards take two each. */
 const MOST_FILES = 65_536;
 
+/**
+ * How far machines come behind the platform when the CPUs are busy, in steps of nice(2): the platform then gets three
+ * times the share of a busy thread of a machine. All machines wait when the proxy does, and not every host has control
+ * groups.
+ */
+export const MACHINE_NICE = 5;
+/** The same of programs that work for the platform: machines come first. */
+export const TASK_NICE = 10;
+
 /** Files of the control group and what they say (https://docs.kernel.org/admin-guide/cgroup-v2.html). */
 export function cgroupFiles({ cpus, memoryMb }: Size): Record<string, string> {
   return {
