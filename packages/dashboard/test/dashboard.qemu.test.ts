@@ -69,7 +69,7 @@ describe("someone who signs in", () => {
     await page.context().close();
   });
 
-  test("loses the page when the token is revoked elsewhere", async () => {
+  test("loses the page when the token is revoked elsewhere", { tags: "again" }, async () => {
     const { page } = await watchedPage(browser);
     const { token, id } = await place.client.createToken("visitor", { scopes: ["read"] });
     await page.goto(place.served.apiUrl);
@@ -237,7 +237,7 @@ test("names and reasons are shown as text, also when they are HTML", async () =>
   await page.context().close();
 });
 
-test("a token is made, shown once, and revoked, with the keyboard", async () => {
+test("a token is made, shown once, and revoked, with the keyboard", { tags: "again" }, async () => {
   const { page } = await watchedPage(browser);
   await signIn(page, place);
   await page.getByRole("link", { name: "Tokens", exact: true }).click();

@@ -2,6 +2,8 @@
  * What pages of a tenant can do in the browser of someone who is signed in at the dashboard: a real browser, the dashboard
  * as it is built, the API over a platform on a fake host, and the tenant's app behind the proxy. Names under example.test
  * are of one site, whose servers browsers do not keep apart; without TLS they say nothing of where a request comes from.
+ *
+ * @module-tag again
  */
 import type { IncomingMessage } from "node:http";
 import type { Browser, Page } from "playwright-core";

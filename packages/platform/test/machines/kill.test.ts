@@ -105,63 +105,63 @@ test("the rehearsal covers the whole life", () => {
   );
 });
 
+const MOMENTS = ["before", "after"] as const;
+type When = (typeof MOMENTS)[number];
 /** Kept VMMs change what is found, not what is stored: the short run tries one side of each step with them. */
 const WITH_KEPT = longOr(["before", "after"], ["before"]);
 
-describe.each(["before", "after"] as const)("killed %s", (when) => {
-  const lives = [
-    ...steps.map((step) => ({ ...step, keepWarmS: 0, kept: "no VMM kept" })),
-    ...(WITH_KEPT.includes(when) ? warmSteps : []).map((step) => ({
-      ...step,
-      keepWarmS: KEEP_WARM_S,
-      kept: "VMMs kept",
-    })),
-  ];
-  test.each(lives)("step $step, $name, $kept", async ({ step, keepWarmS }) => {
-    const seen = await liveUntilDeath(new Mortality(step, when), keepWarmS);
-    if (world === undefined) throw new Error("no world");
-    const { host, store } = world;
-    const platform = await startPlatform(world, { settings: { keepWarmS } });
-    const { machines } = platform;
-    try {
-      // A drain that was in progress continues. Once it is over, what it suspended starts again.
-      platform.drain.end();
-      await vi.waitFor(
-        () => expect(store.machines.list().filter(({ drained }) => drained)).toEqual([]),
-        TIMEOUT.timeoutMs,
-      );
-      for (const { id, name, state } of store.machines.list()) {
-        const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
-        if (state2 === "destroyed") continue;
-        expect(isResting(machines.get("shop", id).record.state), `${name} was ${state}`).toBe(true);
-        const { record } = machines.get("shop", id);
-        expect(record.state, record.stateReason ?? "").not.toBe("failed");
-        // Usable: whatever state it rests in, it starts and answers.
-        machines.start("shop", id);
-        await machines.wait("shop", id, ["running"], TIMEOUT);
-        const answer = host.guest(id)?.request();
-        expect(answer).toBeDefined();
-        // A snapshot from before they were set does not come back.
-        for (const secret of platform.secrets.list("shop"))
-          expect(host.guest(id)?.env).toHaveProperty(secret.name, "new");
-        // Until something is requested that gives the memory up, it is never lost.
-        if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
-        machines.suspend("shop", id);
-        await machines.wait("shop", id, ["suspended"], TIMEOUT);
-        expect(record.config.mounts?.map(({ volume }) => volume)).toEqual(
-          store.volumes.list().map((volume) => volume.id),
-        );
-        machines.destroy("shop", id);
-        await machines.wait("shop", id, ["destroyed"], TIMEOUT);
-      }
-      expectWhole(join(world.folder, "hibernaut.db"), store.usage.open());
-      // What is left is the volume.
-      expect(store.usage.open().filter(({ meter }) => meter !== "volume")).toEqual([]);
-      expect(host.mostPerMachine).toBeLessThanOrEqual(1);
-      expect(new Set(host.restored).size).toBe(host.restored.length);
-      expect(host.processes.size).toBe(0);
-    } finally {
-      await platform.close();
-    }
-  });
+describe.each(MOMENTS)("killed %s", (when) => {
+  test.each(steps)("step $step, $name, no VMM kept", ({ step }) => dieAndLiveOn({ step, when, keepWarmS: 0 }));
+  test.each(WITH_KEPT.includes(when) ? warmSteps : [])("step $step, $name, VMMs kept", { tags: "again" }, ({ step }) =>
+    dieAndLiveOn({ step, when, keepWarmS: KEEP_WARM_S }),
+  );
 });
+
+/** Kills the platform at this step of a life, and sees what the next one makes of it. */
+async function dieAndLiveOn({ step, when, keepWarmS }: { step: number; when: When; keepWarmS: number }): Promise<void> {
+  const seen = await liveUntilDeath(new Mortality(step, when), keepWarmS);
+  if (world === undefined) throw new Error("no world");
+  const { host, store } = world;
+  const platform = await startPlatform(world, { settings: { keepWarmS } });
+  const { machines } = platform;
+  try {
+    // A drain that was in progress continues. Once it is over, what it suspended starts again.
+    platform.drain.end();
+    await vi.waitFor(
+      () => expect(store.machines.list().filter(({ drained }) => drained)).toEqual([]),
+      TIMEOUT.timeoutMs,
+    );
+    for (const { id, name, state } of store.machines.list()) {
+      const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
+      if (state2 === "destroyed") continue;
+      expect(isResting(machines.get("shop", id).record.state), `${name} was ${state}`).toBe(true);
+      const { record } = machines.get("shop", id);
+      expect(record.state, record.stateReason ?? "").not.toBe("failed");
+      // Usable: whatever state it rests in, it starts and answers.
+      machines.start("shop", id);
+      await machines.wait("shop", id, ["running"], TIMEOUT);
+      const answer = host.guest(id)?.request();
+      expect(answer).toBeDefined();
+      // A snapshot from before they were set does not come back.
+      for (const secret of platform.secrets.list("shop"))
+        expect(host.guest(id)?.env).toHaveProperty(secret.name, "new");
+      // Until something is requested that gives the memory up, it is never lost.
+      if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
+      machines.suspend("shop", id);
+      await machines.wait("shop", id, ["suspended"], TIMEOUT);
+      expect(record.config.mounts?.map(({ volume }) => volume)).toEqual(
+        store.volumes.list().map((volume) => volume.id),
+      );
+      machines.destroy("shop", id);
+      await machines.wait("shop", id, ["destroyed"], TIMEOUT);
+    }
+    expectWhole(join(world.folder, "hibernaut.db"), store.usage.open());
+    // What is left is the volume.
+    expect(store.usage.open().filter(({ meter }) => meter !== "volume")).toEqual([]);
+    expect(host.mostPerMachine).toBeLessThanOrEqual(1);
+    expect(new Set(host.restored).size).toBe(host.restored.length);
+    expect(host.processes.size).toBe(0);
+  } finally {
+    await platform.close();
+  }
+}

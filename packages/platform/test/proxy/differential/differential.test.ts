@@ -1,6 +1,8 @@
 /**
  * Our HTTP/1 parsers next to llhttp: what we accept it accepts too and understands alike, up to the message's last
  * byte, and what only we refuse we refuse for a reason that is listed. However a stream is cut, we read the same.
+ *
+ * @module-tag again
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
