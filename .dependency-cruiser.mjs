@@ -1,20 +1,25 @@
 /**
  * Who may import whom. `npm run check` runs dependency-cruiser with these rules; each says why in its comment.
  *
- * Imports run one way: api and proxy -> machines -> contracts -> domain -> lib. Types count.
+ * Imports run one way: api and proxy -> machines -> contracts -> packages/domain -> packages/lib. Types
+ * count.
  */
 const SRC = "^packages/platform/src";
 /** The composition roots: of the platform, and of joining and mending a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
 const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall|membership|membership-repairs)\\.ts$`;
 /**
- * How durations, sizes and schedules are written, which names, paths and numbers are valid, and which errors mean that a file is not there: the platform's files that the CLI shares, because they
- * load next to nothing and a copy in the CLI would differ before long.
+ * How durations, sizes and schedules are written, which names, paths and numbers are valid, and which errors mean that a
+ * file is not there: what the CLI shares with the platform, because it loads next to nothing and a copy in the CLI would
+ * differ before long.
  */
-const SHARED = `${SRC}/(lib/(absence|base64|quantities)|domain/(naming|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers))\\.ts$`;
+const SHARED = [
+  "^packages/lib/src/(absence|base64|quantities)\\.ts$",
+  "^packages/domain/src/(naming|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers)\\.ts$",
+];
 /** Parts that other parts know by their contract.ts only. */
 const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"];
 /** Everything below machines. */
-const BELOW = [...CONTRACTS, "snapshots", "guest", "domain", "lib"];
+const BELOW = [...CONTRACTS, "snapshots", "guest"];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
   (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
@@ -52,16 +57,22 @@ const rules = [
     to: { circular: true },
   },
   {
+    name: "packages-are-entered-by-their-doors",
+    comment: "what a package promises to others is what its package.json exports: the rest may change any day",
+    from: { path: "^packages/([^/]+)/src/" },
+    to: { path: "^packages/", pathNot: "^packages/$1/", dependencyTypes: ["local"] },
+  },
+  {
     name: "lib-stands-alone",
     comment: "lib holds helpers that know nothing of the product",
-    from: { path: `${SRC}/lib/` },
-    to: { path: "^packages/", pathNot: `${SRC}/lib/` },
+    from: { path: "^packages/lib/src/" },
+    to: { path: "^packages/", pathNot: "^packages/lib/" },
   },
   {
     name: "domain-is-the-floor",
     comment: "everything imports the shared types, so they import nothing above them",
-    from: { path: `${SRC}/domain/` },
-    to: { path: "^packages/", pathNot: `${SRC}/(domain|lib)/` },
+    from: { path: "^packages/domain/src/" },
+    to: { path: "^packages/", pathNot: "^packages/(domain|lib)/" },
   },
   {
     name: "machines-knows-contracts-only",
@@ -69,7 +80,8 @@ const rules = [
     from: { path: `${SRC}/machines/` },
     to: {
       pathNot: [
-        `${SRC}/(machines|guest|snapshots|domain|lib)/`,
+        `${SRC}/(machines|guest|snapshots)/`,
+        "^packages/(domain|lib)/src/",
         `${SRC}/[^/]+/contract\\.ts$`,
         `${SRC}/settings\\.ts$`,
         "node_modules/(typebox|croner)/",
@@ -95,7 +107,8 @@ const rules = [
     from: { path: `${SRC}/webhooks/` },
     to: {
       pathNot: [
-        `${SRC}/(webhooks|stream|domain|lib)/`,
+        `${SRC}/(webhooks|stream)/`,
+        "^packages/(domain|lib)/src/",
         `${SRC}/(store|secrets)/contract\\.ts$`,
         `${SRC}/settings\\.ts$`,
         "node_modules/(standardwebhooks|p-limit)/",
@@ -121,19 +134,24 @@ const rules = [
     name: "the-cli-reaches-the-platform-through-the-client",
     comment: "what the CLI can do, every user of the API can do",
     from: { path: "^packages/cli/src/", pathNot: IN_PROCESS },
-    to: { path: "^packages/platform/", pathNot: SHARED },
+    to: { path: "^packages/(platform|domain|lib)/", pathNot: SHARED },
   },
   {
     name: "serve-and-doctor-load-the-platform-late",
     comment: "every other command would pay for loading the platform",
     from: { path: "^packages/cli/src/" },
-    to: { path: "^packages/platform/", pathNot: SHARED, dynamic: false, dependencyTypesNot: ["type-only"] },
+    to: {
+      path: "^packages/(platform|domain|lib)/",
+      pathNot: SHARED,
+      dynamic: false,
+      dependencyTypesNot: ["type-only"],
+    },
   },
   {
     name: "the-client-is-only-a-client",
     comment: "the client is installed where no platform is; `import type` leaves no trace at run time",
     from: { path: "^packages/client/src/" },
-    to: { path: "^packages/(platform|cli)/", dependencyTypesNot: ["type-only"] },
+    to: { path: "^packages/(platform|domain|lib|cli)/", dependencyTypesNot: ["type-only"] },
   },
   {
     name: "the-dashboard-is-a-client-in-a-browser",

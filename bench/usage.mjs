@@ -7,8 +7,8 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AMOUNTS } from "@hibernaut/domain/usage";
 import Sqlite from "better-sqlite3";
-import { AMOUNTS } from "../packages/platform/src/domain/usage.ts";
 import { Usage } from "../packages/platform/src/metering/usage.ts";
 import { openStore } from "../packages/platform/src/store/store.ts";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
@@ -130,7 +130,7 @@ function transitions(store, pass) {
   const at = new Date(NOW).toISOString();
   store.apps.insert({ name: "app-0", createdAt: at });
   const config = { image: "app:1", guest: { cpus: 1, memory_mb: 256 } };
-  const record = /** @type {import("../packages/platform/src/domain/machine.ts").MachineRecord} */ (
+  const record = /** @type {import("@hibernaut/domain/machine").MachineRecord} */ (
     /** @type {unknown} */ ({
       id: "f".repeat(14),
       app: "app-0",
@@ -148,7 +148,7 @@ function transitions(store, pass) {
     return timed(() =>
       store.machines.update(
         { ...record, state },
-        /** @type {import("../packages/platform/src/domain/machine.ts").MachineEvent} */ (event),
+        /** @type {import("@hibernaut/domain/machine").MachineEvent} */ (event),
       ),
     ).ms;
   });

@@ -7,10 +7,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Lab } from "./lab/lab.mjs";
 import { ROOT } from "./lib/node.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { SetupError } from "./lib/run.mjs";
-import { Lab } from "./lab/lab.mjs";
 import { setup } from "./setup.mjs";
 
 const APP = "counter";

@@ -14,9 +14,9 @@ import { linkFolder, linkReport, makeLinks } from "../packages/cli/bin/links.js"
 import { installPackages, unpackTestPackages } from "./lib/debian.mjs";
 import { nodeBinary, ROOT } from "./lib/node.mjs";
 import { installDependencies } from "./lib/npm.mjs";
+import { unpackOtherQemu } from "./lib/other-qemu.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { interrupted, run, SetupError } from "./lib/run.mjs";
-import { unpackOtherQemu } from "./lib/other-qemu.mjs";
 import { installOldNodes } from "./lib/test-nodes.mjs";
 
 export { nodeBinary } from "./lib/node.mjs";

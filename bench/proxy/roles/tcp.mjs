@@ -1,12 +1,13 @@
 /** Our TCP ports: a machine that is always there, and no access log. */
+
+import { mostFiles } from "@hibernaut/lib/open-files";
 import { ConnectionBudget } from "../../../packages/platform/src/connections/budget.ts";
 import { connectionLimits } from "../../../packages/platform/src/connections/limits.ts";
-import { mostFiles } from "../../../packages/platform/src/lib/open-files.ts";
 import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
 import { Trust } from "../../../packages/platform/src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";
-import { APP_PORT, HOST, ready } from "./lib.mjs";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
+import { APP_PORT, HOST, ready } from "./lib.mjs";
 
 const lease = {
   ...{ address: HOST, port: APP_PORT, machineId: "m1", appName: "bench", connectDeadline: 0 },

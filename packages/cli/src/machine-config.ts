@@ -1,7 +1,8 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
-import { IDLE_TIMEOUT_S, KEEP_WARM_S, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S } from "../../platform/src/domain/limits.ts";
-import { TCP_HANDLERS, type TcpHandler } from "../../platform/src/domain/tcp-handlers.ts";
+
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
+import { IDLE_TIMEOUT_S, KEEP_WARM_S, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S } from "@hibernaut/domain/limits";
+import { TCP_HANDLERS, type TcpHandler } from "@hibernaut/domain/tcp-handlers";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
 import { FILE_OPTIONS, withFileOptions } from "./machine-files.ts";

@@ -1,10 +1,10 @@
 /** Which apps have all, or almost all, that their quotas allow. */
 import { join } from "node:path";
-import type { MachineRecord } from "./domain/machine.ts";
-import { QUOTA_NAMES, type Quota } from "./domain/quota.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { QUOTA_NAMES, type Quota } from "@hibernaut/domain/quota";
 import { usedQuota } from "./machines/quotas.ts";
-import type { Settings } from "./settings.ts";
 import { quotaOf } from "./quota-settings.ts";
+import type { Settings } from "./settings.ts";
 import { readMachines } from "./store/read-machines.ts";
 import { readQuotaApps } from "./store/read-quotas.ts";
 

@@ -1,11 +1,11 @@
 /** Finds out, for `hibernaut doctor`, which sleeping machines the next start of the platform would cost their memory. */
 import { join } from "node:path";
-import type { GuestBundle } from "./domain/guest-bundle.ts";
-import type { MachineRecord } from "./domain/machine.ts";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { readBundle } from "./guest/bundles.ts";
 import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
-import { openQemu } from "./hypervisor/qemu/open.ts";
 import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
+import { openQemu } from "./hypervisor/qemu/open.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
 import { boundMode } from "./network/bound.ts";

@@ -4,14 +4,13 @@ import { constants } from "node:fs";
 import { access, mkdtemp, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import { run } from "@hibernaut/lib/exec";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Sleepers } from "./doctor-sleepers.ts";
-import type { GuestBundle } from "./domain/guest-bundle.ts";
 import { readBundle } from "./guest/bundles.ts";
 import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
-import { run } from "./lib/exec.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
-import { messageOf } from "./lib/text.ts";
 
 /** The outcome of one check. */
 export interface Diagnosis {

@@ -5,8 +5,9 @@
  * keeps running. An exception that nobody caught may have stopped a function halfway, and left behind what no code expects: the
  * process ends, and systemd starts it again within seconds. Guests keep running meanwhile.
  */
+
+import { type Fault, onFault, reportFault } from "@hibernaut/lib/background";
 import type { Logger } from "pino";
-import { type Fault, onFault, reportFault } from "./lib/background.ts";
 
 /** EX_SOFTWARE of sysexits.h: neither a success nor what any command of the CLI exits with, so that systemd starts it again. */
 export const EXIT_BROKEN = 70;

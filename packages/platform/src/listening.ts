@@ -1,8 +1,8 @@
 /** Explains why a port cannot be opened. */
 import { readFile } from "node:fs/promises";
-import { HibernautError } from "./domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Listen } from "./settings.ts";
-import { messageOf } from "./lib/text.ts";
 
 const FIRST_FREE_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 /** The kernel's default, for when it cannot be read. */

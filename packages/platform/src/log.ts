@@ -1,7 +1,8 @@
 /** Logs to stderr: JSON lines for systemd and container runtimes, readable lines on a terminal. */
+
+import { isHibernautError } from "@hibernaut/domain/errors";
+import { isHostTrouble } from "@hibernaut/lib/absence";
 import { type Logger, pino, stdSerializers } from "pino";
-import { isHibernautError } from "./domain/errors.ts";
-import { isHostTrouble } from "./lib/absence.ts";
 import { readableLine } from "./log-line.ts";
 import type { Settings } from "./settings.ts";
 

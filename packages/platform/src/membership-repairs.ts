@@ -1,4 +1,7 @@
 /** Mends what a host has of its cluster, while its platform is stopped. A composition root of its own. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { wiping } from "@hibernaut/lib/wipe";
 import { makeEtcdCertificates, startText } from "./cluster/etcd/certificates.ts";
 import type { EtcdTls } from "./cluster/etcd/gateway.ts";
 import { requireGuarded } from "./cluster/etcd/guard.ts";
@@ -6,10 +9,8 @@ import { type Home, isInCluster, keyFileOf, openUnsigned, placeText, readHome, r
 import { requireCluster } from "./cluster/membership.ts";
 import { signRecord, unsignedRecords } from "./cluster/sign-records.ts";
 import { RecordSeal } from "./cluster/signed-directory.ts";
-import { HibernautError } from "./domain/errors.ts";
-import { wiping } from "./lib/wipe.ts";
 import { type HostSettings, offline } from "./membership.ts";
-import { readKey, REPAIR } from "./secrets/key.ts";
+import { REPAIR, readKey } from "./secrets/key.ts";
 
 interface SignOptions {
   settings: HostSettings;

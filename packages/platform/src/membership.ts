@@ -2,6 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { wiping } from "@hibernaut/lib/wipe";
 import { agreedRecords } from "./agreed/records.ts";
 import { certificateHash, nameTaken } from "./cluster/admission.ts";
 import { askToJoin } from "./cluster/ask-to-join.ts";
@@ -27,16 +29,14 @@ import { requireHostName, suggestedName } from "./cluster/host-name.ts";
 import { keyFingerprint, makeAuthority, makeKey, publicKeyOf, signHost } from "./cluster/identity.ts";
 import { readJoinToken } from "./cluster/join-token.ts";
 import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from "./cluster/keys.ts";
-import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { requireCluster, requireMember } from "./cluster/membership.ts";
+import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { splitAddress } from "./cluster/peers.ts";
-import { HibernautError, isHibernautError } from "./domain/errors.ts";
 import { chooseForAll, useSubnet } from "./network/agreed.ts";
-import { wiping } from "./lib/wipe.ts";
 import { makeKey as makeSecretsKey, readKey } from "./secrets/key.ts";
 import type { Settings } from "./settings.ts";
-import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/contract.ts";
+import { openDataDir } from "./store/data-dir.ts";
 import { openStore } from "./store/store.ts";
 import { VERSION } from "./version.ts";
 

@@ -1,5 +1,5 @@
 /** The quota that the settings give every app. */
-import type { Quota } from "./domain/quota.ts";
+import type { Quota } from "@hibernaut/domain/quota";
 import type { Settings } from "./settings.ts";
 
 /** The limits of apps that have none of their own. */

@@ -1,16 +1,16 @@
 /** Removes a platform from the host: its guests, its network and, on request, its data. */
 import { access, constants, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { HibernautError } from "./domain/errors.ts";
-import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { mountsOf } from "@hibernaut/lib/mounts";
+import { messageOf } from "@hibernaut/lib/text";
 import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
+import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
 import { killProcess } from "./hypervisor/qemu/process.ts";
-import { mountsOf } from "./lib/mounts.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
 import type { Store } from "./store/contract.ts";
 import { LOCK_FILE, lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
-import { messageOf } from "./lib/text.ts";
 
 interface UninstallOptions {
   dataDir: string;

@@ -1,5 +1,5 @@
+import { HibernautError } from "@hibernaut/domain/errors";
 import { expect, test } from "vitest";
-import { HibernautError } from "../src/domain/errors.ts";
 import { errorFields } from "../src/log.ts";
 import { readableLine } from "../src/log-line.ts";
 

@@ -1,5 +1,5 @@
 /** The Debian package. See packaging/debian for its scripts, and packaging/systemd for its units. */
-import { copyFile, cp, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { NOUNS } from "../../../packages/cli/src/commands.ts";

@@ -1,5 +1,5 @@
 /** Health checks: `[checks.<name>]` and those within a service. */
-import { CHECK_MS } from "../../../platform/src/domain/check-times.ts";
+import { CHECK_MS } from "@hibernaut/domain/check-times";
 import type { Groups } from "./groups.ts";
 import type { Check, Service } from "./model.ts";
 import type { Section } from "./section.ts";

@@ -1,8 +1,8 @@
 /** `[[files]]`: files that are written into the machines before the app starts. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { BASE64 } from "@hibernaut/platform/lib/base64.ts";
-import { filePathRefusal } from "../../../platform/src/domain/guest-paths.ts";
+import { filePathRefusal } from "@hibernaut/domain/guest-paths";
+import { BASE64 } from "@hibernaut/lib/base64";
 import { CliError } from "../failure.ts";
 import { pathText } from "./findings.ts";
 import type { Groups } from "./groups.ts";

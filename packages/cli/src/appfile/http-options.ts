@@ -1,5 +1,5 @@
 /** `http_options` of a service or of one of its ports: how the app is spoken to, and which headers its responses have. */
-import { type ResponseHeaders, responseHeadersRefusal } from "../../../platform/src/domain/response-headers.ts";
+import { type ResponseHeaders, responseHeadersRefusal } from "@hibernaut/domain/response-headers";
 import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 

@@ -1,5 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
-import type { ProxyProtocolVersion, TcpHandler } from "../../../platform/src/domain/tcp-handlers.ts";
+import type { ProxyProtocolVersion, TcpHandler } from "@hibernaut/domain/tcp-handlers";
 import type { Builder } from "../build/detect.ts";
 import type { Strategy } from "../deploy/strategies.ts";
 

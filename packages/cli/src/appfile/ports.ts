@@ -5,7 +5,7 @@ import {
   TCP_HANDLERS,
   type TcpHandler,
   tlsHandlerOf,
-} from "../../../platform/src/domain/tcp-handlers.ts";
+} from "@hibernaut/domain/tcp-handlers";
 import { readHttpOptions } from "./http-options.ts";
 import type { Service, TcpPort } from "./model.ts";
 import type { Section } from "./section.ts";

@@ -1,12 +1,13 @@
 /** Reads an app file. Pure. */
+
+import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH } from "@hibernaut/domain/limits";
 import { parse, TomlError } from "smol-toml";
-import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH } from "../../../platform/src/domain/limits.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 import { readChecks } from "./checks.ts";
 import { readFiles } from "./files.ts";
 import { type Finding, Findings } from "./findings.ts";
 import { readGroups } from "./groups.ts";
 import type { AppFile } from "./model.ts";
-import { isValidName, NAME_RULE } from "../names.ts";
 import { findPositions } from "./positions.ts";
 import { METRICS, readBuild, readDeploy, readInit } from "./release.ts";
 import { readMounts, readRestarts, readSizes } from "./resources.ts";

@@ -1,7 +1,7 @@
 /** The resources of a machine: `[[vm]]`, `[[mounts]]`, `[[restart]]`. */
-import { mountPathRefusal } from "../../../platform/src/domain/guest-paths.ts";
-import { CPUS, MEMORY_MB, RETENTION_DAYS, VOLUME_GB } from "../../../platform/src/domain/limits.ts";
-import { isVolumeId, volumeNameRefusal } from "../../../platform/src/domain/naming.ts";
+import { mountPathRefusal } from "@hibernaut/domain/guest-paths";
+import { CPUS, MEMORY_MB, RETENTION_DAYS, VOLUME_GB } from "@hibernaut/domain/limits";
+import { isVolumeId, volumeNameRefusal } from "@hibernaut/domain/naming";
 import type { Groups } from "./groups.ts";
 import type { Mount, Restart, Size } from "./model.ts";
 import type { Section } from "./section.ts";

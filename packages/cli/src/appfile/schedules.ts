@@ -1,5 +1,5 @@
 /** When machines are started: `[[schedule]]`, which Fly's app files do not have. */
-import { scheduleRefusal } from "../../../platform/src/domain/schedule.ts";
+import { scheduleRefusal } from "@hibernaut/domain/schedule";
 import type { Groups } from "./groups.ts";
 import type { Schedule } from "./model.ts";
 import type { Section } from "./section.ts";

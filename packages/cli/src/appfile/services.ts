@@ -1,11 +1,11 @@
 /** `[http_service]` and `[[services]]`. */
-import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "../../../platform/src/domain/limits.ts";
+import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "@hibernaut/domain/limits";
+import { isValidName, NAME_RULE } from "../names.ts";
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
-import type { Check, Concurrency, Service } from "./model.ts";
 import { readHttpOptions } from "./http-options.ts";
+import type { Check, Concurrency, Service } from "./model.ts";
 import { readPorts } from "./ports.ts";
-import { isValidName, NAME_RULE } from "../names.ts";
 import type { Section } from "./section.ts";
 
 /** As on Fly. */

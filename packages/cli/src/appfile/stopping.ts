@@ -1,6 +1,6 @@
 /** `kill_signal`, `kill_timeout` and `swap_size_mb`: keys at the top of the file. */
 import { constants } from "node:os";
-import { STOP_TIMEOUT_S } from "../../../platform/src/domain/limits.ts";
+import { STOP_TIMEOUT_S } from "@hibernaut/domain/limits";
 import type { Section } from "./section.ts";
 
 /** What the platform accepts, like Fly. */

@@ -2,9 +2,9 @@
 import { createWriteStream } from "node:fs";
 import { access, constants, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { Transform, type Readable } from "node:stream";
+import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { ifAbsent, isThere } from "@hibernaut/platform/lib/absence.ts";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
 import { CliError, UsageError } from "../failure.ts";
 import { BackupCheck, type WholeBackup } from "./checking.ts";
 

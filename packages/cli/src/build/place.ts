@@ -4,11 +4,11 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
-import { ifAbsent, ifEnded } from "@hibernaut/platform/lib/absence.ts";
+import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
 import { appName } from "../appfile/plan.ts";
 import { CliError } from "../failure.ts";
-import { blobsOf } from "./layout.ts";
 import type { Layer } from "./layer.ts";
+import { blobsOf } from "./layout.ts";
 
 /** Layers that are found again by what they were made from: as many as images are kept. */
 const CACHED = 5;

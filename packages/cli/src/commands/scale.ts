@@ -1,12 +1,12 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
 import type { Machine, MachineConfig } from "@hibernaut/client";
+import { MEMORY_MB } from "@hibernaut/domain/limits";
 import { command, type Noun } from "../command.ts";
 import { hostsAway, isUnreachable } from "../crashed.ts";
-import { CliError } from "../failure.ts";
-import { MEMORY_MB } from "../../../platform/src/domain/limits.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
-import { quantityArgument } from "../quantity.ts";
+import { CliError } from "../failure.ts";
 import { OUTPUT, outputTable } from "../output-format.ts";
+import { quantityArgument } from "../quantity.ts";
 import { megabytes } from "../terminal.ts";
 import { count, GROUP, machinesOf, TIMEOUT } from "./scale-count.ts";
 

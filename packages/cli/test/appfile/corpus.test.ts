@@ -4,9 +4,9 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { MachineConfig, requireSupported } from "@hibernaut/domain/config";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
-import { MachineConfig, requireSupported } from "../../../platform/src/domain/config.ts";
 import { machineConfigs, releaseConfig } from "../../src/appfile/machine-configs.ts";
 import { readAppFile } from "../../src/appfile/read.ts";
 import { FORMS } from "./expected/forms.ts";

@@ -4,14 +4,14 @@
  * has changed meanwhile; then it is worked out again.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
-import { within } from "../lib/async.ts";
-import { messageOf } from "../lib/text.ts";
+import { Catching } from "./catching.ts";
 import type { AgreedCopy } from "./copy.ts";
 import { Draft } from "./draft.ts";
-import { Catching } from "./catching.ts";
 
 /** Conflicts are rare: someone else must change the same record within milliseconds, each time. */
 const MAX_ATTEMPTS = 10;

@@ -1,7 +1,8 @@
 /** Waits until this host's view has what the directory has, for many at once. */
+
+import { within } from "@hibernaut/lib/async";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";
-import { within } from "../lib/async.ts";
 
 /** How long to wait for a directory that does not answer: what this host knows is then the best there is. */
 const CATCH_UP_MS = 1000;

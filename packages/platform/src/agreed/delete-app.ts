@@ -1,8 +1,9 @@
 /** The deletion of an app that may have machines and volumes on several hosts. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { aborted } from "@hibernaut/lib/async";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { aborted } from "../lib/async.ts";
 import type { Agreed } from "./agreed.ts";
 import type { Draft } from "./draft.ts";
 import type { AgreedApp, AgreedHostname, AgreedToken } from "./records.ts";

@@ -1,8 +1,9 @@
 /** The store as a draft has it: the rules of apps, tokens and so on run on it as they do on the real one, and store nothing. */
+
+import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
+import { isFullAccess } from "@hibernaut/domain/scopes";
 import { beingDeleted } from "../cluster/app-deletion.ts";
 import { KEYS, nameOf } from "../cluster/keys.ts";
-import type { AppRecord, ReleaseRecord } from "../domain/machine.ts";
-import { isFullAccess } from "../domain/scopes.ts";
 import type {
   AppStore,
   HostnameStore,
@@ -18,8 +19,8 @@ import {
   type AgreedHostname,
   type AgreedRelease,
   type AgreedSecret,
-  agreedSecret,
   type AgreedToken,
+  agreedSecret,
   agreedToken,
   releaseKey,
   storedSecret,

@@ -1,7 +1,8 @@
 /** Puts together what a host does with the records that all hosts of its cluster share. */
+
+import type { MachineState } from "@hibernaut/domain/machine";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";
-import type { MachineState } from "../domain/machine.ts";
 import type { Logger } from "../machines/dependencies.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";

@@ -1,7 +1,8 @@
 /** What a route says about who may use it, and what that means for a token. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { type Grant, hasScope, type NeededScope, reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
-import { type Grant, hasScope, type NeededScope, reachesApp } from "../domain/scopes.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import type { LiveSession } from "./sessions.ts";
 

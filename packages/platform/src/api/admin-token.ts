@@ -1,7 +1,7 @@
 /** The first token: made at the first start and put where the command line looks for it. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isFullAccess } from "../domain/scopes.ts";
+import { isFullAccess } from "@hibernaut/domain/scopes";
 import type { TokenStore } from "../store/contract.ts";
 import { createToken, verifyToken } from "./tokens.ts";
 

@@ -1,9 +1,10 @@
 /** Writes the audit log: a line before a change, so that none is missing, and one after it, which says how it ended. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AuditEntry } from "../audit/entry.ts";
 import type { AuditLog } from "../audit/log.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
 import { clientAddress } from "./cluster/peer.ts";
 import type { Api } from "./deps.ts";
 

@@ -1,6 +1,7 @@
 /** Authentication: a token may do what its scopes say; a machine may do very little, and only to itself. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
 import type { GuestApi } from "../machines/resources/guest-api.ts";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 import { type InsideAccess, requireAccess } from "./access.ts";

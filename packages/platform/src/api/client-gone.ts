@@ -1,6 +1,7 @@
 /** Whether anybody still waits for a reply. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
 
 /**
  * Aborts when the client disconnects before its reply was sent, and at no other time. Fastify's own `request.signal`

@@ -1,9 +1,9 @@
 /** Whatever goes wrong, the reply has one shape: `{error, message, details, request_id}`. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
 import { concealed } from "./access.ts";
 import { explainRefusals } from "./explain.ts";
 import type { ErrorWire } from "./schemas.ts";

@@ -1,6 +1,6 @@
 /** Turns what a schema refuses into sentences that name the place and the way out. */
-import { HibernautError } from "../domain/errors.ts";
-import { nearest } from "../lib/nearest.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { nearest } from "@hibernaut/lib/nearest";
 
 /** The part of a request that was refused, as Fastify calls it. */
 type RequestPart = "body" | "querystring" | "params" | "headers";

@@ -1,7 +1,7 @@
 /** How many requests each token may make per minute. */
 import rateLimit from "@fastify/rate-limit";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
 import type { Api, Rates } from "./deps.ts";
 
 type Kind = keyof Rates;

@@ -1,5 +1,5 @@
 /** The check of a request that names a host. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { ApiDeps } from "./deps.ts";
 
 /** Throws `invalid_argument` when a host is named and there is only this one. */

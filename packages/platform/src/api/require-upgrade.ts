@@ -1,6 +1,7 @@
 /** Routes that are WebSockets answer nothing else: an image or a link in a page opens none, and so does nothing there. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
 import type { Api } from "./deps.ts";
 
 declare module "fastify" {

@@ -4,9 +4,10 @@
  *
  * A schema with a `title` appears in the document once, under `components`, and is referred to everywhere else.
  */
+
+import { ERROR_STATUS } from "@hibernaut/domain/errors";
+import { STATES } from "@hibernaut/domain/machine";
 import { type Static, type TSchema, Type } from "typebox";
-import { ERROR_STATUS } from "../domain/errors.ts";
-import { STATES } from "../domain/machine.ts";
 
 /** Refuses keys that a schema doesn't name. */
 export const closed = { additionalProperties: false } as const;

@@ -1,6 +1,7 @@
 /** Requests with a session: which are let in, and which may come from a page. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
 import { isOwnOrigin, sessionCookie, sessionIn } from "./session-cookie.ts";
 import type { LiveSession, Sessions } from "./sessions.ts";
 

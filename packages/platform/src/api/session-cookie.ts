@@ -1,5 +1,5 @@
 /** The cookie of a session, and which pages may act with it. Pure. */
-import { SECURE_SESSION_COOKIE as SECURE_NAME, SESSION_COOKIE as NAME } from "../domain/session-cookie.ts";
+import { SESSION_COOKIE as NAME, SECURE_SESSION_COOKIE as SECURE_NAME } from "@hibernaut/domain/session-cookie";
 
 /** The session that a request shows. */
 interface ShownSession {

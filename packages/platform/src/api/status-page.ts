@@ -1,6 +1,6 @@
 /** The public page that says how an app is. Pure: no script, nothing from elsewhere, nothing that identifies a machine. */
 import { createHash } from "node:crypto";
-import type { AppStatus, AppStatusWord } from "../domain/app-status.ts";
+import type { AppStatus, AppStatusWord } from "@hibernaut/domain/app-status";
 
 /** Seconds after which the page looks again by itself, and for which anything in between may keep it. */
 export const STATUS_PAGE_RELOAD_S = 30;

@@ -1,7 +1,8 @@
 /** TCP ports that a token which is limited to apps may take: others are for programs of the host. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../domain/errors.ts";
-import type { MachineConfig } from "../domain/config.ts";
 import type { Machines } from "../machines/resources/machines.ts";
 
 /**

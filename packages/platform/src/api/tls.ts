@@ -1,9 +1,9 @@
 /** TLS of the API: reads the certificate, and adopts a new one without a restart. */
 import { readFileSync, statSync } from "node:fs";
-import { createSecureContext } from "node:tls";
 import { Server as TlsServer } from "node:https";
-import { HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
+import { createSecureContext } from "node:tls";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Api, ApiTls } from "./deps.ts";
 
 /** How often the files are looked at, in milliseconds. A renewal is not urgent, and a look is cheap. */

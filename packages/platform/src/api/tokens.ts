@@ -1,8 +1,8 @@
 /** Tokens: who may use the API. Only their SHA-256 is stored; 256 random bits need no slow hash. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
-import { type Grant, isFullAccess } from "../domain/scopes.ts";
-import { wiping } from "../lib/wipe.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { type Grant, isFullAccess } from "@hibernaut/domain/scopes";
+import { wiping } from "@hibernaut/lib/wipe";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 
 /** Lets people and secret scanners see what a string is. */

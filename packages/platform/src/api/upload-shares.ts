@@ -1,6 +1,6 @@
 /** How many of the uploads that are open belong to the tokens of one app: all apps share the platform's places for uploads. */
 import { createHash } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { OpenUpload } from "../images/contract.ts";
 import type { TokenRecord } from "../store/contract.ts";
 

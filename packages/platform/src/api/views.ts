@@ -1,6 +1,7 @@
 /** Records as the API shows them. */
+
+import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "@hibernaut/domain/machine";
 import type { MachineView } from "../machines/view.ts";
-import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "../domain/machine.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire } from "./routes/apps.schemas.ts";
 import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts";

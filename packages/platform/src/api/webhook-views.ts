@@ -1,5 +1,5 @@
 /** Webhooks and their deliveries as the API shows them. */
-import type { DeliveryRecord, WebhookRecord } from "../domain/webhook.ts";
+import type { DeliveryRecord, WebhookRecord } from "@hibernaut/domain/webhook";
 import type { DeliveryWire, WebhookWire } from "./routes/webhooks.schemas.ts";
 
 /** Names of its apps that exist; null for all. */

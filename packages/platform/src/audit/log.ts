@@ -2,8 +2,8 @@
 import { appendFileSync, createReadStream, mkdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { background } from "../lib/background.ts";
-import { flush } from "../lib/durable.ts";
+import { background } from "@hibernaut/lib/background";
+import { flush } from "@hibernaut/lib/durable";
 import { type AuditEntry, type AuditQuery, matches } from "./entry.ts";
 
 /** The log is kept in this many files, so that a quarter of it goes at a time. */

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { programEnvironment } from "../lib/exec.ts";
+import { programEnvironment } from "@hibernaut/lib/exec";
 
 /** The name of the last entry. */
 export const CHECKSUM_FILE = "backup.sha256";

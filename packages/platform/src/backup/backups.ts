@@ -1,9 +1,9 @@
 /** Online backups: the implementation of {@link BackupService}. */
-import { HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { BackupService, BackupView } from "./contract.ts";
-import { type BackupParts, Writing } from "./writing.ts";
 import { Stage } from "./stage.ts";
+import { type BackupParts, Writing } from "./writing.ts";
 
 interface BackupsOptions extends BackupParts {
   log: {

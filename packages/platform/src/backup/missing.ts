@@ -1,6 +1,6 @@
 /** What the archive still lacks: pure. */
-import type { MachineRecord } from "../domain/machine.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 
 /** What is in the archive. */
 export interface Included {

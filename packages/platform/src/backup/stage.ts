@@ -1,7 +1,7 @@
 /** Where a backup puts copies before they are sent: a directory in the data directory that is laid out like it. */
 import { link, mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { canCloneIn, copySparseUntilAborted } from "../lib/disk-files.ts";
+import { canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import type { FileCopier } from "../machines/resources/machine-copies.ts";
 
 /** A name that nobody would give to a directory of their own: it is deleted without a question. */

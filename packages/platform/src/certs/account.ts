@@ -2,8 +2,8 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../domain/errors.ts";
-import { replaceFile } from "../lib/durable.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { replaceFile } from "@hibernaut/lib/durable";
 
 /** An account as it is stored. */
 export interface Account {

@@ -1,5 +1,5 @@
 /** What went wrong at an ACME server, in our words. Pure. */
-import { messageOf } from "../lib/text.ts";
+import { messageOf } from "@hibernaut/lib/text";
 import { AuthorityFault } from "./contract.ts";
 
 /** The parts of a reply that say what is wrong. */

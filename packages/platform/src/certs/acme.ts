@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { abortable, within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type * as acme from "acme-client";
-import { HibernautError } from "../domain/errors.ts";
-import { abortable, within } from "../lib/async.ts";
-import { messageOf } from "../lib/text.ts";
 import type { AccountFile } from "./account.ts";
 import { faultOf } from "./acme-faults.ts";
 import { type Library, loadLibrary } from "./acme-library.ts";

@@ -3,7 +3,7 @@
  * platform does for its users.
  */
 import { join } from "node:path";
-import type { OrderFailure } from "../domain/certificate.ts";
+import type { OrderFailure } from "@hibernaut/domain/certificate";
 
 /** How the platform proves to an authority that a name leads to it. */
 export type ChallengeKind = HostChallenge | "dns-01";

@@ -1,6 +1,7 @@
 /** Runs the operator's program that adds and removes TXT records. */
-import { failureReason, runUntilAborted } from "../lib/exec.ts";
-import { within } from "../lib/async.ts";
+
+import { within } from "@hibernaut/lib/async";
+import { failureReason, runUntilAborted } from "@hibernaut/lib/exec";
 import { AuthorityFault } from "./contract.ts";
 
 export interface DnsHookOptions {

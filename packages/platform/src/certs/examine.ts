@@ -4,12 +4,12 @@
  */
 import { Resolver } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
-import { abortable, within } from "../lib/async.ts";
-import { publicAddresses } from "../lib/public-addresses.ts";
-import { messageOf } from "../lib/text.ts";
+import { abortable, within } from "@hibernaut/lib/async";
+import { publicAddresses } from "@hibernaut/lib/public-addresses";
+import { messageOf } from "@hibernaut/lib/text";
 import type { CertificateAuthority, Finding } from "./contract.ts";
 import { type CaaRecord, findingsOf } from "./findings.ts";
-import { LOOK_MS, probe, type ProbeOptions } from "./probe.ts";
+import { LOOK_MS, type ProbeOptions, probe } from "./probe.ts";
 import { challengeFor } from "./rules.ts";
 
 export interface ExamineOptions extends ProbeOptions {

@@ -6,7 +6,7 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { flush, replaceFile } from "../lib/durable.ts";
+import { flush, replaceFile } from "@hibernaut/lib/durable";
 import type { Issued } from "./contract.ts";
 import type { Lifetime } from "./rules.ts";
 

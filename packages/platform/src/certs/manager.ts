@@ -1,16 +1,16 @@
 /** Gets certificates for apps and renews them: the implementation of {@link CertificateService}. */
-import { isHibernautError } from "../domain/errors.ts";
-import { background } from "../lib/background.ts";
-import { messageOf } from "../lib/text.ts";
+import { isHibernautError } from "@hibernaut/domain/errors";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { CertificateRecord } from "../store/contract.ts";
 import type { CertificateService, CertificateView, Finding } from "./contract.ts";
 import { Orders, type OrdersOptions } from "./orders.ts";
 import {
   changedMeanwhile,
   hookMissing,
-  notRevoked,
-  nothingToRevoke,
   MAX_CERTIFICATES,
+  nothingToRevoke,
+  notRevoked,
   takenByOther,
   termsRefusal,
   tooMany,

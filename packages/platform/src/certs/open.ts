@@ -1,5 +1,5 @@
 /** Puts the parts together that get certificates. */
-import { messageOf } from "../lib/text.ts";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "../settings.ts";
 import type { CertificateStore } from "../store/contract.ts";
 import { AccountFile } from "./account.ts";
@@ -8,7 +8,7 @@ import { directoryUrl } from "./authorities.ts";
 import { ChallengeBoard } from "./challenges.ts";
 import { type CertificateAuthority, certificatesFolder, type Proof } from "./contract.ts";
 import { addRecord } from "./dns-hook.ts";
-import { examine, type ExamineOptions } from "./examine.ts";
+import { type ExamineOptions, examine } from "./examine.ts";
 import { CertificateFiles } from "./files.ts";
 import { CertificateManager, type ManagerOptions } from "./manager.ts";
 import { StoredCertificates } from "./stored.ts";

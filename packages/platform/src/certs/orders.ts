@@ -1,11 +1,12 @@
 /** Makes orders, a few at a time, and notes how they ended. */
+
+import { within } from "@hibernaut/lib/async";
 import pLimit from "p-limit";
-import { within } from "../lib/async.ts";
 import type { CertificateStore } from "../store/contract.ts";
 import { AuthorityFault, type CertificateAuthority, type HostChallenge, type Order } from "./contract.ts";
-import type { StoredCertificates } from "./stored.ts";
 import { sentence } from "./refusals.ts";
 import { challengeFor, retryTime } from "./rules.ts";
+import type { StoredCertificates } from "./stored.ts";
 
 export interface OrdersOptions {
   store: CertificateStore;

@@ -2,8 +2,8 @@
 import { randomBytes, X509Certificate } from "node:crypto";
 import { request } from "node:http";
 import { connect } from "node:tls";
-import { within } from "../lib/async.ts";
-import { messageOf } from "../lib/text.ts";
+import { within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import { challengeCertificate } from "./alpn-certificate.ts";
 import type { ChallengeBoard } from "./challenges.ts";
 import type { HostChallenge } from "./contract.ts";

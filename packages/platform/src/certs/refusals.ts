@@ -1,6 +1,6 @@
 /** Why a certificate is not added or found, as errors for users. */
-import { HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 
 /** Certificates of a platform: Let's Encrypt allows 300 orders in 3 hours, so a first round of these takes two days. */
 export const MAX_CERTIFICATES = 5000;

@@ -1,6 +1,7 @@
 /** When to order, to renew and to try again, and for which names: pure rules. Times are milliseconds since 1970. */
-import { HibernautError } from "../domain/errors.ts";
-import type { OrderFailure } from "../domain/certificate.ts";
+
+import type { OrderFailure } from "@hibernaut/domain/certificate";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { CertificateStatus, ChallengeKind, HostChallenge } from "./contract.ts";
 
 /** A renewal is due after this share of the lifetime: 30 days before the end of 90, which leaves time to repair things. */

@@ -1,7 +1,8 @@
 /** What a machine's checks mean: pure rules. */
-import type { CheckConfig, MachineConfig } from "../domain/config.ts";
-import type { CheckResult } from "../domain/check.ts";
-import { milliseconds, withinBounds } from "../domain/check-times.ts";
+
+import type { CheckResult } from "@hibernaut/domain/check";
+import { milliseconds, withinBounds } from "@hibernaut/domain/check-times";
+import type { CheckConfig, MachineConfig } from "@hibernaut/domain/config";
 
 const INTERVAL_MS = 15_000;
 const TIMEOUT_MS = 5_000;

@@ -1,7 +1,7 @@
 /** Probes a machine's port once. */
 import { request } from "node:http";
 import { connect } from "node:net";
-import { messageOf } from "../lib/text.ts";
+import { messageOf } from "@hibernaut/lib/text";
 import type { HealthCheck, ProbeResult } from "./policy.ts";
 
 /** How many characters of a response to keep: enough to see what is wrong. */

@@ -1,5 +1,5 @@
 /** The latest results of all checks: written by the runner, read by anything that shows machines. */
-import type { CheckResult } from "../domain/check.ts";
+import type { CheckResult } from "@hibernaut/domain/check";
 import { type HealthCheck, isHealthy } from "./policy.ts";
 
 interface CheckedMachine {

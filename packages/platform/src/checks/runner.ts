@@ -1,7 +1,7 @@
 /** Runs the checks of running machines, each at its own interval. Machines that sleep are never checked. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { CheckResult } from "../domain/check.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import type { CheckResult } from "@hibernaut/domain/check";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Machines } from "../machines/resources/machines.ts";
 import { checksOf, type HealthCheck, judge, nextCheckMs } from "./policy.ts";
 import { probe } from "./probe.ts";

@@ -1,6 +1,6 @@
 /** What administrators do with a cluster while its hosts run: see it, let hosts join, remove a host that is gone. */
 import { X509Certificate } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Admission } from "./admission.ts";
 import type { Cluster, ClusterHost, LeaseState } from "./cluster.ts";
 import { type Home, placeText } from "./home.ts";

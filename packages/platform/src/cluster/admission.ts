@@ -2,9 +2,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
-import { background } from "../lib/background.ts";
-import { wipe } from "../lib/wipe.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { background } from "@hibernaut/lib/background";
+import { wipe } from "@hibernaut/lib/wipe";
 import type { View } from "./cluster.ts";
 import type { Directory } from "./contract.ts";
 import type { DirectoryPlace, Home } from "./home.ts";

@@ -1,5 +1,5 @@
 /** Apps that are being deleted: nothing may be added to them, on any host. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { View } from "./cluster.ts";
 import { KEYS } from "./keys.ts";
 

@@ -1,11 +1,11 @@
 /** Asks a host of a cluster to let this one join. The token says how to recognize that host, which has nothing else to show. */
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { request, type RequestOptions } from "node:https";
 import type { IncomingMessage } from "node:http";
+import { type RequestOptions, request } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { type ErrorCode, ERROR_STATUS, HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
+import { ERROR_STATUS, type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import { certificateHash, type JoinReply, type JoinRequest } from "./admission.ts";
 import { requireClock } from "./certificate.ts";
 import { CLOCK_SKEW_MS, keyFingerprint } from "./identity.ts";

@@ -1,6 +1,6 @@
 /** This host's certificate: checked against the clock at the start, and renewed in time by the host itself. */
 import { X509Certificate } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { type Home, replaceCertificate } from "./home.ts";
 import { keyFingerprint, type Pair, renewalOf, signHost, validity } from "./identity.ts";
 

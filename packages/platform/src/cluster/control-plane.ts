@@ -5,7 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { isIPv4, isIPv6 } from "node:net";
 import type { NetworkInterfaceInfo } from "node:os";
-import { abortable } from "../lib/async.ts";
+import { abortable } from "@hibernaut/lib/async";
 import type { Endpoint } from "../network/contract.ts";
 import type { Listen } from "../settings.ts";
 import type { ClusterHost, View } from "./cluster.ts";

@@ -1,9 +1,9 @@
 /** What a host keeps of its cluster in the data directory: who it is there, its keys, and where the directory is. */
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isThere, isThereSync } from "../lib/absence.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { flush, replaceFile } from "../lib/durable.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isThere, isThereSync } from "@hibernaut/lib/absence";
+import { flush, replaceFile } from "@hibernaut/lib/durable";
 import type { Directory } from "./contract.ts";
 import type { Pair } from "./identity.ts";
 import { CLUSTER_FOLDER } from "./keys.ts";

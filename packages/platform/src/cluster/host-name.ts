@@ -1,5 +1,5 @@
 /** What a host may be called. Pure. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 /** Part of hostnames in certificates. */
 const HOST_NAME = /^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/;

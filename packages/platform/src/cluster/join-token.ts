@@ -1,6 +1,6 @@
 /** The token with which a host joins: where to ask, how to recognize who answers, and a secret. Pure. */
 import { createHash, randomBytes } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 const PREFIX = "hibjoin_";
 

@@ -2,8 +2,8 @@
  * The keys of a cluster's directory and what their values hold, as JSON. Everything in it is small: a host's own truth
  * (histories, logs, snapshots, disks) stays on that host.
  */
-import type { MachineConfig } from "../domain/config.ts";
-import type { MachineState } from "../domain/machine.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineState } from "@hibernaut/domain/machine";
 
 export const ROOT = "/hib/";
 

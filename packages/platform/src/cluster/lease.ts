@@ -1,7 +1,7 @@
 /** Keeps this host's lease alive, publishes the host under it, and says by a steady clock whether it is alive. */
 import { uptime } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { within } from "../lib/async.ts";
+import { within } from "@hibernaut/lib/async";
 import type { HostLease, LeaseState } from "./cluster.ts";
 import { type Condition, type Directory, type Lease, LeaseGone } from "./contract.ts";
 import type { HostRecord } from "./keys.ts";

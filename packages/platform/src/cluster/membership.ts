@@ -1,5 +1,5 @@
 /** Whether a host is still a member of the cluster that it joined, and the directory is still that cluster's. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Condition, Directory } from "./contract.ts";
 import { type Home, placeText } from "./home.ts";
 import { keyFingerprint } from "./identity.ts";

@@ -1,12 +1,13 @@
 /** Opens this host's place in its cluster. Loaded only on a host that has one. */
 import { networkInterfaces } from "node:os";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { wipe } from "@hibernaut/lib/wipe";
 import type { Listen } from "../settings.ts";
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
-import { Admission } from "./admission.ts";
 import { ClusterAdmin } from "./admin.ts";
-import { ControlPlane, reachableAt } from "./control-plane.ts";
+import { Admission } from "./admission.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";
 import type { Cluster, PeerService } from "./cluster.ts";
+import { ControlPlane, reachableAt } from "./control-plane.ts";
 import { requireGuarded } from "./etcd/guard.ts";
 import { openDirectory, placeText, readHome } from "./home.ts";
 import { type HostRecord, KEYS } from "./keys.ts";
@@ -14,7 +15,6 @@ import { LeaseKeeper } from "./lease.ts";
 import { memberWithGrace, requireCluster, requireMember } from "./membership.ts";
 import { type PeerHandler, PeerListener } from "./peer-listener.ts";
 import { ClusterPeers, joinAddress } from "./peers.ts";
-import { wipe } from "../lib/wipe.ts";
 import { requireFitting } from "./versions.ts";
 import { DirectoryView } from "./view.ts";
 

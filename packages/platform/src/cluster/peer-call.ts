@@ -1,7 +1,7 @@
 /** Calls of routes that hosts have for each other alone, at the peer port. */
 import { Readable } from "node:stream";
-import { type ErrorCode, ERROR_STATUS, HibernautError, isHibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
+import { ERROR_STATUS, type ErrorCode, HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import { type PeerClient, unreachable } from "./peer-client.ts";
 
 /** The longest answer that is read: these are a few fields of JSON. Bytes. */

@@ -1,10 +1,10 @@
 /** HTTP requests to other hosts of the cluster, over kept connections. */
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from "node:http";
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
-import type { Peers, PeerService, View } from "./cluster.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
+import type { PeerService, Peers, View } from "./cluster.ts";
 import type { Changed } from "./contract.ts";
 import { KEYS, nameOf } from "./keys.ts";
 import { connectTo, PeerAgent } from "./peer-agent.ts";

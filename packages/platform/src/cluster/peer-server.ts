@@ -1,7 +1,7 @@
 /** Answers what other hosts ask over the peer port, apart from requests to the API and to apps. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { background } from "../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 
 /** Answers a request if it is for this route. Resolves with whether it was. Never rejects. */
 export type PeerRoute = (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;

@@ -1,8 +1,8 @@
 /** How other hosts of the cluster are reached: TLS with certificates of the cluster's authority on both sides. */
 import { X509Certificate } from "node:crypto";
-import { checkServerIdentity, type ConnectionOptions } from "node:tls";
-import { HibernautError } from "../domain/errors.ts";
-import type { Peers, PeerService, View } from "./cluster.ts";
+import { type ConnectionOptions, checkServerIdentity } from "node:tls";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { PeerService, Peers, View } from "./cluster.ts";
 import { keyFingerprint, type Pair } from "./identity.ts";
 
 /** What ALPN chooses between at the peer port. `join` alone is for hosts that have no certificate yet. */

@@ -3,7 +3,7 @@
  * where one moves to are two questions about the hosts that are left.
  */
 import { createHash } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { ClusterHost } from "./cluster.ts";
 import type { HostRecord } from "./keys.ts";
 

@@ -1,5 +1,5 @@
 /** Which versions of Hibernaut may be in one cluster: those of neighboring minor versions, as during an upgrade. Pure. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 /** Throws `failed_precondition` unless hosts of the two versions understand each other. */
 export function requireFitting(ours: string, host: string, theirs: string): void {

@@ -1,6 +1,6 @@
 /** This host's copy of the cluster's directory: one watch keeps it up to date, and reads are synchronous. */
 import { setTimeout as delay } from "node:timers/promises";
-import { abortable } from "../lib/async.ts";
+import { abortable } from "@hibernaut/lib/async";
 import type { ClusterHost, Owned, View } from "./cluster.ts";
 import { type Changed, type Directory, HistoryGone } from "./contract.ts";
 import { Entries } from "./entries.ts";

@@ -1,6 +1,7 @@
 /** The one budget of a process. */
+
+import { mostFiles } from "@hibernaut/lib/open-files";
 import type { Registry } from "prom-client";
-import { mostFiles } from "../lib/open-files.ts";
 import { ConnectionBudget } from "./budget.ts";
 import { connectionLimits } from "./limits.ts";
 import { connectionMetrics } from "./metrics.ts";

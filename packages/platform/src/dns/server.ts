@@ -2,7 +2,7 @@
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { background } from "../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 import { answer, forUdp, parseQuery, Rcode, reply } from "./messages.ts";
 import { Quota } from "./quota.ts";
 import { TcpMessages, tcpMessage } from "./tcp.ts";

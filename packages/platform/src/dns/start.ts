@@ -1,7 +1,7 @@
 /** Starts the name server for the platform. */
-import { DNS_PORT } from "../domain/own-ports.ts";
+import { DNS_PORT } from "@hibernaut/domain/own-ports";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Store } from "../store/contract.ts";
-import { messageOf } from "../lib/text.ts";
 import { DnsServer } from "./server.ts";
 import type { Zone } from "./zone.ts";
 

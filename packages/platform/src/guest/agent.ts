@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { abortable } from "../lib/async.ts";
-import { wipe, wiping } from "../lib/wipe.ts";
+import { abortable } from "@hibernaut/lib/async";
+import { wipe, wiping } from "@hibernaut/lib/wipe";
 import { GuestError } from "./error.ts";
+import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
 import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL, SWAP_PROTOCOL } from "./hello.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
-import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
 import { ChannelPace } from "./pace.ts";
 import type { GuestConfig, GuestExit, Hello } from "./protocol.ts";
 import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";

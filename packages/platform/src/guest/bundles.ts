@@ -4,12 +4,12 @@
  */
 import { cp, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { UNRECORDED_PROTOCOL } from "@hibernaut/domain/agent-protocol";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import { flush } from "@hibernaut/lib/durable";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
-import { UNRECORDED_PROTOCOL } from "../domain/agent-protocol.ts";
-import { HibernautError } from "../domain/errors.ts";
-import type { GuestBundle } from "../domain/guest-bundle.ts";
-import { flush } from "../lib/durable.ts";
 
 const Description = Type.Object({
   version: Type.String({ minLength: 1 }),

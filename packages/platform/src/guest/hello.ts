@@ -1,5 +1,5 @@
 /** What F_HELLO and F_EXIT contain. `packages/guest/agent/frame.h` has the same offsets. */
-import { unspoken } from "../domain/agent-protocol.ts";
+import { unspoken } from "@hibernaut/domain/agent-protocol";
 import { GuestError } from "./error.ts";
 import type { GuestExit, Hello } from "./protocol.ts";
 

@@ -6,7 +6,7 @@
  * What the app prints is limited before that, by its log: see machines/logs/allowance.ts. So what waits in the channel is
  * read soon, and answers of the agent arrive in time behind any amount of output.
  */
-import { TokenBucket } from "../lib/token-bucket.ts";
+import { TokenBucket } from "@hibernaut/lib/token-bucket";
 import { type Frame, FrameType } from "./frame.ts";
 
 /**

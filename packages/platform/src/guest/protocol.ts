@@ -2,7 +2,7 @@
  * The vocabulary of the agent channel on the host: the app to run, how it ended, commands, and the ends of a stream.
  * `packages/guest/agent/` is the guest's side.
  */
-import type { GuestFile } from "../domain/guest-files.ts";
+import type { GuestFile } from "@hibernaut/domain/guest-files";
 import type { GuestNetwork } from "../network/contract.ts";
 import type { Frame } from "./frame.ts";
 

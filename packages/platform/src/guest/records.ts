@@ -1,8 +1,8 @@
 /** Configuration records, the content of F_SET and F_EXEC. `packages/guest/agent/config.h` is the agent's side. */
-import type { GuestFile } from "../domain/guest-files.ts";
-import { wipe, wiping } from "../lib/wipe.ts";
-import type { CommandSpec, GuestConfig } from "./protocol.ts";
+import type { GuestFile } from "@hibernaut/domain/guest-files";
+import { wipe, wiping } from "@hibernaut/lib/wipe";
 import { MAX_PAYLOAD } from "./frame.ts";
+import type { CommandSpec, GuestConfig } from "./protocol.ts";
 
 /** Keys of records. config.h says what each value is. */
 export const Key = {

@@ -3,8 +3,8 @@
  * pass the suite in `test/hypervisor/conformance.ts`.
  */
 import type { Duplex } from "node:stream";
-import { HibernautError } from "../domain/errors.ts";
-import type { GuestBundle } from "../domain/guest-bundle.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { NetworkAttachment } from "../network/contract.ts";
 
 /** Everything about the hypervisor that a snapshot depends on. */

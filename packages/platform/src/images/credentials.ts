@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { HibernautError } from "../domain/errors.ts";
-import { replaceFile } from "../lib/durable.ts";
-import { wiping } from "../lib/wipe.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { replaceFile } from "@hibernaut/lib/durable";
+import { wiping } from "@hibernaut/lib/wipe";
 import type { Login } from "./contract.ts";
 
 type Logins = Record<string, Login>;

@@ -1,6 +1,6 @@
 /** Asks the host's Docker what skopeo does not tell: which image a name currently stands for. */
 import { request } from "node:http";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { type DaemonReference, formatReference } from "./reference.ts";
 
 const DEFAULT_HOST = "unix:///var/run/docker.sock";

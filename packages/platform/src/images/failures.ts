@@ -1,6 +1,6 @@
 /** Turns failures of tools, registries and the disk into HibernautErrors. Pure. */
 import { basename } from "node:path";
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { Refusal } from "./flatten/refusal.ts";
 import type { Reference } from "./reference.ts";
 import { RegistryFault } from "./registry/fault.ts";

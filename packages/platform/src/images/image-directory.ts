@@ -1,8 +1,8 @@
 /** Images on the disk: `<dataDir>/images/<64 hex digits>/{rootfs.squashfs,image.json}`, each whole or absent. */
 import { mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ifAbsent } from "../lib/absence.ts";
-import { flush } from "../lib/durable.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { flush } from "@hibernaut/lib/durable";
 import type { Image, ImageConfig } from "./contract.ts";
 import { removeTree } from "./files.ts";
 import { ROOTFS_FILE, rootfsSize } from "./import.ts";

@@ -1,17 +1,17 @@
 /** The steps from a reference to a root file system. */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../domain/errors.ts";
-import { flush } from "../lib/durable.ts";
-import { wiping } from "../lib/wipe.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { flush } from "@hibernaut/lib/durable";
+import { wiping } from "@hibernaut/lib/wipe";
 import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
 import { dockerHost } from "./daemon.ts";
 import { removeTree } from "./files.ts";
+import type { LayerCache } from "./layers.ts";
 import { resolveManifest } from "./manifest.ts";
 import { formatReference, type Reference } from "./reference.ts";
 import type { RegistryClient } from "./registry/client.ts";
 import { MANIFEST_FILE } from "./registry/folder.ts";
-import type { LayerCache } from "./layers.ts";
 import type { Job } from "./shared.ts";
 import { commonArguments, contentStamp, pinnedName, skipsTls } from "./source.ts";
 import { runTool } from "./tools.ts";

@@ -1,7 +1,7 @@
 /** Images: turns OCI references and archives into root file systems. */
 import { join } from "node:path";
+import type { Confine } from "@hibernaut/domain/confined";
 import pLimit from "p-limit";
-import type { Confine } from "../domain/confined.ts";
 import type { FetchImage, ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
 import { foreignFiles, foreignLogin, LoginStore } from "./credentials.ts";
 import type { ImageTools } from "./import.ts";

@@ -4,8 +4,8 @@
  */
 import { mkdir, readdir, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { abortable } from "../lib/async.ts";
-import { flush } from "../lib/durable.ts";
+import { abortable } from "@hibernaut/lib/async";
+import { flush } from "@hibernaut/lib/durable";
 
 /** A file of the cache. `name` is 64 hex digits, with `.part` for a layer that is incomplete. */
 interface Kept {

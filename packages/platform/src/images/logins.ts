@@ -1,5 +1,5 @@
 /** Checks logins with their registry before they are stored, so that a typing error is reported at once. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Login, RegistryLogins } from "./contract.ts";
 import type { LoginStore } from "./credentials.ts";
 import { registryHost } from "./reference.ts";

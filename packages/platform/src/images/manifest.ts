@@ -1,6 +1,6 @@
 /** Reads manifests, lists of manifests and configurations of images. Pure. */
 import { createHash } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { ImageConfig } from "./contract.ts";
 
 /** The platform that machines run. */

@@ -1,6 +1,6 @@
 /** Parses and formats image references. Pure. */
-import { HibernautError } from "../domain/errors.ts";
-import { splitPin } from "../domain/pinned.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { splitPin } from "@hibernaut/domain/pinned";
 
 /** An image in a file or directory on the host. */
 export interface LocalReference {

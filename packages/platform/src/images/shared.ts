@@ -1,5 +1,5 @@
 /** Shares one job among all callers that ask for the same thing at the same time. */
-import { abortable } from "../lib/async.ts";
+import { abortable } from "@hibernaut/lib/async";
 import { cancelled } from "./tools.ts";
 
 /** What a job gets: a signal that is aborted when the last waiter leaves, and a way to report progress to all of them. */

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { daemonImageId } from "./daemon.ts";
 import { PLATFORM } from "./manifest.ts";
 import { formatReference, type LocalReference, type Reference } from "./reference.ts";

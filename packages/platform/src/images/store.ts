@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { flush } from "@hibernaut/lib/durable";
 import type {
   CollectOptions,
   EnsureOptions,
@@ -13,18 +15,16 @@ import type {
   ImageStore,
   StoredImage,
 } from "./contract.ts";
-import { HibernautError, isHibernautError } from "../domain/errors.ts";
-import { flush } from "../lib/durable.ts";
 import { explain } from "./failures.ts";
-import { UseCounter } from "./use-counter.ts";
-import { buildImage, type ImageTools, type Import, type Registries, resolveImage, ROOTFS_FILE } from "./import.ts";
+import { ImageDirectory } from "./image-directory.ts";
+import { buildImage, type ImageTools, type Import, type Registries, ROOTFS_FILE, resolveImage } from "./import.ts";
 import type { LayerCache } from "./layers.ts";
 import { formatReference, parseReference, type Reference } from "./reference.ts";
 import { type Job, SharedJobs } from "./shared.ts";
-import { ImageDirectory } from "./image-directory.ts";
 import { checkSource, contentStamp } from "./source.ts";
 import type { Unpacking } from "./unpack.ts";
 import type { Uploads } from "./upload/uploads.ts";
+import { UseCounter } from "./use-counter.ts";
 
 /** What the image store works with. */
 interface StoreParts {

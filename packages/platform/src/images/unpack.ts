@@ -1,8 +1,8 @@
 /** Makes a root file system of an image's layers, by a program of its own, in a jail where there is one. */
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { Confine, Confined, ConfinedTask } from "@hibernaut/domain/confined";
 import type { LimitFunction } from "p-limit";
-import type { Confine, Confined, ConfinedTask } from "../domain/confined.ts";
 import { IMAGE_UNPACKER } from "../settings/places.ts";
 import type { ImageConfig, ImageProgress } from "./contract.ts";
 import { type FlattenOrder, PACKING, REFUSED } from "./flatten/order.ts";

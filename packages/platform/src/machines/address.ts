@@ -1,5 +1,5 @@
 /** Addresses of machines. */
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { MachineDependencies } from "./dependencies.ts";
 
 type AddressPorts = Pick<MachineDependencies, "network" | "store" | "ownership">;

@@ -1,6 +1,6 @@
 /** What a machine's agent speaks, by the bundle that the machine boots. */
-import { UNRECORDED_PROTOCOL } from "../domain/agent-protocol.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import { UNRECORDED_PROTOCOL } from "@hibernaut/domain/agent-protocol";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { MachineDependencies } from "./dependencies.ts";
 
 /** Returns the protocol of the machine's own bundle. A bundle that is gone counts as one that does not say it. */

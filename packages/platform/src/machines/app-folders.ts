@@ -1,5 +1,5 @@
 /** What counts as an app's on the disk. Pure. */
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { imagesOf } from "./in-use.ts";
 
 /** Where things are on the disk. */

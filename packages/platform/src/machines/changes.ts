@@ -1,5 +1,5 @@
 /** The one stream of changes to machines, told in a fixed order. */
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 
 /**
  * The order in which the parts of the platform hear of a change, whenever they subscribed. A listener sees what earlier

@@ -5,8 +5,8 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { ifAbsent } from "../lib/absence.ts";
-import { messageOf } from "../lib/text.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { messageOf } from "@hibernaut/lib/text";
 import type { ControllerSet } from "./controller-set.ts";
 import { mayHaveGuest } from "./decide/step.ts";
 import type { MachineDependencies } from "./dependencies.ts";

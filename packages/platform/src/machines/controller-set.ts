@@ -1,19 +1,19 @@
 /** The controllers of all machines: lookup, creation, recovery and shutdown. */
-import { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { findNamed } from "../domain/naming.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { findNamed } from "@hibernaut/domain/naming";
 import { Admission } from "./admission/admission.ts";
 import { HostMemory } from "./admission/host-memory.ts";
 import { QEMU_OVERHEAD } from "./admission/rules.ts";
 import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
-import { unlessHeld } from "./effects/recover.ts";
 import type { MachineDependencies } from "./dependencies.ts";
+import { unlessHeld } from "./effects/recover.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { settleOwnership } from "./settle-ownership.ts";
 import { requireApp } from "./require-app.ts";
-import { WarmKeeper } from "./warm/keeper.ts";
+import { settleOwnership } from "./settle-ownership.ts";
 import { WarmHistory } from "./warm/history.ts";
+import { WarmKeeper } from "./warm/keeper.ts";
 import { MemoryPressure } from "./warm/pressure.ts";
 
 /** Recovery talks to guests: up to this many at a time, so that a small host is not overwhelmed. */

@@ -3,22 +3,22 @@
  * in the machine's queue, and its outcome is decided on in turn.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../domain/errors.ts";
-import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine.ts";
-import { Steps } from "../domain/operation.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isResting, type KeepAwake, type MachineRecord } from "@hibernaut/domain/machine";
+import { Steps } from "@hibernaut/domain/operation";
+import { abortable, never, within } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
-import { abortable, never, within } from "../lib/async.ts";
-import { background } from "../lib/background.ts";
-import { messageOf } from "../lib/text.ts";
 import type { SnapshotOrigin } from "../snapshots/manifest.ts";
-import { protocolOf } from "./agent-protocol.ts";
 import type { Admission } from "./admission/admission.ts";
 import { mayStart, startIsDue } from "./admission/when.ts";
+import { protocolOf } from "./agent-protocol.ts";
 import type { ChangeListener } from "./changes.ts";
 import {
   type Command,
-  decide,
   type Decision,
+  decide,
   type Effect,
   type EffectFailed,
   type EffectOutcome,
@@ -28,8 +28,8 @@ import {
 import { isPrewarming } from "./decide/prewarm.ts";
 import type { Departure } from "./departure.ts";
 import type { MachineDependencies } from "./dependencies.ts";
+import { type CopyTarget, copyPaused, type PausedCopy } from "./effects/copy-paused.ts";
 import { discardGivenUp } from "./effects/discard.ts";
-import { copyPaused, type CopyTarget, type PausedCopy } from "./effects/copy-paused.ts";
 import { holdStill } from "./effects/hold-still.ts";
 import { runEffect } from "./effects/index.ts";
 import { type EffectPorts, type Milestones, originOf } from "./effects/ports.ts";
@@ -40,8 +40,8 @@ import { Inside } from "./inside.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import type { CommandedMachine } from "./run-command.ts";
-import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
+import type { WarmKeeper } from "./warm/keeper.ts";
 import { operationOf } from "./watch.ts";
 import { type Task, WorkQueue } from "./work-queue.ts";
 

@@ -1,9 +1,9 @@
 /** The creation of a machine: everything that is checked, held and stored, up to its first start. */
-import { type MachineConfig, requireSupported } from "../domain/config.ts";
-import { HibernautError } from "../domain/errors.ts";
-import type { CreateMachine, MachineRecord } from "../domain/machine.ts";
-import { isValidName, NAME_RULE } from "../domain/naming.ts";
-import { messageOf } from "../lib/text.ts";
+import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { CreateMachine, MachineRecord } from "@hibernaut/domain/machine";
+import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import { messageOf } from "@hibernaut/lib/text";
 import type { HeldMounts } from "../volumes/contract.ts";
 import { freeAddress } from "./address.ts";
 import type { MachineController } from "./controller.ts";
@@ -11,8 +11,8 @@ import type { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { newMachineName } from "./identity.ts";
 import { newRecord } from "./new-record.ts";
-import { requireFreePorts } from "./tcp-ports.ts";
 import { requireApp } from "./require-app.ts";
+import { requireFreePorts } from "./tcp-ports.ts";
 
 /** Where a machine is created. */
 interface CreateContext {

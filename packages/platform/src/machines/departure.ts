@@ -1,5 +1,5 @@
 /** A machine that is being moved to another host: what is asked of it meanwhile waits, or is refused. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Command } from "./decide/index.ts";
 
 /** Whose the machine is when its move ended is not known. Until it is, nothing starts it here. */

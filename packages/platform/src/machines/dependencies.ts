@@ -1,7 +1,8 @@
 /** What machines are built on: contracts only, wired by the composition root. */
 import type { Duplex } from "node:stream";
+import type { CheckResult } from "@hibernaut/domain/check";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { CarryOvers, Hypervisor } from "../hypervisor/contract.ts";
-import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
 import type { Secrets } from "../secrets/contract.ts";
@@ -9,15 +10,14 @@ import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";
+import type { HostMemory } from "./admission/host-memory.ts";
 import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
 import type { Ownership } from "./ownership.ts";
-import type { CheckResult } from "../domain/check.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Slots } from "./slots.ts";
-import type { Watch } from "./watch.ts";
-import type { HostMemory } from "./admission/host-memory.ts";
 import type { MemoryPressure } from "./warm/pressure.ts";
+import type { Watch } from "./watch.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
 interface Bundles {

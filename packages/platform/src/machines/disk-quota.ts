@@ -1,8 +1,8 @@
 /** What each app takes of the disk, and whether it may take more. */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ifAbsent } from "../lib/absence.ts";
-import { guestSize, type MachineConfig, swapMbOf } from "../domain/config.ts";
+import { guestSize, type MachineConfig, swapMbOf } from "@hibernaut/domain/config";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { refusedGrowth } from "./decide/disk-quota.ts";
 
 const MB = 1024 * 1024;

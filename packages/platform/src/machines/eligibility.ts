@@ -1,7 +1,7 @@
 /** Whether a machine may be suspended: a pure rule that names every requirement that is not met. */
-import { unspoken } from "../domain/agent-protocol.ts";
-import { guestSize } from "../domain/config.ts";
-import type { Eligibility, MachineRecord } from "../domain/machine.ts";
+import { unspoken } from "@hibernaut/domain/agent-protocol";
+import { guestSize } from "@hibernaut/domain/config";
+import type { Eligibility, MachineRecord } from "@hibernaut/domain/machine";
 
 /** What the platform allows. */
 export interface EligibilityLimits {

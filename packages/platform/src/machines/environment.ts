@@ -1,12 +1,12 @@
 /** What the app of a machine is started with: pure functions of its configuration and image. */
 import { constants } from "node:os";
+import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "@hibernaut/domain/config";
+import { guestFiles } from "@hibernaut/domain/guest-files";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Mount } from "@hibernaut/domain/volume";
 import type { GuestConfig } from "../guest/protocol.ts";
 import type { ImageConfig } from "../images/contract.ts";
 import type { GuestNetwork } from "../network/contract.ts";
-import type { Mount } from "../domain/volume.ts";
-import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "../domain/config.ts";
-import { guestFiles } from "../domain/guest-files.ts";
-import type { MachineRecord } from "../domain/machine.ts";
 
 const STOP_TIMEOUT_S = 5;
 

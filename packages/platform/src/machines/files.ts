@@ -1,11 +1,11 @@
 /** Locates and creates the files of a machine. */
 import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ifAbsent, isThere } from "../lib/absence.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { allocatedBytes, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
-import { flush } from "../lib/durable.ts";
-import { failureReason } from "../lib/exec.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
+import { allocatedBytes, copySparse, createSparse, formatExt4 } from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
+import { failureReason } from "@hibernaut/lib/exec";
 
 /** Time limit for creating an empty file system, which takes milliseconds unless the disk is full or the tool broken. */
 const TOOL_TIMEOUT_MS = 30_000;

@@ -1,5 +1,5 @@
 /** The end of a machine on a host that is not its owner any more. */
-import type { MachineEvent, MachineRecord } from "../domain/machine.ts";
+import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import type { RemarkName } from "./decide/index.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import type { TakenAway } from "./ownership.ts";

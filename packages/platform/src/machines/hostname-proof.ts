@@ -1,6 +1,6 @@
 /** The proof that an app may have a hostname, for tokens that are limited to apps: the owner of the name names the app in DNS. */
-import { HibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 
 /** Looks up the TXT records of a name; rejects when DNS does not answer. */
 export type TxtRecords = (name: string, signal: AbortSignal) => Promise<string[]>;

@@ -1,7 +1,7 @@
 /** Which names an app can have as a hostname: pure rules. */
-import { HibernautError } from "../domain/errors.ts";
-import { isValidName } from "../domain/naming.ts";
-import { isAddress } from "../lib/address-names.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isValidName } from "@hibernaut/domain/naming";
+import { isAddress } from "@hibernaut/lib/address-names";
 
 /** The limit of DNS, in characters. */
 const MAX_LENGTH = 253;

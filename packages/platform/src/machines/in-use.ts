@@ -1,5 +1,5 @@
 /** What machines still need, and a cleanup must therefore keep. */
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { MachineStore } from "../store/contract.ts";
 
 /** Returns the digests of the images that machines use, or will use once their update is done. */

@@ -1,9 +1,9 @@
 /** What the programs inside a machine are told, and what they answer: starts, and suspends to get ready for. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../domain/errors.ts";
-import { abortable } from "../lib/async.ts";
-import { background } from "../lib/background.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { abortable } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
 import { GuestStreams } from "../guest/streams.ts";
 
 /** What `GET /v1/events` in the machine carries. Times in milliseconds. */

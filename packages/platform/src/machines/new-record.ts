@@ -1,6 +1,6 @@
 /** The record that a machine begins with. */
-import type { MachineConfig } from "../domain/config.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { newMachineId, newUlid } from "./identity.ts";
 
 /** What is chosen for a new machine. */

@@ -2,8 +2,8 @@
  * Which machines are this host's, in a cluster. A host alone has none of this, and pays nothing for it. What is behind it
  * is in `cluster/ownership/`.
  */
-import type { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import type { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 
 /** A volume that another host has, with the volume's epoch there. A copy here that is not older is kept. */
 export interface VolumeElsewhere {

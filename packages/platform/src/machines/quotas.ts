@@ -1,8 +1,8 @@
 /** Holds apps to their quotas. Counts what is stored, so that there is nothing that could be counted wrong. */
-import { guestSize, type MachineConfig } from "../domain/config.ts";
-import type { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { overQuota, type Quota, QUOTA_NAMES, type QuotaOverrides } from "../domain/quota.ts";
+import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
+import type { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { overQuota, QUOTA_NAMES, type Quota, type QuotaOverrides } from "@hibernaut/domain/quota";
 import type { AppStore, Store } from "../store/contract.ts";
 import { occupies } from "./decide/occupies.ts";
 

@@ -1,6 +1,6 @@
 /** The check that everything of an app begins with: that the app exists. */
-import { HibernautError } from "../domain/errors.ts";
-import type { AppRecord } from "../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { AppRecord } from "@hibernaut/domain/machine";
 import type { AppStore } from "../store/contract.ts";
 
 /** Returns the app. Throws `not_found` when it does not exist, with `advice` on what to do about that. */

@@ -1,7 +1,7 @@
 /** Checks the snapshots of sleeping machines, one at a time, so that damage is found before a wake trips on it. */
 import { setTimeout as delay } from "node:timers/promises";
-import { isResting, type MachineRecord } from "../domain/machine.ts";
-import { messageOf } from "../lib/text.ts";
+import { isResting, type MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { MachineController } from "./controller.ts";
 import type { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";

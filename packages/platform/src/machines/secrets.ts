@@ -1,6 +1,7 @@
 /** What a change of an app's secrets means for its machines. */
+
+import { isResting, type MachineState } from "@hibernaut/domain/machine";
 import type { MachineController } from "./controller.ts";
-import { isResting, type MachineState } from "../domain/machine.ts";
 
 /** What a change of an app's secrets does to its machines, by id. */
 export interface SecretsEffect {

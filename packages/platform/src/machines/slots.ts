@@ -1,5 +1,5 @@
 /** Limits how much heavy work is done at a time; the rest waits its turn, first come, first served. */
-import { abortable } from "../lib/async.ts";
+import { abortable } from "@hibernaut/lib/async";
 
 export class Slots {
   #free: number;

@@ -1,7 +1,7 @@
 /** Ports for TCP connections: each belongs to one app of the platform, or to apps that the client's TLS tells apart. */
-import type { MachineConfig } from "../domain/config.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { tlsHandlerOf } from "../domain/tcp-handlers.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { tlsHandlerOf } from "@hibernaut/domain/tcp-handlers";
 import type { MachineDependencies } from "./dependencies.ts";
 
 /**

@@ -1,7 +1,8 @@
 /** Snapshots of sleeping machines that this platform would drop, because it is not what took them. */
-import { isHostTrouble } from "../lib/absence.ts";
-import { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isHostTrouble } from "@hibernaut/lib/absence";
 import { type FittingPorts, fittingSnapshot } from "./effects/fitting.ts";
 
 /** How many machines a message names before it only counts the others. */

@@ -2,10 +2,10 @@
  * What is shown and logged while the outcome of an effect cannot be stored, which is mostly because the disk is full. The
  * machine is then not what its record says, and people and proxies must learn of that before the record can change.
  */
-import { isHibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { isHostTrouble } from "../lib/absence.ts";
-import { messageOf, withoutPeriod } from "../lib/text.ts";
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isHostTrouble } from "@hibernaut/lib/absence";
+import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { Decision } from "./decide/index.ts";
 import type { Logger } from "./dependencies.ts";
 import { happened } from "./logs/sentences.ts";

@@ -1,9 +1,9 @@
 /** A machine as the API and the proxy see it: its record, and what follows from it. */
-import type { CheckResult } from "../domain/check.ts";
-import { type Health, healthOf } from "../domain/health.ts";
-import type { Eligibility, MachineRecord } from "../domain/machine.ts";
-import type { MachineDependencies } from "./dependencies.ts";
+import type { CheckResult } from "@hibernaut/domain/check";
+import { type Health, healthOf } from "@hibernaut/domain/health";
+import type { Eligibility, MachineRecord } from "@hibernaut/domain/machine";
 import { protocolOf } from "./agent-protocol.ts";
+import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
 import { nextScheduled } from "./schedule/due.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";

@@ -1,9 +1,9 @@
 /** Waits for a state. Settles when the machine has reached it, even if only for a moment. */
-import type { CheckResult } from "../domain/check.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { healthOf } from "../domain/health.ts";
+import type { CheckResult } from "@hibernaut/domain/check";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { healthOf } from "@hibernaut/domain/health";
+import { isResting, type MachineRecord, type MachineState, type RestingState } from "@hibernaut/domain/machine";
 import type { MachineChanges } from "./changes.ts";
-import { isResting, type MachineRecord, type MachineState, type RestingState } from "../domain/machine.ts";
 
 /**
  * A state to wait for. `settled` is any resting state; {@link healthOf} defines `healthy` and `unhealthy`. `prewarmed`:

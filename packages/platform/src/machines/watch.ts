@@ -1,6 +1,6 @@
 /** What others may count and time about machines, and how an effect becomes a timed operation (pure). */
-import type { MachineRecord } from "../domain/machine.ts";
-import type { Operation, Steps } from "../domain/operation.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Operation, Steps } from "@hibernaut/domain/operation";
 import type { EffectFailed, EffectOutcome, EffectWithOutcome } from "./decide/index.ts";
 
 /** `refused`: the agent could not do something. `broken`: the platform ended the channel because of what the guest did. */

@@ -1,6 +1,7 @@
 /** Usage as Prometheus counters. They continue where they were when the platform restarts. */
+
+import { type Amounts, addAmounts, noAmounts } from "@hibernaut/domain/usage";
 import { Counter, type Registry } from "prom-client";
-import { addAmounts, type Amounts, noAmounts } from "../domain/usage.ts";
 import type { Usage } from "./usage.ts";
 
 interface CounterDefinition {

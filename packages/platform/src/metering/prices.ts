@@ -1,9 +1,9 @@
 /** What usage costs: the price file, and the sums that follow from it. */
 import { readFileSync } from "node:fs";
-import { HibernautError } from "../domain/errors.ts";
-import type { Amounts } from "../domain/usage.ts";
-import { nearest } from "../lib/nearest.ts";
-import { messageOf } from "../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { Amounts } from "@hibernaut/domain/usage";
+import { nearest } from "@hibernaut/lib/nearest";
+import { messageOf } from "@hibernaut/lib/text";
 
 /** Prices per unit, in `currency`. */
 export interface Prices {

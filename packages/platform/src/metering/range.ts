@@ -1,6 +1,6 @@
 /** Which days a question about usage is about. Pure. */
-import { HibernautError } from "../domain/errors.ts";
-import { DAY_MS, midnightOf } from "../domain/periods.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { DAY_MS, midnightOf } from "@hibernaut/domain/periods";
 
 /** The longest range, in days: a year with a leap day. The number of periods to read stays bounded. */
 export const MAX_DAYS = 366;

@@ -3,9 +3,9 @@
  * disk. Traffic is counted in memory and stored at an interval, so a platform that is killed loses up to one interval of
  * it. Time is not affected: it is stored with each transition.
  */
-import { wholeMb } from "../domain/usage.ts";
-import { background } from "../lib/background.ts";
-import { messageOf } from "../lib/text.ts";
+import { wholeMb } from "@hibernaut/domain/usage";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Traffic, UsageStore } from "../store/contract.ts";
 
 export interface RecorderOptions {

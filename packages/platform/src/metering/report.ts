@@ -1,6 +1,6 @@
 /** Adds up the usage of a range: what the store has added up, and what has accrued since. */
-import { DAY_MS, dayRange, dayText, daysOf, periodRanges } from "../domain/periods.ts";
-import { accrued, addAmounts, type Amounts, noAmounts } from "../domain/usage.ts";
+import { DAY_MS, dayRange, daysOf, dayText, periodRanges } from "@hibernaut/domain/periods";
+import { type Amounts, accrued, addAmounts, noAmounts } from "@hibernaut/domain/usage";
 import type { OpenUsage, UsageStore } from "../store/contract.ts";
 import type { UsageRange } from "./range.ts";
 

@@ -1,7 +1,7 @@
 /** Usage as the API reports it: by range and group, with its cost, and as counters since the beginning. */
-import { HibernautError } from "../domain/errors.ts";
-import { ALL_TIME_RANGE } from "../domain/periods.ts";
-import { accrued, addAmounts, type Amounts, noAmounts } from "../domain/usage.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { ALL_TIME_RANGE } from "@hibernaut/domain/periods";
+import { type Amounts, accrued, addAmounts, noAmounts } from "@hibernaut/domain/usage";
 import type { UsageStore } from "../store/contract.ts";
 import { type Cost, costOf, type Prices } from "./prices.ts";
 import { usageRange } from "./range.ts";

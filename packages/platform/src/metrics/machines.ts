@@ -1,7 +1,8 @@
 /** What the metrics say about machines: how starts and suspends went, what waits, and what sleeps. */
+
+import type { BootKind, MachineRecord } from "@hibernaut/domain/machine";
+import { OPERATION_OUTCOMES, type Operation } from "@hibernaut/domain/operation";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { BootKind, MachineRecord } from "../domain/machine.ts";
-import { type Operation, OPERATION_OUTCOMES } from "../domain/operation.ts";
 import { AGENT_FAULTS, type Watch } from "../machines/watch.ts";
 import type { Workload } from "../machines/workload.ts";
 

@@ -1,8 +1,8 @@
 /** What the metrics say about this process: the platform, or a proxy of its own. */
 import { readdirSync } from "node:fs";
+import { FAULT_KINDS, type FaultKind, faultCounts } from "@hibernaut/lib/background";
+import { mostFiles } from "@hibernaut/lib/open-files";
 import { Counter, Histogram, type Registry } from "prom-client";
-import { FAULT_KINDS, type FaultKind, faultCounts } from "../lib/background.ts";
-import { mostFiles } from "../lib/open-files.ts";
 import { readGauge } from "./gauge.ts";
 
 /** How often the event loop is asked whether it is late, in milliseconds: ten short timers a second cost nothing. */

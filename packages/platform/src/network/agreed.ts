@@ -2,7 +2,7 @@
  * The machines' subnet as the hosts of a cluster agree on it: a machine that moves keeps its address, so all bridges have
  * the same one. A host on which something else has it uses another one, and such machines cannot move there as they are.
  */
-import { formatSubnet, parseSubnet } from "../lib/ipv4.ts";
+import { formatSubnet, parseSubnet } from "@hibernaut/lib/ipv4";
 import { usedSubnets } from "./bridge/commands.ts";
 import { readSubnets, writeSubnets } from "./bridge/state.ts";
 import { chooseSubnet } from "./bridge/subnet.ts";

@@ -2,10 +2,10 @@
  * Opens the network of a data directory: a bridge where the host can have one, otherwise QEMU's user-mode network. Once
  * there are machines, mode and subnet belong to them, and only a setting changes either.
  */
-import { HibernautError } from "../domain/errors.ts";
-import { formatSubnet } from "../lib/ipv4.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { formatSubnet } from "@hibernaut/lib/ipv4";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "../settings.ts";
-import { messageOf } from "../lib/text.ts";
 import { boundMode, idsOf } from "./bound.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
 import { machineHost } from "./bridge/subnet.ts";

@@ -1,5 +1,5 @@
 /** The network that the next start would open, as far as the machines and the settings decide it. Changes nothing. */
-import { parseSubnet } from "../lib/ipv4.ts";
+import { parseSubnet } from "@hibernaut/lib/ipv4";
 import type { Settings } from "../settings.ts";
 import { boundMode } from "./bound.ts";
 import { readSubnets } from "./bridge/state.ts";

@@ -1,5 +1,5 @@
 /** The machines' network as the platform starts it. */
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Settings } from "../settings.ts";
 import type { Endpoint, KnownMachine } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";

@@ -1,11 +1,11 @@
 /** Explains which machines belong to another network than the current one, and how to keep their memory. Pure. */
-import { HibernautError } from "../domain/errors.ts";
-import { formatSubnet } from "../lib/ipv4.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { formatSubnet } from "@hibernaut/lib/ipv4";
 import { idsOf, modeOf } from "./bound.ts";
-import { isBridgeName } from "./contract.ts";
 import type { Taken } from "./bridge/select.ts";
 import { machineHost } from "./bridge/subnet.ts";
 import type { KnownMachine, NetworkMode } from "./contract.ts";
+import { isBridgeName } from "./contract.ts";
 
 /** The current network, and why it is the current one. */
 export interface Present {

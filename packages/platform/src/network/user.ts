@@ -4,7 +4,7 @@
  * and restarts.
  */
 import { randomInt } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { type GuestNetwork, HOST_NAME, type Network, type NetworkAttachment, type NetworkMachine } from "./contract.ts";
 import { macOf } from "./mac.ts";
 

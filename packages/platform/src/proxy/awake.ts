@@ -1,5 +1,5 @@
 /** Why a running machine does not sleep, in the order in which an owner would ask. Pure. */
-import type { Activity, AwakeReason } from "../domain/awake.ts";
+import type { Activity, AwakeReason } from "@hibernaut/domain/awake";
 import { type IdleMachine, neededOf, sharing } from "./idle.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 

@@ -1,5 +1,5 @@
 /** Which machine takes a request: a pure rule. */
-import type { MachineState } from "../domain/machine.ts";
+import type { MachineState } from "@hibernaut/domain/machine";
 
 /** What the rule looks at in a machine. */
 export interface Candidate {

@@ -3,8 +3,8 @@
  * and sockets. Routing a hostname, choosing a machine and waking it is the lease provider's business.
  */
 import type { ConnectionOptions } from "node:tls";
-import type { BootKind } from "../domain/machine.ts";
-import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
+import type { BootKind } from "@hibernaut/domain/machine";
+import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
 import type { RequestTrace } from "../tracing/contract.ts";
 
 /**

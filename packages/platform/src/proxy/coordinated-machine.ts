@@ -1,11 +1,11 @@
 /** What the coordinator keeps about one machine, and what follows from it. Pure. */
-import type { Crash, MachineRecord } from "../domain/machine.ts";
+import type { Crash, MachineRecord } from "@hibernaut/domain/machine";
 import { CONSUMED } from "../machines/decide/notes.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
 import { type TableMachine, toWire } from "./messages.ts";
+import { policyOf, type ServicePolicy } from "./service-policy.ts";
 import { tcpPortsOf } from "./tcp/ports.ts";
-import { type ServicePolicy, policyOf } from "./service-policy.ts";
 
 export interface CoordinatedMachine {
   record: MachineRecord;

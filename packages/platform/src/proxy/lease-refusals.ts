@@ -1,8 +1,8 @@
 /** Why no machine takes a request, as responses. Pure. */
-import { DRAIN_RETRY_S } from "../domain/drain.ts";
-import type { MachineState } from "../domain/machine.ts";
+import { DRAIN_RETRY_S } from "@hibernaut/domain/drain";
+import type { MachineState } from "@hibernaut/domain/machine";
+import { withoutPeriod } from "@hibernaut/lib/text";
 import { ProxyRefusal } from "./contract.ts";
-import { withoutPeriod } from "../lib/text.ts";
 import { FAILED_REST_MS, type RoutedMachine, type WakeRefusal } from "./routed-machine.ts";
 
 /** Another machine of the app may fall asleep in the meantime. */

@@ -1,5 +1,5 @@
 /** A lease that the broker hands out: counts its request on the machine until it is released. */
-import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
+import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
 import type { Lease, OwnHeader, Wake } from "./contract.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 

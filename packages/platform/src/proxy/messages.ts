@@ -1,8 +1,8 @@
 /** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
-import type { BootKind, MachineState } from "../domain/machine.ts";
+import type { BootKind, MachineState } from "@hibernaut/domain/machine";
 import type { Traffic } from "../store/contract.ts";
-import type { TcpPort } from "./tcp/ports.ts";
 import type { ServicePolicy } from "./service-policy.ts";
+import type { TcpPort } from "./tcp/ports.ts";
 
 /** What a proxy is told about a machine. */
 export interface TableMachine {

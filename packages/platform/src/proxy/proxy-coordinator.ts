@@ -2,11 +2,12 @@
  * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
  * have open, and lets machines sleep that no proxy needs.
  */
+
+import type { Activity } from "@hibernaut/domain/awake";
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Challenges } from "../certs/contract.ts";
-import type { Activity } from "../domain/awake.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { isHibernautError } from "../domain/errors.ts";
-import { messageOf } from "../lib/text.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
@@ -15,8 +16,8 @@ import type { Traffic } from "../store/contract.ts";
 import type { WakeTraces } from "../tracing/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
-import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import type { RemoteRows } from "./hosts/remote-machines.ts";
+import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import { RoomWaits } from "./room-waits.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 import { tcpPortsOf } from "./tcp/ports.ts";

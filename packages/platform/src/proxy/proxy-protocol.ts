@@ -1,6 +1,6 @@
 /** Headers of the PROXY protocol, versions 1 and 2, as HAProxy's specification has them. Pure. */
 import { isIPv4, isIPv6, SocketAddress } from "node:net";
-import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
+import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
 
 /** One end of a connection. */
 export interface Endpoint {

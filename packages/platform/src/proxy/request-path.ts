@@ -20,12 +20,13 @@
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { background } from "../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 import type { Seat } from "../connections/seat.ts";
 import type { Shares } from "../connections/shares.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
+import { isChallenge } from "./http/challenge.ts";
 import { ClientConnection } from "./http/client-connection.ts";
 import type { ClientSide, RequestHandler } from "./http/client-side.ts";
 import { ConnectionPool } from "./http/connection-pool.ts";
@@ -37,9 +38,8 @@ import { serveHttp2 } from "./http/http2.ts";
 import { KeptBodies } from "./http/kept-bodies.ts";
 import type { Limits } from "./http/limits.ts";
 import type { MachineSearch } from "./http/machine-search.ts";
-import { toProxyRefusal } from "./http/refusals.ts";
-import { isChallenge } from "./http/challenge.ts";
 import { readPeerRequest } from "./http/peer-heads.ts";
+import { toProxyRefusal } from "./http/refusals.ts";
 import { parseRequest, type RequestMessage } from "./http/request.ts";
 import { plainAddress, Trust } from "./http/trust.ts";
 import type { WakePage } from "./http/wake-page.ts";

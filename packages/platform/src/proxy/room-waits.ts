@@ -2,8 +2,9 @@
  * Wakes for which the host has no room in memory yet. Their requests are held while another machine is giving its memory
  * back, because room is likely soon then; otherwise they are refused at once.
  */
-import type { MachineState } from "../domain/machine.ts";
-import { type HibernautError, isHibernautError } from "../domain/errors.ts";
+
+import { type HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineState } from "@hibernaut/domain/machine";
 import type { ConnectedProxy } from "./connected-proxies.ts";
 
 /** The longest that a wake waits for room, in milliseconds. A suspend takes a second or two, a stop the grace of its app. */

@@ -1,9 +1,9 @@
 /** What one proxy knows about one machine. */
-import type { MachineState } from "../domain/machine.ts";
+import type { MachineState } from "@hibernaut/domain/machine";
 import type { Candidate } from "./balance.ts";
 import type { Wake } from "./contract.ts";
-import type { TableMachine } from "./messages.ts";
 import { loadStep } from "./hosts/load-steps.ts";
+import type { TableMachine } from "./messages.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 

@@ -2,22 +2,22 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
+import { isThere } from "@hibernaut/lib/absence";
+import { aborted } from "@hibernaut/lib/async";
 import { Registry } from "prom-client";
-import { isThere } from "../lib/absence.ts";
 import { CLUSTER_FOLDER } from "../cluster/keys.ts";
-import { installLastResort } from "../last-resort.ts";
 import type { ConnectionBudget } from "../connections/budget.ts";
 import { guardHttp } from "../connections/guard.ts";
 import { openConnections } from "../connections/open.ts";
-import { aborted } from "../lib/async.ts";
+import { installLastResort } from "../last-resort.ts";
 import { cannotListen } from "../listening.ts";
 import { openLog } from "../log.ts";
 import { processMetrics } from "../metrics/process.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { openTracing } from "../tracing/open.ts";
 import { unknownSettings } from "../unknown-settings.ts";
-import { coordinatorSocketPath } from "./coordinator-socket.ts";
 import { connectOverSocket } from "./connect-over-socket.ts";
+import { coordinatorSocketPath } from "./coordinator-socket.ts";
 import { startProxy } from "./start-proxy.ts";
 
 interface ProxyProcessOptions {

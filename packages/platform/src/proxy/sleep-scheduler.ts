@@ -1,6 +1,6 @@
 /** Looks regularly for machines that nobody uses, and puts them to sleep once all proxies agree. */
-import type { Activity } from "../domain/awake.ts";
-import { messageOf } from "../lib/text.ts";
+import type { Activity } from "@hibernaut/domain/awake";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Machines } from "../machines/resources/machines.ts";
 import { activityOf } from "./awake.ts";

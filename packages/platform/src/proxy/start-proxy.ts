@@ -1,26 +1,26 @@
 /** Starts a proxy, in the platform's process or its own: its ports, the broker behind them, its log and its metrics. */
 import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { type Listens, ownPorts } from "@hibernaut/domain/own-ports";
+import { findMachineMs } from "@hibernaut/domain/patience";
 import type { Registry } from "prom-client";
 import { certificatesFolder } from "../certs/contract.ts";
 import type { ConnectionBudget } from "../connections/budget.ts";
-import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
-import { type Listens, ownPorts } from "../domain/own-ports.ts";
-import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
+import type { Listen, Settings } from "../settings.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
-import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
-import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
-import { DEFAULT_LIMITS } from "./http/limits.ts";
 import { LateCertificates } from "./http/late-certificates.ts";
+import { DEFAULT_LIMITS } from "./http/limits.ts";
+import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
 import { Trust } from "./http/trust.ts";
 import { OWN_WAKE_PAGE, readWakePage } from "./http/wake-page.ts";
-import { TcpFronts } from "./tcp/fronts.ts";
+import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { proxyMetrics } from "./metrics.ts";
+import { TcpFronts } from "./tcp/fronts.ts";
 
 export interface StartProxyOptions {
   settings: Pick<

@@ -1,5 +1,5 @@
 /** Applies the coordinator's messages to a proxy's table, and serves the waiting requests that they help. */
-import type { MachineState } from "../domain/machine.ts";
+import type { MachineState } from "@hibernaut/domain/machine";
 import type { AppQueues } from "./app-queues.ts";
 import type { LoadReporter } from "./load-reporter.ts";
 import type { MachineTable } from "./machine-table.ts";

@@ -1,6 +1,6 @@
 /** The cryptography of secrets. Pure functions of a key. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
-import { wiping } from "../lib/wipe.ts";
+import { wiping } from "@hibernaut/lib/wipe";
 import type { Sealed } from "./contract.ts";
 
 /** Length of the key, for AES-256. */

@@ -1,11 +1,11 @@
 /** The secrets, kept in the store and encrypted with a key from a file. */
 import { createHash } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
-import { wipe, wiping } from "../lib/wipe.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { wipe, wiping } from "@hibernaut/lib/wipe";
 import type { SecretRecord, SecretStore } from "../store/contract.ts";
 import { digestOf, seal, sizeOf, unseal } from "./cipher.ts";
 import type { Secrets, Vault } from "./contract.ts";
-import { makeKey, readKey, REPAIR } from "./key.ts";
+import { makeKey, REPAIR, readKey } from "./key.ts";
 import { checkSecrets, checkTotal } from "./rules.ts";
 
 /** Where secrets and their key are kept. */

@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { isAbsent, isPassing } from "../lib/absence.ts";
-import { HibernautError } from "../domain/errors.ts";
-import { flushSync } from "../lib/durable.ts";
-import { wipe } from "../lib/wipe.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isAbsent, isPassing } from "@hibernaut/lib/absence";
+import { flushSync } from "@hibernaut/lib/durable";
+import { wipe } from "@hibernaut/lib/wipe";
 import { KEY_BYTES } from "./cipher.ts";
 
 /** What to do about a missing or wrong key, for every error about one. */

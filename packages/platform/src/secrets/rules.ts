@@ -1,5 +1,5 @@
 /** Rules for names and values of secrets. Pure. No message repeats a value. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 /** `NAME=value` must fit into a frame of the agent's channel (64 KiB). This leaves ample room for the name. */
 export const MAX_VALUE_BYTES = 48 * 1024;

@@ -1,9 +1,10 @@
 /** From the text of a setting to its value. Pure. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isPrivate, parseSubnet } from "@hibernaut/lib/ipv4";
+import { parseMegabytes, parseSeconds } from "@hibernaut/lib/quantities";
 import type { TSchema } from "typebox";
 import { Value } from "typebox/value";
-import { HibernautError } from "../domain/errors.ts";
-import { isPrivate, parseSubnet } from "../lib/ipv4.ts";
-import { parseMegabytes, parseSeconds } from "../lib/quantities.ts";
 import { infoOf, type Listen, MS_PER, type SettingInfo } from "./forms.ts";
 
 /** Throws `invalid_argument`, which names the setting as it was written and says what it accepts. */

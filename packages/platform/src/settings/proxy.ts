@@ -1,6 +1,11 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
-import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS, LEAST_TUNNEL_STALL_MS, TUNNEL_STALL_MS } from "../domain/patience.ts";
+import {
+  CONNECT_TIMEOUT_MS,
+  HOLD_TIMEOUT_MS,
+  LEAST_TUNNEL_STALL_MS,
+  TUNNEL_STALL_MS,
+} from "@hibernaut/domain/patience";
 import { choice, duration, integer, list, listen, NETWORK, optionalListen, optionalPath, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 

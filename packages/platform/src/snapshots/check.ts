@@ -1,12 +1,12 @@
 /** Checks whether a generation's files are still what was written. */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent, isHostTrouble } from "../lib/absence.ts";
-import { messageOf } from "../lib/text.ts";
+import { ifAbsent, isHostTrouble } from "@hibernaut/lib/absence";
+import { messageOf } from "@hibernaut/lib/text";
 import { fingerprint } from "./fingerprint.ts";
 import type { SnapshotManifest } from "./manifest.ts";
+import { type ScrubOptions, scrub } from "./scrub.ts";
 import { damageIn, damageInHotPages, fileState, readSeal, type Seal, touched, writeSeal } from "./seal.ts";
-import { scrub, type ScrubOptions } from "./scrub.ts";
 import { sealFile } from "./sealer.ts";
 
 /**

@@ -5,7 +5,7 @@
  */
 import type { FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
-import { PAGE, type PageRange, PIECE_BYTES, piecesOf } from "../lib/page-ranges.ts";
+import { PAGE, type PageRange, PIECE_BYTES, piecesOf } from "@hibernaut/lib/page-ranges";
 
 /** Two readers: one waits for the disk while the piece of the other is summed up, and Node has threads left. */
 const READERS = 2;

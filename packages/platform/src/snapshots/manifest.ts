@@ -1,7 +1,8 @@
 /** Describes what a snapshot was taken from, and decides whether it can be resumed now. */
+
+import { UNRECORDED_PROTOCOL, unspoken } from "@hibernaut/domain/agent-protocol";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import { UNRECORDED_PROTOCOL, unspoken } from "../domain/agent-protocol.ts";
 import { differenceIn, type HypervisorIdentity } from "../hypervisor/contract.ts";
 import { checkedJson, readCheckedJson } from "./checked-json.ts";
 

@@ -9,7 +9,7 @@ import { open } from "node:fs/promises";
 import { constants as os, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { PIECE_BYTES } from "../lib/page-ranges.ts";
+import { PIECE_BYTES } from "@hibernaut/lib/page-ranges";
 import { differing, type Seal } from "./seal.ts";
 
 export interface ScrubOptions {

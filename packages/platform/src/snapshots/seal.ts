@@ -4,11 +4,11 @@
  * the pages that it needs.
  */
 import { type FileHandle, readFile } from "node:fs/promises";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { replaceFile } from "@hibernaut/lib/durable";
+import { PAGE, type PageRange, piecesOf } from "@hibernaut/lib/page-ranges";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import { ifAbsent } from "../lib/absence.ts";
-import { replaceFile } from "../lib/durable.ts";
-import { PAGE, type PageRange, piecesOf } from "../lib/page-ranges.ts";
 import { checkedJson, readCheckedJson } from "./checked-json.ts";
 import { checksums, chunksOf } from "./checksums.ts";
 

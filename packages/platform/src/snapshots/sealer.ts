@@ -4,8 +4,8 @@
  */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../lib/text.ts";
-import type { PageRange } from "../lib/page-ranges.ts";
+import type { PageRange } from "@hibernaut/lib/page-ranges";
+import { messageOf } from "@hibernaut/lib/text";
 import { type Seal, sealOf, writeSeal } from "./seal.ts";
 
 export interface SealerOptions {

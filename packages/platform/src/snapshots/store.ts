@@ -7,20 +7,20 @@
  */
 import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
 import type { DeviceState, Vmm } from "../hypervisor/contract.ts";
-import { ifAbsent, isThere } from "../lib/absence.ts";
-import { allocatedBytes } from "../lib/disk-files.ts";
-import { flush } from "../lib/durable.ts";
-import { GenerationFiles, unreadable, UNSEALED } from "./check.ts";
+import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
 import { fingerprint } from "./fingerprint.ts";
 import {
   type HypervisorRule,
   manifestText,
   mismatch,
   parseManifest,
-  sameHypervisor,
   type SnapshotManifest,
   type SnapshotOrigin,
+  sameHypervisor,
   type TakenFrom,
   takenFrom,
 } from "./manifest.ts";

@@ -1,10 +1,11 @@
 /** Apps in the database. */
+
+import type { AppRecord } from "@hibernaut/domain/machine";
+import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Database } from "better-sqlite3";
-import type { AppRecord } from "../domain/machine.ts";
-import type { QuotaOverrides } from "../domain/quota.ts";
 import type { AppStore } from "./contract.ts";
-import type { OutboxWriter } from "./outbox.ts";
 import { factOf } from "./facts.ts";
+import type { OutboxWriter } from "./outbox.ts";
 
 /** `quota` is JSON. */
 interface AppRow extends Omit<AppRecord, "quota" | "statusPage"> {

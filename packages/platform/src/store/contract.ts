@@ -3,16 +3,16 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
-import type { OrderFailure } from "../domain/certificate.ts";
-import type { DrainRecord } from "../domain/drain.ts";
-import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
-import type { PeriodRange } from "../domain/periods.ts";
-import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
-import type { QuotaOverrides } from "../domain/quota.ts";
-import type { Grant } from "../domain/scopes.ts";
-import type { Interval, StateChange, StoredState, Wake } from "../domain/timeline.ts";
-import type { Amounts, Rates } from "../domain/usage.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import type { OrderFailure } from "@hibernaut/domain/certificate";
+import type { DrainRecord } from "@hibernaut/domain/drain";
+import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "@hibernaut/domain/machine";
+import type { PeriodRange } from "@hibernaut/domain/periods";
+import type { QuotaOverrides } from "@hibernaut/domain/quota";
+import type { Grant } from "@hibernaut/domain/scopes";
+import type { StreamEvent, StreamFact } from "@hibernaut/domain/stream-event";
+import type { Interval, StateChange, StoredState, Wake } from "@hibernaut/domain/timeline";
+import type { Amounts, Rates } from "@hibernaut/domain/usage";
+import type { VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { DeliveryStore, WebhookStore } from "./webhook-contract.ts";
 
 export type { DeliveryStore, WebhookChanges, WebhookStore } from "./webhook-contract.ts";

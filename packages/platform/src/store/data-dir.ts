@@ -1,6 +1,6 @@
 /** The data directory, as a running platform holds it. */
 import { mkdir, realpath } from "node:fs/promises";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH } from "../settings.ts";
 import { lockDataDir } from "./lock.ts";
 

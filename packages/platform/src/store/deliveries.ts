@@ -2,8 +2,9 @@
  * What is on its way to webhooks, and what arrived lately. Nothing here waits for the disk: after a power cut, some of it
  * is delivered again.
  */
+
+import type { AttemptRecord, DeliveryRecord, NewDelivery, PendingDelivery } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
-import type { AttemptRecord, DeliveryRecord, NewDelivery, PendingDelivery } from "../domain/webhook.ts";
 import { withoutSync } from "./database.ts";
 import type { DeliveryStore } from "./webhook-contract.ts";
 

@@ -1,5 +1,5 @@
 /** Turns faults of the disk into errors that callers understand. */
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 /** Codes of faults of the disk, as opposed to faulty statements (https://www.sqlite.org/rescode.html). */
 const DISK_FAULT = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/;

@@ -1,8 +1,8 @@
 /** Allows one platform per data directory: a second one would run every machine twice. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
 import Sqlite, { type Database } from "better-sqlite3";
-import { HibernautError } from "../domain/errors.ts";
 
 /** In the data directory. */
 export const LOCK_FILE = "platform.lock";

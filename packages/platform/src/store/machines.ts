@@ -1,11 +1,12 @@
 /** Machines and their events in the database. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineEvent, MachineRecord, MachineState } from "@hibernaut/domain/machine";
+import { machineFact } from "@hibernaut/domain/stream-event";
 import type { Database } from "better-sqlite3";
-import { HibernautError } from "../domain/errors.ts";
-import { machineFact } from "../domain/stream-event.ts";
-import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
-import type { OutboxWriter } from "./outbox.ts";
 import { withoutSync } from "./database.ts";
+import type { OutboxWriter } from "./outbox.ts";
 import type { TimelineWriter } from "./timeline.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 

@@ -2,8 +2,9 @@
  * The history of the database's schema. `user_version` says how many steps a database has taken; opening one that is
  * behind runs the remaining steps, each in its own transaction.
  */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Database } from "better-sqlite3";
-import { HibernautError } from "../domain/errors.ts";
 
 /** Step N leads from version N to N + 1. A released step never changes: append a new one. */
 export const MIGRATIONS: readonly string[] = [

@@ -2,8 +2,9 @@
  * The outbox: what the stream of events tells, written in the transaction of the change itself, so that nothing is told
  * that did not happen, and nothing that happened is lost by a crash.
  */
+
+import type { StreamEvent, StreamFact } from "@hibernaut/domain/stream-event";
 import type { Database } from "better-sqlite3";
-import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
 import type { OutboxStore, StreamQuery } from "./contract.ts";
 
 /** Events kept: days of a busy host, and some 50 MB. A reader who was away for longer is told of the gap. */

@@ -1,7 +1,8 @@
 /** Reading which certificates cannot be had or renewed, without being their platform. */
+
+import type { OrderFailure } from "@hibernaut/domain/certificate";
+import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";
-import { isThereSync } from "../lib/absence.ts";
-import type { OrderFailure } from "../domain/certificate.ts";
 
 /** A managed certificate, as the database knows it. */
 export interface ManagedCertificate {

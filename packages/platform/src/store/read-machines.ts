@@ -1,7 +1,8 @@
 /** Reading machines without being their platform. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";
-import { isThereSync } from "../lib/absence.ts";
-import type { MachineRecord } from "../domain/machine.ts";
 import { fromRow, LIST_MACHINES, type MachineRow } from "./machines.ts";
 
 /**

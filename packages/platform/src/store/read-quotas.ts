@@ -1,7 +1,8 @@
 /** Reading what quotas are about, without being their platform. */
+
+import type { QuotaOverrides } from "@hibernaut/domain/quota";
+import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";
-import { isThereSync } from "../lib/absence.ts";
-import type { QuotaOverrides } from "../domain/quota.ts";
 
 /** An app with its own limits, the sizes of its volumes, and how much it has of what the platform serves for it. */
 export interface QuotaApp {

@@ -1,7 +1,8 @@
 /** Reading how scheduled snapshots of volumes are doing, without being their platform. */
+
+import type { SnapshotSchedule } from "@hibernaut/domain/volume";
+import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";
-import { isThereSync } from "../lib/absence.ts";
-import type { SnapshotSchedule } from "../domain/volume.ts";
 
 /** A volume with scheduled snapshots. */
 export interface ScheduledVolume {

@@ -1,9 +1,10 @@
 /** Releases of apps in the database. */
+
+import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import type { Database } from "better-sqlite3";
-import type { ReleaseRecord } from "../domain/machine.ts";
 import type { ReleaseStore } from "./contract.ts";
-import type { OutboxWriter } from "./outbox.ts";
 import { factOf } from "./facts.ts";
+import type { OutboxWriter } from "./outbox.ts";
 
 /** Releases kept per app: enough to roll back to, and bounded even if every commit is deployed. */
 const KEPT = 100;

@@ -2,8 +2,8 @@
  * What machines did, for charts. Its writers run inside the transaction of the change that they follow. Bounded: by number
  * for each machine, and by age.
  */
-import type { Database } from "better-sqlite3";
-import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
+
+import type { MachineEvent, MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import {
   KEPT_CHANGES,
   likelyBefore,
@@ -11,7 +11,8 @@ import {
   type StoredState,
   storedStateOf,
   type Wake,
-} from "../domain/timeline.ts";
+} from "@hibernaut/domain/timeline";
+import type { Database } from "better-sqlite3";
 import type { KeptWarm, TimelineStore, WakeOfApp } from "./contract.ts";
 import { withoutSync } from "./database.ts";
 

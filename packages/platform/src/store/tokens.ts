@@ -1,6 +1,7 @@
 /** Tokens in the database: only their hashes, never the tokens themselves. */
+
+import type { Scope } from "@hibernaut/domain/scopes";
 import type { Database } from "better-sqlite3";
-import type { Scope } from "../domain/scopes.ts";
 import type { TokenRecord, TokenStore } from "./contract.ts";
 
 /** A row: `scopes` and `apps` are JSON. */

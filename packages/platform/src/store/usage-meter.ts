@@ -5,21 +5,22 @@
  * Time never runs backwards here: an interval ends at the later of the clock and its own beginning. After the clock was
  * set back, nothing accrues until it has caught up.
  */
-import type { Database, Statement } from "better-sqlite3";
-import { guestSize } from "../domain/config.ts";
-import { isResting, type LastBoot, type MachineEvent, type MachineRecord } from "../domain/machine.ts";
-import { ALL_TIME, dayOf, daysOf, monthOf } from "../domain/periods.ts";
+
+import { guestSize } from "@hibernaut/domain/config";
+import { isResting, type LastBoot, type MachineEvent, type MachineRecord } from "@hibernaut/domain/machine";
+import { ALL_TIME, dayOf, daysOf, monthOf } from "@hibernaut/domain/periods";
 import {
-  accrued,
-  addAmounts,
   AMOUNTS,
   type Amounts,
+  accrued,
+  addAmounts,
   meterAfter,
   noAmounts,
   type Rates,
   wholeMb,
-} from "../domain/usage.ts";
-import type { VolumeRecord } from "../domain/volume.ts";
+} from "@hibernaut/domain/usage";
+import type { VolumeRecord } from "@hibernaut/domain/volume";
+import type { Database, Statement } from "better-sqlite3";
 import type { OpenUsage } from "./contract.ts";
 
 const MB_PER_GB = 1024;

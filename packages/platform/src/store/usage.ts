@@ -1,7 +1,8 @@
 /** Usage in the database, for those who read it. `usage-meter.ts` writes it. */
+
+import type { PeriodRange } from "@hibernaut/domain/periods";
+import { AMOUNTS } from "@hibernaut/domain/usage";
 import type { Database } from "better-sqlite3";
-import type { PeriodRange } from "../domain/periods.ts";
-import { AMOUNTS } from "../domain/usage.ts";
 import type { OpenUsage, Traffic, UsageQuery, UsageStore, UsageSum } from "./contract.ts";
 import { OPEN_COLUMNS, type UsageMeter } from "./usage-meter.ts";
 

@@ -1,9 +1,10 @@
 /** Volumes of apps, and their snapshots, in the database. */
+
+import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Database } from "better-sqlite3";
-import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeStore } from "./contract.ts";
-import type { OutboxWriter } from "./outbox.ts";
 import { factOf } from "./facts.ts";
+import type { OutboxWriter } from "./outbox.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** A volume's row: the schedule is JSON, or null. */

@@ -1,5 +1,11 @@
 /** How webhooks and their deliveries are stored. Part of the store's contract. */
-import type { AttemptRecord, DeliveryRecord, NewDelivery, PendingDelivery, WebhookRecord } from "../domain/webhook.ts";
+import type {
+  AttemptRecord,
+  DeliveryRecord,
+  NewDelivery,
+  PendingDelivery,
+  WebhookRecord,
+} from "@hibernaut/domain/webhook";
 
 /** What can be changed about a webhook. */
 export type WebhookChanges = Partial<

@@ -1,6 +1,7 @@
 /** Webhooks in the database. Their secrets are encrypted before they get here. */
+
+import type { WebhookApp, WebhookRecord } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
-import type { WebhookApp, WebhookRecord } from "../domain/webhook.ts";
 import { factOf } from "./facts.ts";
 import type { OutboxWriter } from "./outbox.ts";
 import type { WebhookChanges, WebhookStore } from "./webhook-contract.ts";

@@ -1,5 +1,5 @@
 /** Which events a reader gets. Pure. */
-import type { StreamEvent } from "../domain/stream-event.ts";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
 
 /** All where nothing is said. */
 export interface StreamFilter {

@@ -1,7 +1,7 @@
 /** Reads the stream of events for any number of readers: what was, and what comes. */
-import { setImmediate, setTimeout as delay } from "node:timers/promises";
-import type { StreamEvent } from "../domain/stream-event.ts";
-import { background } from "../lib/background.ts";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
+import { background } from "@hibernaut/lib/background";
 import type { OutboxStore } from "../store/contract.ts";
 import { filterAfter, passes, type StreamFilter } from "./filter.ts";
 import { serverSent, textOf } from "./wire.ts";

@@ -1,5 +1,5 @@
 /** Events of the stream as clients see them. Pure. */
-import type { StreamEvent } from "../domain/stream-event.ts";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
 
 /** An event as JSON, with where it happened in a cluster. */
 export function textOf(

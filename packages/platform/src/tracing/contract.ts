@@ -1,6 +1,6 @@
 /** What the proxy and the platform tell the tracer, if there is one: traces are off unless someone collects them. */
-import type { BootKind } from "../domain/machine.ts";
-import type { Operation } from "../domain/operation.ts";
+import type { BootKind } from "@hibernaut/domain/machine";
+import type { Operation } from "@hibernaut/domain/operation";
 
 /** A field line of a request's head. */
 export interface TracedField {

@@ -1,6 +1,7 @@
 /** The spans of wakes: each belongs to the trace of the request that asked for it, and has the steps of the start. */
-import { type Context, context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
-import type { Operation } from "../domain/operation.ts";
+
+import type { Operation } from "@hibernaut/domain/operation";
+import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import { spanClock } from "./clock.ts";
 import type { WakeTraces } from "./contract.ts";
 import { parseTraceparent } from "./parent.ts";

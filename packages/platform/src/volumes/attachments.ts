@@ -1,8 +1,8 @@
 /** Which machine has which volume. Stored in the machine's record alone, so that no second record can contradict it. */
-import type { MachineRecord } from "../domain/machine.ts";
-import { volumesOf } from "../domain/mounts.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { volumesOf } from "@hibernaut/domain/mounts";
+import type { Mount, VolumeRecord } from "@hibernaut/domain/volume";
 import type { Store } from "../store/contract.ts";
-import type { Mount, VolumeRecord } from "../domain/volume.ts";
 import { chooseVolume, resolved, volumeFor } from "./rules.ts";
 
 /** Volumes that are reserved for a machine that is about to be stored. */

@@ -1,6 +1,6 @@
 /** Volumes as machines and the API use them: disks of an app that outlive its machines. */
-import type { MachineRecord } from "../domain/machine.ts";
-import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 
 /** A volume together with the machine that has it. */
 export interface VolumeView extends VolumeRecord {

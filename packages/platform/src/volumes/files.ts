@@ -6,8 +6,9 @@
  */
 import { mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ifAbsent } from "../lib/absence.ts";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { never, within } from "@hibernaut/lib/async";
 import {
   allocatedBytes,
   canCloneIn,
@@ -15,10 +16,9 @@ import {
   copySparseUntilAborted,
   createSparse,
   formatExt4,
-} from "../lib/disk-files.ts";
-import { never, within } from "../lib/async.ts";
-import { flush } from "../lib/durable.ts";
-import { failureReason } from "../lib/exec.ts";
+} from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
+import { failureReason } from "@hibernaut/lib/exec";
 
 const GB = 1024 ** 3;
 /** An empty file system in a sparse file takes milliseconds; on a full disk, or with a broken tool, it never ends. */

@@ -1,18 +1,18 @@
 /** Volumes on the host's disk: the implementation of {@link VolumeService}. */
-import { HibernautError } from "../domain/errors.ts";
-import { findNamed } from "../domain/naming.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { wantedOf } from "../domain/mounts.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { wantedOf } from "@hibernaut/domain/mounts";
+import { findNamed } from "@hibernaut/domain/naming";
+import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Store } from "../store/contract.ts";
 import { Attachments } from "./attachments.ts";
 import type { CreateVolume, HeldMounts, VolumeCopies, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
-import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume } from "./rules.ts";
-import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
 import { newSchedule } from "./schedule.ts";
 import { SnapshotScheduler } from "./scheduler.ts";
 import { SerialQueues } from "./serial-queues.ts";
+import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
 import { Travel } from "./travel.ts";
 
 const GB = 1024 ** 3;

@@ -1,9 +1,9 @@
 /** Rules for volumes, and for which one a machine gets. Pure. */
 import { randomBytes } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
-import { wantedOf } from "../domain/mounts.ts";
-import { isVolumeId, volumeNameRefusal } from "../domain/naming.ts";
-import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { wantedOf } from "@hibernaut/domain/mounts";
+import { isVolumeId, volumeNameRefusal } from "@hibernaut/domain/naming";
+import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import { newSchedule } from "./schedule.ts";
 
 export const DEFAULT_SIZE_GB = 1;

@@ -1,6 +1,6 @@
 /** When the platform takes snapshots of volumes by itself: pure rules. Times are milliseconds since 1970. */
 import { createHash } from "node:crypto";
-import type { SnapshotSchedule, VolumeRecord } from "../domain/volume.ts";
+import type { SnapshotSchedule, VolumeRecord } from "@hibernaut/domain/volume";
 
 /** The first pause after a try that failed. Each further one is twice as long: the machine may sleep soon, or a disk be full. */
 const RETRY_FIRST_MS = 5 * 60_000;

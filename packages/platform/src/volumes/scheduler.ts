@@ -1,8 +1,8 @@
 /** Takes the snapshots of volumes that are due, one after the other. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { SnapshotSchedule, VolumeRecord } from "@hibernaut/domain/volume";
+import { messageOf } from "@hibernaut/lib/text";
 import type { VolumeStore } from "../store/contract.ts";
-import type { SnapshotSchedule, VolumeRecord } from "../domain/volume.ts";
-import { messageOf } from "../lib/text.ts";
 import { afterSnapshot, afterTrouble, isUnchanged, scheduleStep } from "./schedule.ts";
 import type { VolumeSnapshots } from "./snapshots.ts";
 

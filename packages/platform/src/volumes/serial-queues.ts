@@ -1,5 +1,5 @@
 /** Serializes work by name. */
-import { abortable } from "../lib/async.ts";
+import { abortable } from "@hibernaut/lib/async";
 
 /** One queue for each name: its work runs one at a time, first come, first served. */
 export class SerialQueues {

@@ -1,8 +1,8 @@
 /** Snapshots of volumes: copies at one moment. */
-import { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { VolumeStore } from "../store/contract.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { isExpired, newId } from "./rules.ts";
 import type { SerialQueues } from "./serial-queues.ts";

@@ -1,14 +1,14 @@
 /** Volumes on their way between hosts of a cluster: what goes along with a volume, and where it is put. */
 import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { ifAbsent, isThere, isThereSync } from "../lib/absence.ts";
-import { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { volumesOf } from "../domain/mounts.ts";
-import { nextEpoch, type VolumeRecord } from "../domain/volume.ts";
-import { abortable } from "../lib/async.ts";
-import { background } from "../lib/background.ts";
-import { flush } from "../lib/durable.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { volumesOf } from "@hibernaut/domain/mounts";
+import { nextEpoch, type VolumeRecord } from "@hibernaut/domain/volume";
+import { ifAbsent, isThere, isThereSync } from "@hibernaut/lib/absence";
+import { abortable } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
+import { flush } from "@hibernaut/lib/durable";
 import type { VolumeStore } from "../store/contract.ts";
 import type { VolumePapers, VolumeTravel } from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";

@@ -1,9 +1,10 @@
 /** Delivers to all webhooks that are enabled. Without any, it does nothing. */
+
+import type { WebhookRecord } from "@hibernaut/domain/webhook";
+import { abortable } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import pLimit, { type LimitFunction } from "p-limit";
-import type { WebhookRecord } from "../domain/webhook.ts";
-import { abortable } from "../lib/async.ts";
-import { background } from "../lib/background.ts";
-import { messageOf } from "../lib/text.ts";
 import type { Vault } from "../secrets/contract.ts";
 import type { EventStream } from "../stream/stream.ts";
 import type { DeliveryParts, MadeAttempt } from "./parts.ts";

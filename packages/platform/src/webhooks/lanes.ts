@@ -1,5 +1,5 @@
 /** What waits to be delivered to one webhook: in order within a lane, lanes apart from each other. Pure except for its state. */
-import type { PendingDelivery } from "../domain/webhook.ts";
+import type { PendingDelivery } from "@hibernaut/domain/webhook";
 
 interface Lane {
   /** The first is the next to be delivered. */

@@ -1,7 +1,7 @@
 /** What webhooks are told: which events, in which words, and in which order. Pure. */
 import { createHash } from "node:crypto";
-import type { StreamEvent } from "../domain/stream-event.ts";
-import type { NewDelivery, WebhookRecord } from "../domain/webhook.ts";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
+import type { NewDelivery, WebhookRecord } from "@hibernaut/domain/webhook";
 import { isOfType } from "../stream/filter.ts";
 import type { Gap } from "../stream/stream.ts";
 

@@ -1,12 +1,12 @@
 /** Puts the parts together that deliver events to webhooks. */
-import { networkList } from "../lib/public-addresses.ts";
+import { networkList } from "@hibernaut/lib/public-addresses";
 import type { Vault } from "../secrets/contract.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/contract.ts";
 import type { EventStream } from "../stream/stream.ts";
 import { type Clock, HOST_CLOCK } from "./clock.ts";
 import type { DeliveryParts } from "./parts.ts";
-import { sender, type SendOptions } from "./send.ts";
+import { type SendOptions, sender } from "./send.ts";
 import { Webhooks } from "./webhooks.ts";
 
 /** Deliveries that may wait in the queue of a webhook: what a receiver that restarts misses, and a few MB. */

@@ -1,5 +1,5 @@
 /** What deliveries need from the rest of the platform. */
-import type { WebhookRecord } from "../domain/webhook.ts";
+import type { WebhookRecord } from "@hibernaut/domain/webhook";
 import type { DeliveryStore, WebhookStore } from "../store/contract.ts";
 import type { Clock } from "./clock.ts";
 import type { Attempt } from "./rules.ts";

@@ -1,8 +1,8 @@
 /** Makes one attempt to deliver a message. The receiver is not trusted: it may be slow, endless, or somewhere else. */
 import { request as plain } from "node:http";
-import { request as secure, type RequestOptions } from "node:https";
-import { abortable } from "../lib/async.ts";
-import { messageOf } from "../lib/text.ts";
+import { type RequestOptions, request as secure } from "node:https";
+import { abortable } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Attempt } from "./rules.ts";
 import { BlockedTarget, guardedLookup, refusedUrl, type TargetPolicy } from "./target.ts";
 

@@ -1,7 +1,7 @@
 /** Secrets of webhooks, and the signatures that they make (https://www.standardwebhooks.com). */
 import { randomBytes } from "node:crypto";
+import type { SealedSecret, WebhookRecord } from "@hibernaut/domain/webhook";
 import { Webhook } from "standardwebhooks";
-import type { SealedSecret, WebhookRecord } from "../domain/webhook.ts";
 import type { Vault } from "../secrets/contract.ts";
 
 /** As many bytes as the digest of the signature has. The standard asks for 24 to 64. */

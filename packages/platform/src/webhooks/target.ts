@@ -5,7 +5,7 @@
  */
 import { lookup as resolve } from "node:dns";
 import { type BlockList, isIP, type LookupFunction } from "node:net";
-import { isIn, isPublicAddress } from "../lib/public-addresses.ts";
+import { isIn, isPublicAddress } from "@hibernaut/lib/public-addresses";
 
 /** What the settings allow. */
 export interface TargetPolicy {

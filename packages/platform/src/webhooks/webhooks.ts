@@ -1,9 +1,9 @@
 /** Webhooks, as the API manages them. */
 import { randomBytes } from "node:crypto";
-import { HibernautError } from "../domain/errors.ts";
-import { EVENT_GROUPS } from "../domain/stream-event.ts";
-import type { DeliveryRecord, WebhookRecord } from "../domain/webhook.ts";
-import { background } from "../lib/background.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { EVENT_GROUPS } from "@hibernaut/domain/stream-event";
+import type { DeliveryRecord, WebhookRecord } from "@hibernaut/domain/webhook";
+import { background } from "@hibernaut/lib/background";
 import type { WebhookChanges } from "../store/contract.ts";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { testMessage } from "./message.ts";

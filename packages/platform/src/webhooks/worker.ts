@@ -1,6 +1,6 @@
 /** Delivers the events of one webhook: takes them from the stream, and sends them until they have arrived. */
-import type { PendingDelivery, WebhookRecord } from "../domain/webhook.ts";
-import { aborted } from "../lib/async.ts";
+import type { PendingDelivery, WebhookRecord } from "@hibernaut/domain/webhook";
+import { aborted } from "@hibernaut/lib/async";
 import type { EventStream, Gap, Position, Told } from "../stream/stream.ts";
 import { Lanes } from "./lanes.ts";
 import { deliveryOf, gapDelivery, wants } from "./message.ts";

@@ -1,7 +1,8 @@
 /** What all hosts of a cluster share: one winner for each name, the same records everywhere, and what that tells machines. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createToken, revokeToken, rotateToken, verifyToken } from "../../src/api/tokens.ts";
-import { HibernautError } from "../../src/domain/errors.ts";
 import type { Directory } from "../../src/cluster/contract.ts";
 import { SMALL } from "../helpers/fake-world.ts";
 import { startHosts, type TestHost, type TestHosts } from "./hosts.ts";

@@ -1,8 +1,9 @@
 /** Random changes through several hosts, some of which stop and start again: every name has one owner, and all stores are equal. */
+
+import { isHibernautError } from "@hibernaut/domain/errors";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { createToken, revokeToken, rotateToken } from "../../src/api/tokens.ts";
-import { isHibernautError } from "../../src/domain/errors.ts";
 import { longOr } from "../helpers/long.ts";
 import { startHosts, type TestHost } from "./hosts.ts";
 

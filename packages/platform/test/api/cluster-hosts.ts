@@ -1,16 +1,17 @@
 /** Several hosts in one process with their APIs, which reach each other over TLS. Only the hypervisors are fakes. */
-import { mkdtemp, rm } from "node:fs/promises";
+
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type TLSSocket } from "node:tls";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { acceptPlain } from "../../src/api/tls.ts";
+import { createToken } from "../../src/api/tokens.ts";
+import type { Peers } from "../../src/cluster/cluster.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { PeerClient } from "../../src/cluster/peer-client.ts";
-import type { Peers } from "../../src/cluster/cluster.ts";
-import { createToken } from "../../src/api/tokens.ts";
-import { acceptPlain } from "../../src/api/tls.ts";
-import { HibernautError } from "../../src/domain/errors.ts";
 import { startHosts, type TestHost } from "../agreed/hosts.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { startApi, type TestApi } from "./helpers.ts";

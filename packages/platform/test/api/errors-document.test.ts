@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { ERROR_STATUS } from "@hibernaut/domain/errors";
 import { expect, test } from "vitest";
-import { ERROR_STATUS } from "../../src/domain/errors.ts";
 
 const text = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
 

@@ -1,7 +1,7 @@
+import { nearest } from "@hibernaut/lib/nearest";
 import { Compile } from "typebox/compile";
 import { describe, expect, test } from "vitest";
 import { explainRefusals } from "../../src/api/explain.ts";
-import { nearest } from "../../src/lib/nearest.ts";
 import { CreateMachineBody } from "../../src/api/routes/machines.schemas.ts";
 
 const validator = Compile(CreateMachineBody);

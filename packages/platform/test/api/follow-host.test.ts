@@ -1,8 +1,9 @@
 /** Following the lines of another host whose answer is not lines. */
+
+import { never } from "@hibernaut/lib/async";
 import { expect, test } from "vitest";
 import { type FollowedHost, followHost } from "../../src/api/cluster/follow-host.ts";
 import type { LogEntry } from "../../src/machines/logs/entry.ts";
-import { never } from "../../src/lib/async.ts";
 
 /** All lines about a host that gives these answers, and then hangs. */
 async function linesOf(

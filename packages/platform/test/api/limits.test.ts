@@ -1,9 +1,9 @@
+import type { Quota } from "@hibernaut/domain/quota";
 import { expect, onTestFinished, test } from "vitest";
+import type { Rates } from "../../src/api/deps.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import { startApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
-import type { Quota } from "../../src/domain/quota.ts";
-import type { Rates } from "../../src/api/deps.ts";
 
 async function platform({ quota = {}, rates }: { quota?: Partial<Quota>; rates?: Rates } = {}) {
   const server = await startApi({ ...(rates && { rates }) }, { quota });

@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { HibernautError } from "../../src/domain/errors.ts";
 import { sendBlocks } from "../../src/api/send-blocks.ts";
 import { sinceMs } from "../../src/api/since.ts";
 import { startApi, type TestApi } from "./helpers.ts";

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { HibernautError } from "../../src/domain/errors.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type ApiDocument, type Call, checkedCalls } from "./openapi-check.ts";
 

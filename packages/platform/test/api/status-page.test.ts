@@ -1,9 +1,10 @@
 /** The public page of an app. */
+
+import { appStatusOf } from "@hibernaut/domain/app-status";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { statusPage } from "../../src/api/status-page.ts";
 import { createToken } from "../../src/api/tokens.ts";
-import { appStatusOf } from "../../src/domain/app-status.ts";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 import { machineRecord } from "../store/helpers.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";

@@ -1,8 +1,9 @@
 /** What machines did, over HTTP and from a store that was written as machines changed. */
+
+import type { MachineEvent, MachineState } from "@hibernaut/domain/machine";
+import { KEPT_CHANGES } from "@hibernaut/domain/timeline";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
-import type { MachineEvent, MachineState } from "../../src/domain/machine.ts";
-import { KEPT_CHANGES } from "../../src/domain/timeline.ts";
 import type { ControllerSet } from "../../src/machines/controller-set.ts";
 import { Timelines } from "../../src/machines/resources/timelines.ts";
 import { machineRecord } from "../store/helpers.ts";

@@ -1,15 +1,15 @@
 /** `/v1/webhooks`: who may have what sent where, and what nobody gets to see. */
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
+import type { Scope } from "@hibernaut/domain/scopes";
+import { Registry } from "prom-client";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
 import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
-import type { Scope } from "../../src/domain/scopes.ts";
-import { Receiver, type Received, soon, withStatus } from "../webhooks/receiver.ts";
+import { type Received, Receiver, soon, withStatus } from "../webhooks/receiver.ts";
 import { openRig } from "../webhooks/rig.ts";
-import { Registry } from "prom-client";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
 

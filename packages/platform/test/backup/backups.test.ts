@@ -4,9 +4,9 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { certificatesFolder } from "../../src/certs/contract.ts";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 import { openStore } from "../../src/store/store.ts";
 import {
   type FakePlatform,

@@ -1,9 +1,10 @@
 /** What an archive still lacks, and what it says about a machine that was running: pure rules. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VolumeRecord } from "@hibernaut/domain/volume";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { missingFrom, nothing } from "../../src/backup/missing.ts";
-import type { MachineRecord } from "../../src/domain/machine.ts";
-import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { backedUp } from "../../src/machines/decide/backed-up.ts";
 
 const machine = (id: string, version: string) => ({ id, version }) as MachineRecord;

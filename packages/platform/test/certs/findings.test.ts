@@ -1,7 +1,8 @@
 /** What a name lacks for a certificate, and which records are missing. */
+
+import { publicAddresses } from "@hibernaut/lib/public-addresses";
 import { expect, test } from "vitest";
 import { type Facts, findingsOf } from "../../src/certs/findings.ts";
-import { publicAddresses } from "../../src/lib/public-addresses.ts";
 
 const READY: Facts = {
   name: "www.example.com",

@@ -1,6 +1,7 @@
 /** When certificates are ordered, renewed and tried again, and for which names. */
+
+import type { OrderFailure } from "@hibernaut/domain/certificate";
 import { describe, expect, test } from "vitest";
-import type { OrderFailure } from "../../src/domain/certificate.ts";
 import {
   challengeFor,
   challengeRecord,

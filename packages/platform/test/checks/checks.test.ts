@@ -1,17 +1,17 @@
 /** Health checks: the rules as tables, and probes of real ports. */
 import { createServer, type Server } from "node:http";
-import { createServer as createTcpServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import type { CheckResult } from "@hibernaut/domain/check";
+import { type CheckTimes, checkTimeRefusal, milliseconds } from "@hibernaut/domain/check-times";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { type CheckTimes, checkTimeRefusal, milliseconds } from "../../src/domain/check-times.ts";
-import { type HealthCheck, checksOf, isHealthy, judge, nextCheckMs } from "../../src/checks/policy.ts";
+import { checksOf, type HealthCheck, isHealthy, judge, nextCheckMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";
 import { CheckResults } from "../../src/checks/results.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
 import { MachineChanges } from "../../src/machines/changes.ts";
-import type { CheckResult } from "../../src/domain/check.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { MachineView } from "../../src/machines/view.ts";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 
 const check = (more: Partial<HealthCheck> = {}): HealthCheck => ({
   name: "web",

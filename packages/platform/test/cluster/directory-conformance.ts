@@ -1,8 +1,8 @@
 /** What every directory of a cluster must do, whatever keeps it. */
 import { randomUUID } from "node:crypto";
+import { aborted } from "@hibernaut/lib/async";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Changed, type Directory, HistoryGone, LeaseGone } from "../../src/cluster/contract.ts";
-import { aborted } from "../../src/lib/async.ts";
 
 interface Subject {
   /** Opens one more client of the same directory, as another host does. */

@@ -1,8 +1,8 @@
+import { isHibernautError } from "@hibernaut/domain/errors";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { EtcdDirectory } from "../../src/cluster/etcd/directory.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
-import { isHibernautError } from "../../src/domain/errors.ts";
 import { startEtcd } from "./etcd.ts";
 
 const KEY = `${KEYS.apps}count`;

@@ -1,6 +1,7 @@
 /** A directory that a test puts out of reach, as a partition of the network does for one host. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Change, Condition, Directory, Lease } from "../../src/cluster/contract.ts";
-import { HibernautError } from "../../src/domain/errors.ts";
 
 export class Interrupted implements Directory {
   readonly #directory: Directory;

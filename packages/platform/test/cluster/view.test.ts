@@ -1,10 +1,10 @@
 import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { type Changed, type Directory, HistoryGone } from "../../src/cluster/contract.ts";
 import { KEYS, type OwnerRecord } from "../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../src/cluster/local/directory.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
-import { HibernautError } from "../../src/domain/errors.ts";
 import { tempFolder } from "../helpers/temp.ts";
 import { Interrupted } from "./interrupted.ts";
 

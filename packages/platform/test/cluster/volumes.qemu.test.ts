@@ -5,8 +5,8 @@
  */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
 import { expect, test, vi } from "vitest";
-import { allocatedBytes } from "../../src/lib/disk-files.ts";
 import { notebook } from "../helpers/notebook.ts";
 import { ask } from "../helpers/proxied.ts";
 import { slowed } from "../helpers/slow.ts";

@@ -1,14 +1,14 @@
 /** The agent is written in C and its counterpart here in TypeScript: what both must agree on is read from the headers. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
+import { MachineConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
-import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
-import { MachineConfig } from "../../src/domain/config.ts";
 import { ENTROPY_BYTES } from "../../src/guest/agent.ts";
 import { CommandEnd } from "../../src/guest/command.ts";
 import { STREAM_WINDOW } from "../../src/guest/credit.ts";
 import { encodeFrame, FrameType, HEADER, MAGIC, MAX_PAYLOAD } from "../../src/guest/frame.ts";
-import { ExitOffset, EXIT_BYTES, HelloOffset, PHASES } from "../../src/guest/hello.ts";
+import { EXIT_BYTES, ExitOffset, HelloOffset, PHASES } from "../../src/guest/hello.ts";
 import { LISTENER_BYTES } from "../../src/guest/listening.ts";
 import { Key } from "../../src/guest/records.ts";
 import { FIRST_COMMAND, MOST_CONNECTIONS } from "../../src/guest/streams.ts";

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Duplex, duplexPair } from "node:stream";
+import { CURRENT_PROTOCOL, spokenProtocols, unspoken } from "@hibernaut/domain/agent-protocol";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CURRENT_PROTOCOL, spokenProtocols, unspoken } from "../../src/domain/agent-protocol.ts";
 import { encodeFrame, FrameReader, FrameType } from "../../src/guest/frame.ts";
 import { type RecordedFrame, type Recording, tell } from "./protocols/story.ts";
 

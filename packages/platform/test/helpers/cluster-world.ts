@@ -1,29 +1,29 @@
 /** Several hosts of a cluster in one process: real stores, views and a real shared directory; no QEMU, no TLS. */
+
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:net";
-import { join } from "node:path";
-import { mkdtemp, rm } from "node:fs/promises";
-import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { Cluster, HostLease, LeaseState } from "../../src/cluster/cluster.ts";
 import type { Change, Directory } from "../../src/cluster/contract.ts";
+import { leaveGuests } from "../../src/cluster/evacuation/left-guests.ts";
 import { KEYS } from "../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../src/cluster/local/directory.ts";
-import { openOwnership, type OpenOwnership } from "../../src/cluster/ownership/open.ts";
-import { DirectoryView } from "../../src/cluster/view.ts";
-import type { VolumeTravel } from "../../src/volumes/contract.ts";
-import { HibernautError } from "../../src/domain/errors.ts";
 import { type ClusterMachines, openClusterMachines } from "../../src/cluster/machines.ts";
 import { arrivingVolumes } from "../../src/cluster/moves/arriving.ts";
 import type { Moves } from "../../src/cluster/moves/open.ts";
 import { serveMoves } from "../../src/cluster/moves/routes.ts";
+import { type OpenOwnership, openOwnership } from "../../src/cluster/ownership/open.ts";
 import { peerCall } from "../../src/cluster/peer-call.ts";
 import { PeerClient } from "../../src/cluster/peer-client.ts";
+import { DirectoryView } from "../../src/cluster/view.ts";
+import type { HypervisorIdentity, VmmSpec } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import { leaveGuests } from "../../src/cluster/evacuation/left-guests.ts";
-import type { VmmSpec } from "../../src/hypervisor/contract.ts";
-import type { HypervisorIdentity } from "../../src/hypervisor/contract.ts";
+import type { VolumeTravel } from "../../src/volumes/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
 import { Mortality } from "./mortal.ts";
 

@@ -1,14 +1,6 @@
 /** Records and events for tests of `decide`: examples of every kind, and arbitrary ones. */
-import fc from "fast-check";
-import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
-import {
-  type Command,
-  type DecideContext,
-  decide,
-  type Decision,
-  type EffectOutcome,
-  type LifecycleEvent,
-} from "../../src/machines/decide/index.ts";
+
+import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import {
   type Goal,
   isResting,
@@ -19,7 +11,16 @@ import {
   RESTING_STATES,
   type SnapshotRecord,
   STATES,
-} from "../../src/domain/machine.ts";
+} from "@hibernaut/domain/machine";
+import fc from "fast-check";
+import {
+  type Command,
+  type DecideContext,
+  type Decision,
+  decide,
+  type EffectOutcome,
+  type LifecycleEvent,
+} from "../../src/machines/decide/index.ts";
 
 export const NOW = new Date("2026-01-01T00:00:10Z");
 export const CONTEXT: DecideContext = {

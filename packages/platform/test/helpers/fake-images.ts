@@ -1,9 +1,8 @@
 /** Images and registries of a fake world: no files, no network, and an import of two layers. */
 import { createHash } from "node:crypto";
-import { setImmediate, setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../../src/domain/errors.ts";
-import { splitPin } from "../../src/domain/pinned.ts";
-import { registryHost } from "../../src/images/reference.ts";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { splitPin } from "@hibernaut/domain/pinned";
 import type {
   EnsureOptions,
   HeldImage,
@@ -13,6 +12,7 @@ import type {
   RegistryLogins,
   StoredImage,
 } from "../../src/images/contract.ts";
+import { registryHost } from "../../src/images/reference.ts";
 
 const LAYER_BYTES = 1_000_000;
 /** A registry takes longer to answer than the API takes to read the request. */

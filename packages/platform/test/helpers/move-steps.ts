@@ -1,6 +1,7 @@
 /** The steps of a move, so that a host can be killed before and after each. */
+
+import { never } from "@hibernaut/lib/async";
 import type { MoveOptions } from "../../src/cluster/moves/source.ts";
-import { never } from "../../src/lib/async.ts";
 import { newClusterWorld, type TestHost } from "./cluster-world.ts";
 import { Mortality } from "./mortal.ts";
 

@@ -1,4 +1,4 @@
-import { parseSeconds } from "../../src/lib/quantities.ts";
+import { parseSeconds } from "@hibernaut/lib/quantities";
 
 /** How many seconds a soak takes: what `HIBERNAUT_SOAK` says, such as `3m`, or an hour. */
 export function soakSeconds(text: string = process.env["HIBERNAUT_SOAK"] ?? "1h"): number {

@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NESTED, ON_KVM, STORIES } from "../../../../scripts/lib/kvm-tests.mjs";
 import { clusterStories, LEFT_OUT, planCluster, TESTS_LEFT_OUT } from "../../../../scripts/lib/cluster-tests.mjs";
+import { NESTED, ON_KVM, STORIES } from "../../../../scripts/lib/kvm-tests.mjs";
 import {
   chooseFiles,
   hasAgain,

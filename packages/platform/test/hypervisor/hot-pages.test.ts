@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type PageRange, rangesOf } from "@hibernaut/lib/page-ranges";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readAhead, recordHotPages } from "../../src/hypervisor/qemu/hot-pages.ts";
-import { type PageRange, rangesOf } from "../../src/lib/page-ranges.ts";
 
 const PAGE = 4096;
 const PAGES = 4096;

@@ -1,7 +1,7 @@
+import { isHibernautError } from "@hibernaut/domain/errors";
+import { pinned, splitPin } from "@hibernaut/domain/pinned";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isHibernautError } from "../../src/domain/errors.ts";
-import { pinned, splitPin } from "../../src/domain/pinned.ts";
 import { formatReference, parseReference } from "../../src/images/reference.ts";
 
 const HEX = "0123456789abcdef".repeat(4);

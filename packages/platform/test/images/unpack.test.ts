@@ -1,12 +1,12 @@
 /** What becomes of an image's layers: the same files that umoci makes of them, and no more than they may have. */
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdir, readFile, statfs, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdCompressSync } from "node:zlib";
-import { createHash } from "node:crypto";
+import type { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HibernautError } from "../../src/domain/errors.ts";
 import { findJail } from "../../src/hypervisor/qemu/jail/find.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { isRoot, leftovers, listRootfs, makeTool, readRootfs, temporaryFolder } from "./fixtures.ts";

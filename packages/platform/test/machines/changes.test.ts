@@ -1,6 +1,7 @@
 /** The order in which the parts of the platform hear of a change. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { expect, test } from "vitest";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 import { CHANGE_PHASES, MachineChanges } from "../../src/machines/changes.ts";
 
 const record = { id: "m" } as MachineRecord;

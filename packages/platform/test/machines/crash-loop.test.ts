@@ -1,10 +1,11 @@
 /** Apps that crash as soon as they are started: what is reported about them, and how commands take over. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineState } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig } from "../../src/domain/config.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";
-import type { MachineState } from "../../src/domain/machine.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;

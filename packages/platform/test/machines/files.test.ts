@@ -1,7 +1,8 @@
 /** The files of a configuration: the rule, the records that bring them into the guest, and their life. */
+
+import { type FileConfig, filesRefusal, guestFiles, MAX_FILES_BYTES } from "@hibernaut/domain/guest-files";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type FileConfig, filesRefusal, guestFiles, MAX_FILES_BYTES } from "../../src/domain/guest-files.ts";
 import { MAX_PAYLOAD } from "../../src/guest/frame.ts";
 import { decodeRecords, encodeRecords, Key } from "../../src/guest/records.ts";
 import type { Resources } from "../../src/machines/open.ts";

@@ -1,7 +1,8 @@
 /** Waiting until a machine has shown that it works, or that it does not. */
+
+import type { CheckResult } from "@hibernaut/domain/check";
+import { healthOf } from "@hibernaut/domain/health";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CheckResult } from "../../src/domain/check.ts";
-import { healthOf } from "../../src/domain/health.ts";
 import type { FakePlatform } from "../helpers/fake-world.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 

@@ -1,6 +1,7 @@
 /** What cleanups must keep. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { expect, test } from "vitest";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 import { bundlesInUse, imagesInUse } from "../../src/machines/in-use.ts";
 import type { MachineStore } from "../../src/store/contract.ts";
 

@@ -1,8 +1,8 @@
 /** The platform is killed at every step of a machine's life, and nothing is ever lost. */
 import { join } from "node:path";
+import { isResting } from "@hibernaut/domain/machine";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Resources } from "../../src/machines/open.ts";
-import { isResting } from "../../src/domain/machine.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { longOr } from "../helpers/long.ts";
 import { Mortality } from "../helpers/mortal.ts";

@@ -1,6 +1,7 @@
 /** A platform that was halted for longer than its lease: another host may run the machine by then. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, expect, test } from "vitest";
-import { HibernautError } from "../../src/domain/errors.ts";
 import type { Ownership } from "../../src/machines/ownership.ts";
 import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 

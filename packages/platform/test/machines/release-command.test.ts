@@ -1,14 +1,15 @@
 /** The command of a release: it runs before any machine changes, and nothing of it stays, whatever happens. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineEvent } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { MachineConfig } from "../../src/domain/config.ts";
-import type { MachineEvent } from "../../src/domain/machine.ts";
-import type { CommandOutput } from "../../src/machines/release-command/run.ts";
 import {
-  commandConfig,
   type CommandEnd,
   type CommandVerdict,
+  commandConfig,
   verdictOf,
 } from "../../src/machines/release-command/rules.ts";
+import type { CommandOutput } from "../../src/machines/release-command/run.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";
 

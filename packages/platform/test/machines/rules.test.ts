@@ -1,6 +1,7 @@
+import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
+import type { Goal, MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import { suspendEligibility } from "../../src/machines/eligibility.ts";
 import { commandOf, environmentOf, stopOf } from "../../src/machines/environment.ts";
 import { newMachineId, newMachineName, newUlid } from "../../src/machines/identity.ts";
@@ -12,8 +13,6 @@ import {
   restartDelay,
   restartsInARow,
 } from "../../src/machines/restart.ts";
-import type { Goal, MachineState } from "../../src/domain/machine.ts";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 
 const image = {

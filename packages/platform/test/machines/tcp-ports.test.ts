@@ -1,6 +1,6 @@
 /** A TCP port leads to one app. */
-import { ownPorts } from "../../src/domain/own-ports.ts";
-import type { TcpHandler } from "../../src/domain/tcp-handlers.ts";
+import { ownPorts } from "@hibernaut/domain/own-ports";
+import type { TcpHandler } from "@hibernaut/domain/tcp-handlers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 

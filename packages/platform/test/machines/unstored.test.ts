@@ -1,8 +1,9 @@
 /** A disk that is full when something happens to a machine: what is shown meanwhile, what is logged, and what follows. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { healthOf } from "@hibernaut/domain/health";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { HibernautError } from "../../src/domain/errors.ts";
-import { healthOf } from "../../src/domain/health.ts";
-import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { REPEAT_LOG_MS, UnstoredLog } from "../../src/machines/unstored.ts";
 import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";

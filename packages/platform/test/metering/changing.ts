@@ -1,5 +1,5 @@
 /** Changes a machine's state as fast as it can, and prints a line for each change, until it is killed. */
-import type { MachineState } from "../../src/domain/machine.ts";
+import type { MachineState } from "@hibernaut/domain/machine";
 import { openStore } from "../../src/store/store.ts";
 import { machineEvent, machineRecord } from "../store/helpers.ts";
 

@@ -1,7 +1,8 @@
 /** Reads the intervals of a store's file, and proves that they account for all time. */
+
+import { AMOUNTS, accrued, addAmounts, noAmounts, type Rates } from "@hibernaut/domain/usage";
 import Sqlite from "better-sqlite3";
 import { expect } from "vitest";
-import { AMOUNTS, accrued, addAmounts, noAmounts, type Rates } from "../../src/domain/usage.ts";
 import type { OpenUsage } from "../../src/store/contract.ts";
 
 export interface Interval extends Rates {

@@ -2,10 +2,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { DAY_MS } from "@hibernaut/domain/periods";
 import Sqlite from "better-sqlite3";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { DAY_MS } from "../../src/domain/periods.ts";
 import { usageMetrics } from "../../src/metering/metrics.ts";
 import { UsageRecorder } from "../../src/metering/recorder.ts";
 import { Usage } from "../../src/metering/usage.ts";

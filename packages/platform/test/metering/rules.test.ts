@@ -1,12 +1,12 @@
 /** The rules of metering: which state costs what, how time is cut into days, which ranges and prices are accepted. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { STATES } from "@hibernaut/domain/machine";
+import { DAY_MS, dayOf, daysOf, dayText, midnightOf, periodRanges } from "@hibernaut/domain/periods";
+import { accrued, meterAfter, noAmounts, type Rates, wholeMb } from "@hibernaut/domain/usage";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HibernautError } from "../../src/domain/errors.ts";
-import { STATES } from "../../src/domain/machine.ts";
-import { DAY_MS, dayOf, daysOf, dayText, midnightOf, periodRanges } from "../../src/domain/periods.ts";
-import { accrued, meterAfter, noAmounts, type Rates, wholeMb } from "../../src/domain/usage.ts";
 import { costOf, MONTH_MS, pricesOf, readPrices } from "../../src/metering/prices.ts";
 import { usageRange } from "../../src/metering/range.ts";
 import { tempFolder } from "../helpers/temp.ts";

@@ -1,10 +1,10 @@
 /** Usage in the store: together with the change that it follows, in order whatever the clock does, and never deleted. */
 import { join } from "node:path";
+import { type MachineRecord, type MachineState, STATES } from "@hibernaut/domain/machine";
+import { DAY_MS, dayOf, monthOf, type PeriodRange, periodRanges } from "@hibernaut/domain/periods";
 import Sqlite from "better-sqlite3";
 import fc from "fast-check";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { DAY_MS, dayOf, monthOf, type PeriodRange, periodRanges } from "../../src/domain/periods.ts";
-import { type MachineRecord, type MachineState, STATES } from "../../src/domain/machine.ts";
 import type { Store, UsageQuery } from "../../src/store/contract.ts";
 import { MIGRATIONS, migrate } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/store.ts";

@@ -1,10 +1,11 @@
 /** docs/metrics.md and what the platform prints are the same, and no label has values without end. */
+
+import { STATES } from "@hibernaut/domain/machine";
+import { OPERATION_OUTCOMES, START_STEPS, SUSPEND_STEPS } from "@hibernaut/domain/operation";
 import { expect, test } from "vitest";
-import { STATES } from "../../src/domain/machine.ts";
-import { OPERATION_OUTCOMES, START_STEPS, SUSPEND_STEPS } from "../../src/domain/operation.ts";
 import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
-import { AGENT_FAULTS } from "../../src/machines/watch.ts";
 import { EVICTION_REASONS } from "../../src/machines/warm/rules.ts";
+import { AGENT_FAULTS } from "../../src/machines/watch.ts";
 import { SMALL } from "../helpers/fake-world.ts";
 import { documented, parseScrape, surprises } from "./documents.ts";
 import { access, type MetricsWorld, metricsWorld } from "./world.ts";

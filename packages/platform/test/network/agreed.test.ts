@@ -1,6 +1,7 @@
 /** The hosts of a cluster have one subnet for their machines. */
+
+import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { expect, test } from "vitest";
-import { parseSubnet } from "../../src/lib/ipv4.ts";
 import { chooseForAll, useSubnet } from "../../src/network/agreed.ts";
 import { readSubnets } from "../../src/network/bridge/state.ts";
 import { tempFolder } from "../helpers/temp.ts";

@@ -1,9 +1,9 @@
 /** The network of a data directory stays what it is once machines belong to it. */
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { failureReason, run } from "@hibernaut/lib/exec";
 import fc from "fast-check";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { failureReason, run } from "../../src/lib/exec.ts";
 import { boundMode, idsOf } from "../../src/network/bound.ts";
 import { BridgeNetwork } from "../../src/network/bridge/index.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";

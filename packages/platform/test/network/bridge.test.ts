@@ -1,7 +1,8 @@
 /** What the bridge network tells the kernel, as text, without root. */
+
+import { formatSubnet, overlap, parseSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatSubnet, overlap, parseSubnet, type Subnet, size } from "../../src/lib/ipv4.ts";
 import { forwardingEntry, gatewayMac, tapSettings } from "../../src/network/bridge/links.ts";
 import { namesFor, tapHost, tapName } from "../../src/network/bridge/names.ts";
 import { noRuleset, type Port, rulesetOf } from "../../src/network/bridge/ruleset.ts";

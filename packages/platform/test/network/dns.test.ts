@@ -3,6 +3,7 @@ import type * as Dgram from "node:dgram";
 import { createSocket } from "node:dgram";
 import { type EventEmitter, once } from "node:events";
 import { connect } from "node:net";
+import { faultCounts } from "@hibernaut/lib/background";
 import packet, { type DecodedPacket, type RecordType } from "dns-packet";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -12,7 +13,6 @@ import { DnsServer } from "../../src/dns/server.ts";
 import { TcpMessages, tcpMessage } from "../../src/dns/tcp.ts";
 import { type NameServer, parseResolvConf } from "../../src/dns/upstream.ts";
 import { lookUp, type Zone } from "../../src/dns/zone.ts";
-import { faultCounts } from "../../src/lib/background.ts";
 
 /** Every UDP socket that was made; a server's is the first of its test. */
 const openSockets = vi.hoisted((): EventEmitter[] => []);

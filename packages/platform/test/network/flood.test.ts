@@ -3,11 +3,11 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { expect, onTestFinished, test } from "vitest";
-import { parseSubnet } from "../../src/lib/ipv4.ts";
 import { BridgeNetwork } from "../../src/network/bridge/index.ts";
-import { gatewayMac } from "../../src/network/bridge/links.ts";
 import type { FlowLimits } from "../../src/network/bridge/limits.ts";
+import { gatewayMac } from "../../src/network/bridge/links.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 import { tempFolder } from "../helpers/temp.ts";
 

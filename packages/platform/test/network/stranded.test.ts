@@ -1,6 +1,7 @@
 /** What a refused start says when machines belong to another network than the one it would have. */
+
+import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { expect, test } from "vitest";
-import { parseSubnet } from "../../src/lib/ipv4.ts";
 import type { KnownMachine } from "../../src/network/contract.ts";
 import { type Present, strandedNotes } from "../../src/network/stranded.ts";
 

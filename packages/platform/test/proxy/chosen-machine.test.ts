@@ -1,6 +1,7 @@
 /** Requests that ask for one machine: it wakes, the others keep sleeping, and no other one answers. */
+
+import type { ServiceConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
-import type { ServiceConfig } from "../../src/domain/config.ts";
 import type { Lease, RequestHead } from "../../src/proxy/contract.ts";
 import { SMALL } from "../helpers/fake-world.ts";
 import {

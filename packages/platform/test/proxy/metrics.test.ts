@@ -1,8 +1,9 @@
 /** The series of a proxy's metrics stay bounded, whatever clients ask for and however often apps come and go. */
+
+import { noAmounts } from "@hibernaut/domain/usage";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { usageMetrics } from "../../src/metering/metrics.ts";
-import { noAmounts } from "../../src/domain/usage.ts";
 import { MOST_GONE_APPS } from "../../src/proxy/app-series.ts";
 import type { AccessEntry } from "../../src/proxy/contract.ts";
 import { proxyMetrics } from "../../src/proxy/metrics.ts";

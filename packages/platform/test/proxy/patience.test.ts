@@ -1,7 +1,8 @@
 /** The three nested time limits of a wake: each one ends before the one around it. */
+
+import { CONNECT_TIMEOUT_MS, FIND_MACHINE_MS, findMachineMs, HOLD_TIMEOUT_MS } from "@hibernaut/domain/patience";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CONNECT_TIMEOUT_MS, FIND_MACHINE_MS, findMachineMs, HOLD_TIMEOUT_MS } from "../../src/domain/patience.ts";
 import { DEFAULT_LIMITS } from "../../src/proxy/http/limits.ts";
 import { readSettings } from "../../src/settings.ts";
 

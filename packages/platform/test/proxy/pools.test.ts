@@ -1,6 +1,7 @@
 /** An app whose machines do different work: HTTP never reaches a database, and neither waits for the other. */
+
+import type { ServiceConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
-import type { ServiceConfig } from "../../src/domain/config.ts";
 import { SMALL } from "../helpers/fake-world.ts";
 import {
   acquire,

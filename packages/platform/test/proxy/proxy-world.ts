@@ -1,7 +1,8 @@
 /** Apps on the fake hypervisor, a coordinator, and proxies in its process, with a clock that the test moves. */
+
+import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
+import type { MachineState } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach } from "vitest";
-import type { MachineConfig, ServiceConfig } from "../../src/domain/config.ts";
-import type { MachineState } from "../../src/domain/machine.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";

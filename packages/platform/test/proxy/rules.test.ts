@@ -1,13 +1,14 @@
 /** The proxy's rules, as tables: which machine takes a request, which is woken, which may sleep. */
+
+import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import type { MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type MachineConfig, requireSupported } from "../../src/domain/config.ts";
-import type { MachineState } from "../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../src/proxy/balance.ts";
 import { Demand } from "../../src/proxy/demand.ts";
 import { type IdleMachine, neededOf, planRest, planSleep } from "../../src/proxy/idle.ts";
-import { policyOf } from "../../src/proxy/service-policy.ts";
 import { appOf } from "../../src/proxy/routing.ts";
+import { policyOf } from "../../src/proxy/service-policy.ts";
 
 const machine = (id: string, state: MachineState, load = 0, more: Partial<Candidate> = {}): Candidate => ({
   id,

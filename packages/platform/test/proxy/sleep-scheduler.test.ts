@@ -1,6 +1,7 @@
 /** When the platform looks for machines that may sleep: timers and clock are the test's. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { MachineRecord } from "../../src/domain/machine.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import { type CoordinatedMachine, withRecord } from "../../src/proxy/coordinated-machine.ts";
 import { SleepScheduler } from "../../src/proxy/sleep-scheduler.ts";

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import { vi } from "vitest";
-import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import type { SnapshotOrigin } from "../../src/snapshots/manifest.ts";
 import { SnapshotStore } from "../../src/snapshots/store.ts";
 

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import { onTestFinished } from "vitest";
-import type { MachineEvent, MachineRecord } from "../../src/domain/machine.ts";
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-store-"));

@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import type { VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../../src/domain/volume.ts";
 import { temporaryFolder } from "./helpers.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";

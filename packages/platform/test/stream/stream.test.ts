@@ -2,14 +2,14 @@
 import { getEventListeners } from "node:events";
 import { setImmediate as macrotask } from "node:timers/promises";
 import { HibernautClient, type StreamEntry, type StreamEvent } from "@hibernaut/client";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { CheckResults } from "../../src/checks/results.ts";
 import { createToken } from "../../src/api/tokens.ts";
-import type { MachineRecord } from "../../src/domain/machine.ts";
+import { CheckResults } from "../../src/checks/results.ts";
 import { tellChecks } from "../../src/stream/checks.ts";
-import { EventStream, type StreamStart } from "../../src/stream/stream.ts";
 import { isOfType } from "../../src/stream/filter.ts";
+import { EventStream, type StreamStart } from "../../src/stream/stream.ts";
 import { startApi, type TestApi } from "../api/helpers.ts";
 
 let server: TestApi;

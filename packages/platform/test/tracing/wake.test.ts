@@ -1,6 +1,7 @@
 /** Wakes in traces: each belongs to the request that asked for it, and to no other. */
+
+import type { Operation } from "@hibernaut/domain/operation";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { Operation } from "../../src/domain/operation.ts";
 import { startTracing } from "../../src/tracing/otlp.ts";
 import { Collector } from "../helpers/collector.ts";
 

@@ -3,10 +3,10 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig } from "../../src/domain/config.ts";
 import { BundleStore } from "../../src/guest/bundles.ts";
-import { newWorld, startPlatform, type FakePlatform, type World } from "../helpers/fake-world.ts";
+import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const FIXTURE = join(import.meta.dirname, "first-release.tar.gz");

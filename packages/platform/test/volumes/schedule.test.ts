@@ -1,7 +1,8 @@
 /** When scheduled snapshots are due: pure rules under a clock that tests move. */
+
+import type { SnapshotSchedule } from "@hibernaut/domain/volume";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { SnapshotSchedule } from "../../src/domain/volume.ts";
 import { afterSnapshot, afterTrouble, isUnchanged, newSchedule, scheduleStep } from "../../src/volumes/schedule.ts";
 
 const MINUTE = 60_000;

@@ -1,10 +1,10 @@
 /** Snapshots of volumes, on the fake hypervisor. */
 import { readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
-import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 

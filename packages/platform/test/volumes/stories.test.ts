@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig } from "../../src/domain/config.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { Volumes } from "../../src/volumes/index.ts";

@@ -1,16 +1,16 @@
 /** Events on their way to receivers that are slow, refuse, lead inwards, break off, or are away for a day. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { networkList } from "@hibernaut/lib/public-addresses";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { KEPT_DELIVERIES } from "../../src/store/deliveries.ts";
-import { networkList } from "../../src/lib/public-addresses.ts";
 import { guardedLookup } from "../../src/webhooks/target.ts";
-import { selfSigned } from "../helpers/self-signed.ts";
 import { quietFor } from "../helpers/quiet.ts";
+import { selfSigned } from "../helpers/self-signed.ts";
 import { slowed } from "../helpers/slow.ts";
-import { Receiver, type Received, soon, withStatus } from "./receiver.ts";
+import { type Received, Receiver, soon, withStatus } from "./receiver.ts";
 import { FastClock, HeldClock, openRig, type Rig } from "./rig.ts";
 
 const DAY_MS = 86_400_000;

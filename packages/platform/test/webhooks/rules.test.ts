@@ -2,11 +2,11 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { EVENT_GROUPS, type StreamEvent } from "@hibernaut/domain/stream-event";
+import { isPublicAddress, networkList } from "@hibernaut/lib/public-addresses";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
-import { EVENT_GROUPS, type StreamEvent } from "../../src/domain/stream-event.ts";
-import { isPublicAddress, networkList } from "../../src/lib/public-addresses.ts";
 import { Lanes } from "../../src/webhooks/lanes.ts";
 import { deliveryOf, gapDelivery, wants } from "../../src/webhooks/message.ts";
 import { failureText, outcomeOf, RETRY_S, retryAfterMs, waitAfter } from "../../src/webhooks/rules.ts";

@@ -1,11 +1,12 @@
 /** Destroys what an app has on every host, before the app itself is deleted. */
+
+import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
+import { within } from "@hibernaut/lib/async";
 import type { FastifyRequest } from "fastify";
 import { unreachable } from "../../cluster/peer-client.ts";
-import { type ErrorCode, HibernautError } from "../../domain/errors.ts";
-import { within } from "../../lib/async.ts";
 import type { ApiCluster } from "../deps.ts";
-import { askerOf } from "./asker.ts";
 import { read } from "./ask-hosts.ts";
+import { askerOf } from "./asker.ts";
 import { sentOn } from "./headers.ts";
 
 /** A host waits a minute for the app's machines to be destroyed. */

@@ -1,15 +1,16 @@
 /** Adds to what this host answers what the other hosts have. */
+
+import { reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { View } from "../../cluster/cluster.ts";
 import type { PeerClient } from "../../cluster/peer-client.ts";
-import { reachesApp } from "../../domain/scopes.ts";
 import type { Api } from "../deps.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";
 import { MISSING_HEADER } from "./headers.ts";
 import { lastKnown } from "./last-known.ts";
-import { MACHINE_LISTS, MERGES } from "./merges.ts";
 import { beginAtOnce, mergedStream } from "./merged-stream.ts";
+import { MACHINE_LISTS, MERGES } from "./merges.ts";
 import { whereOf } from "./where.ts";
 
 /** What this host may know nothing of although others do: the usage of an app whose machines were always elsewhere. */

@@ -4,9 +4,9 @@ import { createReadStream, createWriteStream } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { View } from "../../cluster/cluster.ts";
 import type { PeerClient } from "../../cluster/peer-client.ts";
-import { HibernautError } from "../../domain/errors.ts";
 import type { FetchImage, Image, ImageConfig, ImageStore } from "../../images/contract.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 

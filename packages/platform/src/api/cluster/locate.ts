@@ -1,11 +1,12 @@
 /** Which host answers a request. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { findNamed } from "@hibernaut/domain/naming";
 import type { FastifyRequest } from "fastify";
 import type { View } from "../../cluster/cluster.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { findNamed } from "../../domain/naming.ts";
 import type { ApiCluster } from "../deps.ts";
-import type { AskHosts } from "./ask-hosts.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
+import type { AskHosts } from "./ask-hosts.ts";
 import type { Where } from "./routes-table.ts";
 
 /** The ID of a machine, and not the beginning of one. */

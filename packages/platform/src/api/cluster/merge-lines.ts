@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { background } from "../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 
 /** Lines that arrive within this time of each other are sorted: longer than the way between hosts of a region. */
 const WINDOW_MS = 200;

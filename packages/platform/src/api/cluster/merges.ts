@@ -1,11 +1,12 @@
 /** Puts the answers of several hosts together, this host's first. Pure. */
+
+import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
 import type { FastifyRequest } from "fastify";
 import type { Static } from "typebox";
-import type { MachineWire } from "../routes/machines.schemas.ts";
-import { BOOT_KINDS, type BootKind } from "../../domain/machine.ts";
 import { kindsOf } from "../../machines/resources/timelines.ts";
-import { type HourPart, hourWire } from "../routes/timeline.ts";
+import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { TimelineWire, WakesWire } from "../routes/timeline.schemas.ts";
+import { type HourPart, hourWire } from "../routes/timeline.ts";
 import type { UsageReportReply } from "../routes/usage.schemas.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
 

@@ -1,6 +1,7 @@
 /** What words for machines mean in a request that several hosts answer. */
+
+import { findNamed } from "@hibernaut/domain/naming";
 import type { Owned } from "../../cluster/cluster.ts";
-import { findNamed } from "../../domain/naming.ts";
 import type { ApiCluster } from "../deps.ts";
 
 type Known = Pick<ApiCluster, "shared" | "view">;

@@ -1,6 +1,7 @@
 /** Requests that another host of the cluster has sent on: who sent them, and for whom. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../../domain/errors.ts";
 import type { TokenRecord, TokenStore } from "../../store/contract.ts";
 import { isLive } from "../tokens.ts";
 

@@ -1,21 +1,21 @@
 /** Chooses a host for what is created, and sends the request there. */
 
-import type { FastifyReply, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
+import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
-import { guestSize, type MachineConfig } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
 import { newMachineName } from "../../machines/identity.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
-import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiCluster } from "../deps.ts";
-import { askerOf } from "./asker.ts";
+import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import { type AskHosts, read } from "./ask-hosts.ts";
+import { askerOf } from "./asker.ts";
 import { isOnHost, mayNameFiles, withDigest } from "./file-images.ts";
 import { replied, sentOn } from "./headers.ts";
-import { whereOf } from "./where.ts";
 import { pass } from "./send-on.ts";
+import { whereOf } from "./where.ts";
 
 /** How many hosts are tried: what the directory says of a host's memory is some seconds old. */
 const MAX_TRIES = 3;

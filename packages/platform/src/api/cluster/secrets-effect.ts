@@ -2,8 +2,9 @@
  * What a change of an app's secrets does to the machines of other hosts. The directory says only a moment later how a machine
  * is, so a snapshot that was taken just before the change would be missed: their hosts are asked before it.
  */
+
+import { isResting } from "@hibernaut/domain/machine";
 import type { FastifyRequest } from "fastify";
-import { isResting } from "../../domain/machine.ts";
 import type { SecretsEffect } from "../../machines/secrets.ts";
 import type { Api } from "../deps.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";

@@ -1,11 +1,11 @@
 /** Sends a client's request on to another host, and the reply back, as they come. */
 import type { IncomingMessage } from "node:http";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PeerClient } from "../../cluster/peer-client.ts";
-import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
-import { askerOf } from "./asker.ts";
 import { read as readText } from "./ask-hosts.ts";
+import { askerOf } from "./asker.ts";
 import { replied, sentOn } from "./headers.ts";
 
 /** A body up to this size is kept until the reply, so that it can be sent again. Configurations are smaller. */

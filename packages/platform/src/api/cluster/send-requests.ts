@@ -1,12 +1,13 @@
 /** Makes every host of a cluster answer every request: the hooks that send requests on to the host that has what they are about. */
+
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { unreachable } from "../../cluster/peer-client.ts";
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { Api, ApiCluster, ApiDeps } from "../deps.ts";
 import { askHosts } from "./ask-hosts.ts";
 import { updateToSend } from "./file-images.ts";
-import { locate } from "./locate.ts";
 import { answerForAll } from "./for-all.ts";
+import { locate } from "./locate.ts";
 import { placeRequests } from "./placed.ts";
 import type { Where } from "./routes-table.ts";
 import { tellSecretsEffect } from "./secrets-effect.ts";

@@ -1,6 +1,7 @@
 /** Shapes of `/v1/apps/{app_name}/machines/{machine_id}/activity`. */
+
+import { AWAKE_REASONS } from "@hibernaut/domain/awake";
 import { Type } from "typebox";
-import { AWAKE_REASONS } from "../../domain/awake.ts";
 import { closed, machineState, nullable, oneOf } from "../schemas.ts";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });

@@ -1,11 +1,11 @@
 /** `/v1/apps` */
-import { HibernautError } from "../../domain/errors.ts";
-import type { AppRecord } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { AppRecord } from "@hibernaut/domain/machine";
 import { within } from "../access.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
-import { AppList, AppParams, AppReply, CreateAppBody, UpdateAppBody } from "./apps.schemas.ts";
 import { appWire } from "../views.ts";
+import { AppList, AppParams, AppReply, CreateAppBody, UpdateAppBody } from "./apps.schemas.ts";
 
 /** Registers the routes of apps. */
 export function appRoutes(

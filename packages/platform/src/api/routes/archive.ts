@@ -1,6 +1,6 @@
 /** `.../machines/{machine_id}/archive`: copies files into and out of a machine as tar archives. */
 import { Readable } from "node:stream";
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies, streams } from "../schemas.ts";

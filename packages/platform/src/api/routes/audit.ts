@@ -1,11 +1,12 @@
 /** `GET /v1/audit`: who changed what. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NDJSON, StreamReplies } from "../stream-replies.ts";
 import { closed, nullable, oneOf, replies, time } from "../schemas.ts";
 import { sinceMs } from "../since.ts";
-import { HibernautError } from "../../domain/errors.ts";
+import { NDJSON, StreamReplies } from "../stream-replies.ts";
 
 const LINES = 100;
 const MAX_LINES = 10_000;

@@ -1,6 +1,7 @@
 /** `/v1/cluster`: the hosts that this one belongs to. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { ClusterStatus } from "../../cluster/admin.ts";
-import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

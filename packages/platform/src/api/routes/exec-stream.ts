@@ -4,14 +4,14 @@
  */
 import type { Readable } from "node:stream";
 import type { WebSocket } from "@fastify/websocket";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Static } from "typebox";
 import type { GuestCommand } from "../../guest/command.ts";
-import { background } from "../../lib/background.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { notStarted } from "./exec.ts";
 import { streams } from "../schemas.ts";
 import { ExecStreamQuery } from "./exec.schemas.ts";
+import { notStarted } from "./exec.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 /** First bytes of messages. `packages/client/src/exec-channels.ts` has the same values. */

@@ -1,6 +1,6 @@
 /** `POST .../machines/{machine_id}/exec`: runs a command in a machine and replies when it has ended. */
 import type { Readable } from "node:stream";
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { GuestError } from "../../guest/error.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";

@@ -1,7 +1,7 @@
 /** `GET .../machines/{machine_id}/forward` as a WebSocket: one connection to a TCP port inside a machine. */
 import type { WebSocket } from "@fastify/websocket";
+import { background } from "@hibernaut/lib/background";
 import { Type } from "typebox";
-import { background } from "../../lib/background.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { closed, streams } from "../schemas.ts";

@@ -1,5 +1,5 @@
 /** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
-import { txtRecords as lookUp } from "../../lib/txt.ts";
+import { txtRecords as lookUp } from "@hibernaut/lib/txt";
 import { requireProof } from "../../machines/hostname-proof.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";

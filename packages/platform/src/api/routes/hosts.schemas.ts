@@ -1,6 +1,7 @@
 /** The requests and replies of moves, evacuations and drains of hosts. */
+
+import { NAME_PATTERN } from "@hibernaut/domain/naming";
 import { Type } from "typebox";
-import { NAME_PATTERN } from "../../domain/naming.ts";
 import { bytes, closed, ErrorBody, oneOf } from "../schemas.ts";
 
 const host = Type.String({ pattern: NAME_PATTERN, description: "The name of a host of the cluster." });

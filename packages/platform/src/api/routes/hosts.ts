@@ -1,5 +1,5 @@
 /** Moves of machines between the hosts of a cluster, and what is done with a host as a whole. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { ClusterHosts } from "../../cluster/owning.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { sendProgress } from "../progress-lines.ts";

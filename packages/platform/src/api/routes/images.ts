@@ -1,10 +1,10 @@
 /** `/v1/images`: lists, imports and deletes images. */
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import { reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyError } from "fastify";
 import type { Static } from "typebox";
 import type { Image, ImageProgress } from "../../images/contract.ts";
-import { reachesApp } from "../../domain/scopes.ts";
 import type { MachineView } from "../../machines/view.ts";
 import type { TokenRecord } from "../../store/contract.ts";
 import { clientGone } from "../client-gone.ts";

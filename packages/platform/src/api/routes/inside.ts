@@ -1,11 +1,11 @@
 /** Routes for programs inside a machine: keep-awake leases, planned wakes, and the events of their own machine. */
 import { PassThrough } from "node:stream";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoBody, NoQuery, Ok, replies, streams } from "../schemas.ts";
-import { KeepAliveBody, KeepAliveReply, PreparedReply, QuestionParams, WakeBody, WakeReply } from "./inside.schemas.ts";
 import { allowNoBody, sent } from "./actions.ts";
+import { KeepAliveBody, KeepAliveReply, PreparedReply, QuestionParams, WakeBody, WakeReply } from "./inside.schemas.ts";
 
 /** A program that leaves this much unread is disconnected. An event is one line. */
 const MAX_UNREAD_BYTES = 65_536;

@@ -1,20 +1,21 @@
 /** `GET .../logs`: what apps print and what happens to their machines, as a stream of lines. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { nearest } from "@hibernaut/lib/nearest";
 import type { FastifyReply } from "fastify";
 import type { Static } from "typebox";
-import { HibernautError } from "../../domain/errors.ts";
 import { LOG_STREAMS, type LogStream } from "../../machines/logs/entry.ts";
-import type { LogQuery } from "../../machines/logs/query.ts";
 import type { LogBlocks } from "../../machines/logs/follow.ts";
+import type { LogQuery } from "../../machines/logs/query.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { StreamReplies, NDJSON } from "../stream-replies.ts";
-import { nearest } from "../../lib/nearest.ts";
 import { replies } from "../schemas.ts";
+import { sinceMs } from "../since.ts";
+import { NDJSON, StreamReplies } from "../stream-replies.ts";
+import { wordsIn } from "../words.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { AppLogsQuery, LogLine, LogsQuery, MAX_LOG_LINES } from "./logs.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
-import { sinceMs } from "../since.ts";
-import { wordsIn } from "../words.ts";
 
 const LINES = 100;
 

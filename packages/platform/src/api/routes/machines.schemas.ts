@@ -1,6 +1,7 @@
 /** Shapes of `/v1/apps/{app_name}/machines`. */
+
+import { MachineConfig } from "@hibernaut/domain/config";
 import { type Static, Type } from "typebox";
-import { MachineConfig } from "../../domain/config.ts";
 import { closed, imageReference, machineState, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { KeepAwake } from "./inside.schemas.ts";

@@ -1,9 +1,10 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { within } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { eventWire, machineWire } from "../views.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
   CreateMachineBody,
@@ -13,7 +14,6 @@ import {
   MachineReply,
   UpdateMachineBody,
 } from "./machines.schemas.ts";
-import { eventWire, machineWire } from "../views.ts";
 
 const EVENTS_LIMIT = 100;
 const COLLECTION = "/v1/apps/:app_name/machines";

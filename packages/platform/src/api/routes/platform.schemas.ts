@@ -1,6 +1,7 @@
 /** Shapes of `/v1/health` and `/v1/platform`. */
+
+import { DRAIN_TIMEOUT_S, MAX_DRAIN_TIMEOUT_S } from "@hibernaut/domain/drain";
 import { type Static, Type } from "typebox";
-import { DRAIN_TIMEOUT_S, MAX_DRAIN_TIMEOUT_S } from "../../domain/drain.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 
 const Region = Type.Object(

@@ -1,7 +1,8 @@
 /** Health, regions, metrics and the OpenAPI document of the platform. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Registry } from "prom-client";
-import { HibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { PUBLIC } from "../openapi.ts";
 import { NoQuery, replies } from "../schemas.ts";

@@ -1,5 +1,5 @@
 /** `/v1/registries`: the platform's logins for image registries. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

@@ -1,6 +1,7 @@
 /** Shapes of `/v1/apps/{app_name}/releases`. */
+
+import { MachineConfig } from "@hibernaut/domain/config";
 import { type Static, Type } from "typebox";
-import { MachineConfig } from "../../domain/config.ts";
 import { closed, imageReference, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { LogLine } from "./logs.schemas.ts";

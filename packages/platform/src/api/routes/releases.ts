@@ -1,13 +1,13 @@
 /** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
-import type { ReleaseRecord } from "../../domain/machine.ts";
-import { pinned } from "../../domain/pinned.ts";
+import type { ReleaseRecord } from "@hibernaut/domain/machine";
+import { pinned } from "@hibernaut/domain/pinned";
 import type { LogEntry } from "../../machines/logs/entry.ts";
 import type { CommandVerdict } from "../../machines/release-command/rules.ts";
 import type { CommandOutput } from "../../machines/release-command/run.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
-import { StreamReplies, NDJSON } from "../stream-replies.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";
+import { NDJSON, StreamReplies } from "../stream-replies.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
   COMMAND_TIMEOUT_S,

@@ -1,6 +1,7 @@
 /** Shapes of `/v1/session`. */
+
+import { SCOPES } from "@hibernaut/domain/scopes";
 import { type Static, Type } from "typebox";
-import { SCOPES } from "../../domain/scopes.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 
 /** Longer than any token. */

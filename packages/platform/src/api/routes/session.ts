@@ -1,13 +1,14 @@
 /** `/v1/session`: a browser shows a token once and gets a cookie in its place. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { hasScope } from "@hibernaut/domain/scopes";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../../domain/errors.ts";
-import { hasScope } from "../../domain/scopes.ts";
 import type { TokenRecord } from "../../store/contract.ts";
 import { FailedAttempts } from "../attempts.ts";
 import { beginAudit } from "../audit.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { requireOwnOrigin } from "../session-access.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
+import { requireOwnOrigin } from "../session-access.ts";
 import { isSecure, sessionCookie, sessionIn } from "../session-cookie.ts";
 import type { Sessions } from "../sessions.ts";
 import { verifyToken } from "../tokens.ts";

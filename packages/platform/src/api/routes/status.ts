@@ -1,5 +1,5 @@
 /** `GET /status/<app>`, without a token: the public page of an app that has one. */
-import type { JudgedMachine } from "../../domain/app-status.ts";
+import type { JudgedMachine } from "@hibernaut/domain/app-status";
 import type { Api, ApiDeps } from "../deps.ts";
 import { sendNotFound } from "../errors.ts";
 import { STATUS_PAGE_AGE_S, STATUS_PAGE_POLICY, statusPage } from "../status-page.ts";

@@ -1,6 +1,7 @@
 /** `GET /v1/stream`: everything that changes, as server-sent events. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Static } from "typebox";
-import { HibernautError } from "../../domain/errors.ts";
 import type { StreamFilter } from "../../stream/filter.ts";
 import type { EventStream, Gap, Position, Told } from "../../stream/stream.ts";
 import { serverSent } from "../../stream/wire.ts";

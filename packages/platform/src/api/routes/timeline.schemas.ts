@@ -1,7 +1,8 @@
 /** Shapes of `/v1/timeline` and `/v1/wakes`. */
+
+import { BOOT_KINDS } from "@hibernaut/domain/machine";
+import { SPAN_STATES } from "@hibernaut/domain/timeline";
 import { type Static, Type } from "typebox";
-import { SPAN_STATES } from "../../domain/timeline.ts";
-import { BOOT_KINDS } from "../../domain/machine.ts";
 import { closed, machineState, oneOf, time } from "../schemas.ts";
 
 /** What a chart shows unless it says otherwise, in hours. */

@@ -1,6 +1,7 @@
 /** Shapes of `/v1/tokens`. */
+
+import { SCOPES } from "@hibernaut/domain/scopes";
 import { type Static, Type } from "typebox";
-import { SCOPES } from "../../domain/scopes.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 
 /** A token lives at least a minute and at most ten years: more is what no expiry is for. */

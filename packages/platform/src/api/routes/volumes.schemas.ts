@@ -1,6 +1,7 @@
 /** Shapes of `/v1/apps/{app_name}/volumes`. */
+
+import { RETENTION_DAYS, VOLUME_GB } from "@hibernaut/domain/limits";
 import { type Static, Type } from "typebox";
-import { RETENTION_DAYS, VOLUME_GB } from "../../domain/limits.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 

@@ -1,8 +1,9 @@
 /** `/v1/apps/{app_name}/volumes`: disks that outlive machines, with Fly's field names. */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Static } from "typebox";
-import { HibernautError } from "../../domain/errors.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
-import type { VolumeSnapshotRecord } from "../../domain/volume.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

@@ -1,10 +1,10 @@
 /** `GET .../machines/{machine_id}/wait`: replies when the machine reaches a state. */
 import { setImmediate } from "node:timers/promises";
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { nearest } from "@hibernaut/lib/nearest";
 import type { WaitTarget } from "../../machines/waiting.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { nearest } from "../../lib/nearest.ts";
 import { replies } from "../schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 import { WaitQuery, WaitReply } from "./wait.schemas.ts";

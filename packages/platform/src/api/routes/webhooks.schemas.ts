@@ -1,6 +1,7 @@
 /** Shapes of `/v1/webhooks`. */
+
+import { DELIVERY_STATES } from "@hibernaut/domain/webhook";
 import { type Static, Type } from "typebox";
-import { DELIVERY_STATES } from "../../domain/webhook.ts";
 import { OUTCOMES } from "../../webhooks/rules.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 

@@ -1,8 +1,9 @@
 /** `/v1/webhooks` */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { type Grant, hasScope, reachesApp } from "@hibernaut/domain/scopes";
+import type { WebhookRecord } from "@hibernaut/domain/webhook";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../../domain/errors.ts";
-import { type Grant, hasScope, reachesApp } from "../../domain/scopes.ts";
-import type { WebhookRecord } from "../../domain/webhook.ts";
 import { unknownWebhook } from "../../webhooks/webhooks.ts";
 import { requireReach } from "../access.ts";
 import { clientGone } from "../client-gone.ts";

@@ -4,7 +4,7 @@
  */
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { replaceFile } from "../../lib/durable.ts";
+import { replaceFile } from "@hibernaut/lib/durable";
 import { makeAuthority, makeKey, type Pair, sign } from "../identity.ts";
 import type { EtcdTls } from "./gateway.ts";
 import { argumentsOf, MEMBER_FILES, membersOf } from "./members.ts";

@@ -1,6 +1,6 @@
 /** How etcd says what went wrong, and what follows from it. Pure, except for the errors that it makes. */
-import { HibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 
 /** Codes of gRPC that mean more than "it does not work at the moment". */
 const NOT_FOUND = 5;

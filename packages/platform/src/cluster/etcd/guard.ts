@@ -1,5 +1,5 @@
 /** Whether strangers can write to a cluster's etcd, as far as its URLs and certificates say. Pure. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { DirectoryPlace } from "../home.ts";
 
 type EtcdPlace = Extract<DirectoryPlace, { etcd: string[] }>;

@@ -1,7 +1,7 @@
 /** Gives the machines of a lost host to other hosts, which start them from scratch. */
-import { guestSize } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineState } from "../../domain/machine.ts";
+import { guestSize } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineState } from "@hibernaut/domain/machine";
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS, nameOf, type OwnerRecord } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";

@@ -2,9 +2,9 @@
  * Guests that run on while their platform is stopped. Nobody would end them when others recreate their machines, and so
  * others are told not to.
  */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { VmmRef } from "../../hypervisor/contract.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS, type MemberRecord } from "../keys.ts";
 import { put } from "../ownership/claims.ts";

@@ -3,10 +3,10 @@
  * host ends them once it has been without its lease for the grace, and another host takes them only after that, with a
  * margin for clocks that run at different speeds.
  */
-import type { MachineConfig } from "../../domain/config.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { background } from "../../lib/background.ts";
-import { messageOf } from "../../lib/text.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf } from "../keys.ts";
 import type { WarnLog } from "../ownership/retry.ts";

@@ -1,13 +1,13 @@
 /** Recreates machines that this host got because theirs was lost. */
 
-import { background } from "../../lib/background.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { background } from "@hibernaut/lib/background";
+import type { TakenIn } from "../../machines/resources/custody.ts";
 import type { Cluster } from "../cluster.ts";
+import type { OwnerRecord } from "../keys.ts";
 import { type ConfigRecord, KEYS } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
-import type { OwnerRecord } from "../keys.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import type { TakenIn } from "../../machines/resources/custody.ts";
 
 /** What a machine is made from. */
 export interface Origin extends ConfigRecord {

@@ -2,9 +2,10 @@
  * A cluster directory in an SQLite file, for hosts that share one disk: above all for tests, in which several hosts run
  * on one computer or in one process. Leases follow the wall clock.
  */
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Database } from "better-sqlite3";
-import { HibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
 import {
   type Change,
   type Changed,

@@ -1,7 +1,7 @@
 /** What is on its way to this host: machines that are put together, each in a directory with its papers once it is whole. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent } from "../../lib/absence.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import type { TravelPapers } from "./papers.ts";
 
 /** Has the papers of a machine that has arrived as a whole. */

@@ -1,6 +1,6 @@
 /** Chooses the hosts to which a machine of this host can move: those that could also resume its memory. */
-import { guestSize } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
+import { guestSize } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
 import type { DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import type { Cluster } from "../cluster.ts";

@@ -1,8 +1,8 @@
 /** Moves all machines off this host, for maintenance. */
-import { guestSize } from "../../domain/config.ts";
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { messageOf } from "../../lib/text.ts";
+import { guestSize } from "@hibernaut/domain/config";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { MoveProgress, MoveSource } from "./source.ts";
 
 /** Moves at a time: while one machine waits for its requests or for a disk, another one is copied. */

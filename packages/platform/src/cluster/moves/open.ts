@@ -1,6 +1,6 @@
 /** Moves of machines from and to this host. */
-import { HibernautError } from "../../domain/errors.ts";
-import { background } from "../../lib/background.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { background } from "@hibernaut/lib/background";
 import type { Resources } from "../../machines/open.ts";
 import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";

@@ -6,10 +6,10 @@ import { join, relative } from "node:path";
 import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { allocatedBytes } from "../../lib/disk-files.ts";
-import { flush } from "../../lib/durable.ts";
-import { programEnvironment } from "../../lib/exec.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
+import { programEnvironment } from "@hibernaut/lib/exec";
 
 /** `tar` reads and writes as much at a time as a pipe holds, 64 KB instead of 10: each time, the other end has to wake up. */
 const RECORDS = "--blocking-factor=128";

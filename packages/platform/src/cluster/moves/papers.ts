@@ -1,5 +1,5 @@
 /** What hosts tell each other about a machine that moves. */
-import type { MachineEvent } from "../../domain/machine.ts";
+import type { MachineEvent } from "@hibernaut/domain/machine";
 import type { Papers } from "../../machines/resources/departures.ts";
 import type { VolumePapers } from "../../volumes/contract.ts";
 

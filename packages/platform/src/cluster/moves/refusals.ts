@@ -1,5 +1,5 @@
 /** Why machines are not moved, in sentences. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { MoveUnsettled } from "../../machines/departure.ts";
 import type { VolumePapers } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";

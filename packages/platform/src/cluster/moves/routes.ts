@@ -1,7 +1,7 @@
 /** What other hosts ask of this one about moves, over the peer port. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import { decompressed } from "./compression.ts";
 import type { FitPapers } from "./papers.ts";
 import type { MoveTarget } from "./target.ts";

@@ -1,12 +1,12 @@
 /** Moves machines of this host to other hosts. */
-import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
-import { volumesOf } from "../../domain/mounts.ts";
-import { nextEpoch } from "../../domain/volume.ts";
-import { refuseUnfit } from "../../machines/resources/arrivals.ts";
-import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
+import { volumesOf } from "@hibernaut/domain/mounts";
+import { nextEpoch } from "@hibernaut/domain/volume";
+import { messageOf } from "@hibernaut/lib/text";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
-import { messageOf } from "../../lib/text.ts";
+import { refuseUnfit } from "../../machines/resources/arrivals.ts";
+import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
@@ -16,8 +16,8 @@ import { untilDone } from "../ownership/retry.ts";
 import { readVolumesElsewhere } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
-import { memoryOf } from "./pack.ts";
 import type { MoveLog } from "./log.ts";
+import { memoryOf } from "./pack.ts";
 import type { Fit, FitPapers } from "./papers.ts";
 import type { Rate } from "./rate.ts";
 import {

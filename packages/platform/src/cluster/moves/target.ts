@@ -5,10 +5,10 @@
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { mayTravel, type MachineRecord } from "../../domain/machine.ts";
-import { nextEpoch } from "../../domain/volume.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { replaceFile } from "../../lib/durable.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
+import { nextEpoch } from "@hibernaut/domain/volume";
+import { replaceFile } from "@hibernaut/lib/durable";
 import { newUlid } from "../../machines/identity.ts";
 import type { TakenAway } from "../../machines/ownership.ts";
 import type { TakenIn } from "../../machines/resources/custody.ts";
@@ -17,15 +17,15 @@ import type { VolumeTravel } from "../../volumes/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import type { HasCopy } from "../ownership/drop.ts";
 import type { StartGate } from "../ownership/gate.ts";
-import { ArrivingMemory, type SentMemory } from "./arriving-memory.ts";
 import { PAPERS_FILE, readPapers } from "./arriving.ts";
+import { ArrivingMemory, type SentMemory } from "./arriving-memory.ts";
+import { FRAMES, type Frame, framesOf } from "./frames.ts";
 import { callOff, commit, standingOf } from "./intent.ts";
-import { type Frame, FRAMES, framesOf } from "./frames.ts";
 import type { MoveLog } from "./log.ts";
 import { filesOf, flushAll, memoryOf, unpack } from "./pack.ts";
+import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 import { disputedHere, notStored, notWhole } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
-import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
 
 const FILES_FOLDER = "files";
 /** How the names of directories begin that have the memory of machines that still run on their host. */

@@ -2,13 +2,13 @@
  * Claims of machines: the machine, its name and its address change hands together or not at all. The host that holds the
  * claim may run the machine.
  */
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { beingDeleted, type Deletable } from "../app-deletion.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Change, Condition, Directory, Entry } from "../contract.ts";
 import { type ConfigRecord, KEYS, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
-import { volumeClaims, type VolumeHere } from "./volumes.ts";
+import { type VolumeHere, volumeClaims } from "./volumes.ts";
 
 /** Addresses that are tried: each further one means that another host took the one before in the same moment. */
 const MOST_ADDRESSES = 10;

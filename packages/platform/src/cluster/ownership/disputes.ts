@@ -1,5 +1,5 @@
 /** Machines that are stored here, while the directory does not say that they are this host's, nor that they are not. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { WarnLog } from "./retry.ts";
 
 /** What a client waits before it asks again, in seconds: about the longest time after which it is looked at again. */

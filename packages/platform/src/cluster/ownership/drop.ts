@@ -1,6 +1,7 @@
 /** Gives up the copy of a disputed machine that this host keeps, because another machine is to be it, or has its place. */
-import type { MachineRecord } from "../../domain/machine.ts";
-import { HibernautError } from "../../domain/errors.ts";
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Cluster } from "../cluster.ts";
 import type { Directory } from "../contract.ts";
 import { KEYS } from "../keys.ts";

@@ -1,8 +1,8 @@
 /** Gives up machines as soon as this host hears that they are another host's, and takes in those that it got. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { VolumeElsewhere } from "../../machines/ownership.ts";
-import { background } from "../../lib/background.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";

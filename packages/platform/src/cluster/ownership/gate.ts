@@ -2,9 +2,9 @@
  * Which machines this host may start. All owners are read once in each term of its lease: while the lease lives, nobody
  * else takes a machine from this host, so what was read stays true.
  */
-import { HibernautError } from "../../domain/errors.ts";
-import { abortable, within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { abortable, within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
 import { ownerOf } from "./claims.ts";

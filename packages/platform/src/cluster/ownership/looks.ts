@@ -1,7 +1,7 @@
 /** Looks at single machines, each as often as it takes: one thing at a time for each, and some machines at a time. */
 import { setTimeout as delay } from "node:timers/promises";
-import { background } from "../../lib/background.ts";
-import { messageOf } from "../../lib/text.ts";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import { Slots } from "../../machines/slots.ts";
 import type { WarnLog } from "./retry.ts";
 

@@ -1,15 +1,15 @@
 /** This host's machines in a cluster: what it claims, gives back, may start, and has to end. */
-import type { MachineRecord } from "../../domain/machine.ts";
-import type { VolumeRecord } from "../../domain/volume.ts";
-import { background } from "../../lib/background.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VolumeRecord } from "@hibernaut/domain/volume";
+import { background } from "@hibernaut/lib/background";
 import type { Ownership, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
+import { KEYS } from "../keys.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";
 import type { Custodian, TakeIn } from "./custodian.ts";
 import { Disputes } from "./disputes.ts";
 import { follow } from "./follow.ts";
 import { StartGate } from "./gate.ts";
-import { KEYS } from "../keys.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
 import { forgetVolume, newerOn } from "./volumes.ts";

@@ -1,6 +1,6 @@
 /** Work on the cluster's directory that must be done, however long the directory is out of reach. */
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../lib/text.ts";
+import { messageOf } from "@hibernaut/lib/text";
 
 /** Waits between two tries, in milliseconds: the first, and the longest, which is how late a host can be after an outage. */
 const FIRST_WAIT_MS = 250;

@@ -1,8 +1,8 @@
 /** Compares what a host has stored with the cluster, before anything of it is touched. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { MachineRecord, MachineState } from "../../domain/machine.ts";
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { AnotherAddress, Settled } from "../../machines/ownership.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts";

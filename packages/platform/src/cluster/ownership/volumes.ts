@@ -1,8 +1,8 @@
 /** Which volumes of a machine moved to another host with it. A volume that never moved is where it is stored. */
-import type { MachineRecord } from "../../domain/machine.ts";
-import { volumesOf } from "../../domain/mounts.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { volumesOf } from "@hibernaut/domain/mounts";
+import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { VolumeElsewhere } from "../../machines/ownership.ts";
-import type { VolumeRecord } from "../../domain/volume.ts";
 import type { Change, Condition, Directory } from "../contract.ts";
 import { KEYS, type VolumeOwner } from "../keys.ts";
 

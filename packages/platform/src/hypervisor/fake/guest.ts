@@ -1,8 +1,8 @@
 /** A fake guest: speaks the agent's protocol and counts requests, like the counter app. */
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
-import { CURRENT_PROTOCOL } from "../../domain/agent-protocol.ts";
 import { HelloOffset } from "../../guest/hello.ts";
 import { encodeListeners, type Listener } from "../../guest/listening.ts";
 import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";

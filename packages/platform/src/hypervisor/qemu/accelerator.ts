@@ -5,10 +5,10 @@
 
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
-import { HibernautError } from "../../domain/errors.ts";
-import type { GuestBundle } from "../../domain/guest-bundle.ts";
-import { run } from "../../lib/exec.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import { run } from "@hibernaut/lib/exec";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "../../settings.ts";
 import { HOST_CPU } from "./cpu-choice.ts";
 import { findCpu, type Proof, type ProofSettings } from "./find-cpu.ts";

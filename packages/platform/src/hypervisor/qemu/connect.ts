@@ -1,7 +1,7 @@
 /** Connecting to the sockets of a QEMU that may still be starting. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { isUnheard } from "../../lib/absence.ts";
+import { isUnheard } from "@hibernaut/lib/absence";
 
 /** QEMU listens within 50 ms of its start; a refused attempt costs microseconds. */
 const RETRY_MS = 2;

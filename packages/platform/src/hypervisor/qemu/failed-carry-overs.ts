@@ -1,8 +1,8 @@
 /** Remembers between which versions of QEMU a resume has failed, so that it is not tried with the next machine. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent } from "../../lib/absence.ts";
-import { replaceFile } from "../../lib/durable.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { replaceFile } from "@hibernaut/lib/durable";
 import type { CarryOvers, FailedCarryOver } from "../contract.ts";
 
 const FILE = "failed-carry-overs.json";

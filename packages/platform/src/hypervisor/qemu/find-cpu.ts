@@ -2,9 +2,9 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { cpus, release } from "node:os";
 import { join } from "node:path";
-import { ifAbsent } from "../../lib/absence.ts";
-import { hostBootId } from "../../lib/boot-id.ts";
-import { replaceFile } from "../../lib/durable.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { hostBootId } from "@hibernaut/lib/boot-id";
+import { replaceFile } from "@hibernaut/lib/durable";
 import type { Settings } from "../../settings.ts";
 import { type FailedCpu, HOST_CPU, nextCpu } from "./cpu-choice.ts";
 import type { LimitSettings } from "./limits.ts";

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { ifAbsent, ifEnded } from "../../lib/absence.ts";
+import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
 import type { VmmRef } from "../contract.ts";
 import { LAUNCHER, startTicks } from "./process.ts";
 

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { HOST_CPU, modelOf } from "./cpu-choice.ts";
 import type { HostCpu } from "./hardware.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";

@@ -6,7 +6,7 @@
  */
 import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PAGE, type PageRange, PIECE_BYTES, piecesOf, rangesOf, readPageRanges } from "../../lib/page-ranges.ts";
+import { PAGE, type PageRange, PIECE_BYTES, piecesOf, rangesOf, readPageRanges } from "@hibernaut/lib/page-ranges";
 
 /** Two readers keep a disk busy and leave half of Node's threads for other files. */
 const READERS = 2;

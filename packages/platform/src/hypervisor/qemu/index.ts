@@ -2,10 +2,10 @@
 import { appendFile, open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../../domain/errors.ts";
-import { abortable } from "../../lib/async.ts";
-import { background } from "../../lib/background.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { abortable } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import {
   type DeviceState,
   type Hypervisor,
@@ -18,14 +18,14 @@ import {
 } from "../contract.ts";
 import { cpuIn, hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
 import { brokenBy, lastLine, meansTaken, readTail } from "./failure.ts";
-import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
+import { argumentsOf, findProcesses, hasThread } from "./find-processes.ts";
+import { type Hardware, type HostCpu, hardwareOf, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
 import { HANDLES } from "./jail/arguments.ts";
 import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
-import { argumentsOf, findProcesses, hasThread } from "./find-processes.ts";
 import { isAlive, killProcess, requireEnded, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp, type QmpFault } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";

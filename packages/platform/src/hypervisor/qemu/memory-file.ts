@@ -1,9 +1,9 @@
 /** The file that is a guest's memory. */
 import { rm, stat } from "node:fs/promises";
-import { isPassing } from "../../lib/absence.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { allocatedBytes, createSparse } from "../../lib/disk-files.ts";
-import { failureReason, run } from "../../lib/exec.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isPassing } from "@hibernaut/lib/absence";
+import { allocatedBytes, createSparse } from "@hibernaut/lib/disk-files";
+import { failureReason, run } from "@hibernaut/lib/exec";
 import type { QemuLimits } from "./limits.ts";
 
 type ReserveLimits = Pick<QemuLimits, "reserveMs">;

@@ -3,7 +3,7 @@
  * process, never to a later one with its pid, and can be read when this platform has no further descriptor left.
  */
 import { type FileHandle, open, readFile } from "node:fs/promises";
-import { ifEnded } from "../../lib/absence.ts";
+import { ifEnded } from "@hibernaut/lib/absence";
 import type { VmmRef } from "../contract.ts";
 
 /** Its numbers, and a name of up to 64 bytes, are a few hundred. */

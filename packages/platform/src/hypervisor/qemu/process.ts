@@ -1,14 +1,14 @@
 /** QEMU as a process: started detached, found again, and distinguished from another process with the same pid. */
-import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../../domain/errors.ts";
-import { ifEnded } from "../../lib/absence.ts";
-import { abortable, never } from "../../lib/async.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { ifEnded } from "@hibernaut/lib/absence";
+import { abortable, never } from "@hibernaut/lib/async";
 import { VmmHeld, type VmmRef, type VmmUsage } from "../contract.ts";
 import { HANDLES } from "./jail/arguments.ts";
 import { hold, keyOf, startOf, statOf } from "./process-stat.ts";

@@ -2,9 +2,9 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { GuestBundle } from "../../domain/guest-bundle.ts";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import { messageOf } from "@hibernaut/lib/text";
 import { GuestAgent } from "../../guest/agent.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { Vmm } from "../contract.ts";
 import { QemuHypervisor } from "./index.ts";
 import type { QemuLimits } from "./limits.ts";

@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../lib/text.ts";
+import { messageOf } from "@hibernaut/lib/text";
 import { connectOnce, connectToQemu } from "./connect.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 

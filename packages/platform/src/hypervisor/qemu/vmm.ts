@@ -7,18 +7,18 @@ import { dirname, join } from "node:path";
 import { type Duplex, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { abortable } from "../../lib/async.ts";
-import { background } from "../../lib/background.ts";
-import { flush } from "../../lib/durable.ts";
+import { abortable } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
+import { flush } from "@hibernaut/lib/durable";
 import { type HypervisorIdentity, type Vmm, type VmmRef, VmmSilent, type VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
 import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
+import { shareOwner } from "./jail/owning.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError, QmpTimeout } from "./qmp.ts";
 import { endStalls } from "./stall.ts";
-import { shareOwner } from "./jail/owning.ts";
 
 /** QEMU and the platform share the memory file, so only the device state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));

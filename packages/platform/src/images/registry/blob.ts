@@ -1,7 +1,7 @@
 /** Downloads one blob. Continues after an interruption, even by `kill -9`, and verifies the digest of the whole blob. */
 import { createHash, type Hash } from "node:crypto";
 import { open, rename, rm, stat } from "node:fs/promises";
-import { flush } from "../../lib/durable.ts";
+import { flush } from "@hibernaut/lib/durable";
 import { hashOf, writeAll } from "../blob-file.ts";
 import { isTransient, RegistryFault } from "./fault.ts";
 import type { Descriptor } from "./manifest.ts";

@@ -1,5 +1,5 @@
 /** Answers a registry's challenge: with Basic, or a token from the server it names (distribution, "Token Authentication"). */
-import { wiping } from "../../lib/wipe.ts";
+import { wiping } from "@hibernaut/lib/wipe";
 import type { Login } from "../contract.ts";
 import type { Challenge } from "./challenge.ts";
 import type { Endpoint } from "./endpoint.ts";

@@ -1,5 +1,5 @@
 /** The uploads that have not ended: in memory, where room is decided about, and on the disk, where they outlive the platform. */
-import { isHibernautError } from "../../domain/errors.ts";
+import { isHibernautError } from "@hibernaut/domain/errors";
 import type { LayerCache } from "../layers.ts";
 import { blobsOf, planUpload, requireRoom, type UploadLimits, type UploadPlan } from "./plan.ts";
 import { UploadRecords } from "./records.ts";

@@ -1,5 +1,5 @@
 /** Which uploads are accepted, and what they consist of. Pure. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { digestOf } from "../manifest.ts";
 import { parseReference } from "../reference.ts";
 import { RegistryFault } from "../registry/fault.ts";

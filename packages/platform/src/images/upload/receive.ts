@@ -2,8 +2,8 @@
 import { open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
-import { HibernautError } from "../../domain/errors.ts";
-import { flush } from "../../lib/durable.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { flush } from "@hibernaut/lib/durable";
 import { hashOf, writeAll } from "../blob-file.ts";
 import type { Descriptor } from "../registry/manifest.ts";
 

@@ -1,7 +1,7 @@
 /** Which uploads are open, on the disk: one small file for each, in `images/blobs/uploads/`. */
 import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { flush, replaceFile } from "../../lib/durable.ts";
+import { flush, replaceFile } from "@hibernaut/lib/durable";
 
 /** What is kept of an upload. Its manifest is a blob in the layer cache. */
 interface UploadRecord {

@@ -1,8 +1,8 @@
 /** Uploaded images in the layer cache: the manifest is a blob there, like the configuration and the layers. */
 import { readFile, rm } from "node:fs/promises";
-import { HibernautError } from "../../domain/errors.ts";
-import { never } from "../../lib/async.ts";
-import { replaceFile } from "../../lib/durable.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { never } from "@hibernaut/lib/async";
+import { replaceFile } from "@hibernaut/lib/durable";
 import type { LayerCache } from "../layers.ts";
 import { digestOf } from "../manifest.ts";
 import type { UploadReference } from "../reference.ts";

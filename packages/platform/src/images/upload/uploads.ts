@@ -1,8 +1,8 @@
 /** Uploads of images: which are open, what they still need, and how long they are kept. */
 import { readFile, writeFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import { never } from "../../lib/async.ts";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { never } from "@hibernaut/lib/async";
 import type { ImageUploads, OpenUpload, Upload, UploadBlob } from "../contract.ts";
 import { explain } from "../failures.ts";
 import { readImageConfig } from "../manifest.ts";

@@ -3,9 +3,9 @@
  * for them. Starts under way count, so that many at once do not each take the same room.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { isHibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import { mayHaveGuest } from "../decide/step.ts";
 import type { Logger } from "../dependencies.ts";
 import type { WarmKeeper } from "../warm/keeper.ts";

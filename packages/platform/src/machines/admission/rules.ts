@@ -1,6 +1,6 @@
 /** Whether the host has room in memory for one more machine: pure rules. */
-import { guestSize, type MachineConfig } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
+import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 const MB = 1024 * 1024;
 

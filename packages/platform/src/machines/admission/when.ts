@@ -1,5 +1,5 @@
 /** Which events start a guest where there is none: they need room. Pure. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Command } from "../decide/index.ts";
 import { mayHaveGuest } from "../decide/step.ts";
 import { scheduleDue } from "../schedule/due.ts";

@@ -1,6 +1,6 @@
 /** What the tables of commands and outcomes answer, and the words they are written in. */
-import type { ErrorCode } from "../../domain/errors.ts";
-import type { Goal, MachineState, RestingState } from "../../domain/machine.ts";
+import type { ErrorCode } from "@hibernaut/domain/errors";
+import type { Goal, MachineState, RestingState } from "@hibernaut/domain/machine";
 import type { Effect } from "./effect.ts";
 
 export type Answer =

@@ -1,5 +1,5 @@
 /** What a backup records about a machine: a pure rule. A machine is in a backup as it would be after a drain. */
-import type { MachineEvent, MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import type { MachineEvent, MachineRecord, SnapshotRecord } from "@hibernaut/domain/machine";
 
 /** What the backup has of a machine whose guest was paused for the copy. */
 export type PausedMemory =

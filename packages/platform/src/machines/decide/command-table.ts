@@ -1,6 +1,6 @@
 /** What a command does in each state. */
-import type { MachineState } from "../../domain/machine.ts";
-import { boot, move, refuse, type Rule, stay } from "./answer.ts";
+import type { MachineState } from "@hibernaut/domain/machine";
+import { boot, move, type Rule, refuse, stay } from "./answer.ts";
 import type { CommandName } from "./events.ts";
 
 const forced = (rule: Rule): Rule => {

@@ -1,6 +1,6 @@
 /** Deciding what someone requests. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { restAfterUpdate } from "../restart.ts";
 import { COMMAND_TABLE } from "./command-table.ts";
 import type { DecideContext, Decision } from "./decision.ts";

@@ -1,5 +1,5 @@
 /** What follows when an app ends by itself, or its virtual machine disappears: the restart policy decides. */
-import type { Crash, MachineRecord } from "../../domain/machine.ts";
+import type { Crash, MachineRecord } from "@hibernaut/domain/machine";
 import { afterEnd, afterHostLoss, describeExit } from "../restart.ts";
 import type { Details, EffectOutcome } from "./events.ts";
 import { bootFacts } from "./facts.ts";

@@ -1,6 +1,6 @@
 /** What `decide` needs to know in addition to record and event, and what it answers. */
-import type { HibernautError } from "../../domain/errors.ts";
-import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
+import type { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import type { EligibilityLimits } from "../eligibility.ts";
 import type { Effect } from "./effect.ts";
 import type { RecoveryStep } from "./events.ts";

@@ -1,5 +1,5 @@
 /** How much disk an app may take: a pure rule. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 
 const MB = 1024 * 1024;
 

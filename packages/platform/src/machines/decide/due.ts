@@ -1,6 +1,6 @@
 /** Starts that nobody asks for at the moment: by a machine's schedule, and by a wake that the machine planned. */
-import type { MachineRecord } from "../../domain/machine.ts";
-import { withoutPeriod } from "../../lib/text.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { withoutPeriod } from "@hibernaut/lib/text";
 import { scheduleDue } from "../schedule/due.ts";
 import { decideCommand } from "./commands.ts";
 import type { DecideContext, Decision } from "./decision.ts";

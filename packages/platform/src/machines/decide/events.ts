@@ -1,6 +1,6 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
-import type { MachineConfig } from "../../domain/config.ts";
-import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "../../domain/machine.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "@hibernaut/domain/machine";
 import type { GuestExit } from "../../guest/protocol.ts";
 import type { FailedCarryOver } from "../../hypervisor/contract.ts";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";

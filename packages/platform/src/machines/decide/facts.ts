@@ -1,9 +1,9 @@
 /** What outcomes say about a machine apart from its state. */
-import type { MachineConfig } from "../../domain/config.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { describeExit } from "../restart.ts";
-import { prewarmCaptured } from "./prewarm.ts";
 import type { Boot, Details, EffectOutcome } from "./events.ts";
+import { prewarmCaptured } from "./prewarm.ts";
 
 type Facts = { changes: Partial<MachineRecord>; details: Details };
 

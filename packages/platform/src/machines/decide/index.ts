@@ -2,11 +2,11 @@
  * The lifecycle of a machine: one pure function from a record and an event to the new record, the work that follows,
  * and who learns of it. Nothing else in the platform decides about states.
  */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { decideCommand } from "./commands.ts";
 import type { DecideContext, Decision } from "./decision.ts";
-import type { LifecycleEvent } from "./events.ts";
 import { decideSchedule, decideWake } from "./due.ts";
+import type { LifecycleEvent } from "./events.ts";
 import { decideMilestone, decideNote } from "./notes.ts";
 import { decideOutcome, decideSuperseded, failureOf } from "./outcomes.ts";
 import { decideFound, decideTakenOver } from "./recovery.ts";
@@ -14,9 +14,10 @@ import { decideFound, decideTakenOver } from "./recovery.ts";
 export type { DecideContext, Decision, TakeOver, Tell } from "./decision.ts";
 export type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
 export {
+  type Boot,
+  COMMANDS,
   type Command,
   type CommandName,
-  COMMANDS,
   type Details,
   type EffectFailed,
   type EffectOutcome,
@@ -26,10 +27,9 @@ export {
   type Milestone,
   type Moved,
   type Note,
-  type Boot,
   OUTCOMES,
-  type RemarkName,
   REMARKS,
+  type RemarkName,
   type TakenOver,
 } from "./events.ts";
 

@@ -1,5 +1,5 @@
 /** When a machine that is to have the newest guest bundle gets it. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 
 /** States in which a machine that has a snapshot will resume from it, unless someone discards it. */
 const WILL_RESUME: readonly MachineRecord["state"][] = ["suspended", "failed", "starting"];

@@ -1,5 +1,5 @@
 /** Changes that do not affect a machine's state: what an effect stores in its middle, and what is worth knowing. */
-import type { MachineRecord, NotSuspended } from "../../domain/machine.ts";
+import type { MachineRecord, NotSuspended } from "@hibernaut/domain/machine";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Details, Milestone, Note, RemarkName } from "./events.ts";
 import { isPrewarming } from "./prewarm.ts";

@@ -1,5 +1,5 @@
 /** Whether a machine counts as running for its app's quota. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isPrewarming } from "./prewarm.ts";
 
 /** Whether the machine has a running guest, or is on the way to or from one. One that sleeps or is stopped has none. */

@@ -1,7 +1,7 @@
 /** What the outcome of an effect, or the end of an app, does in each state. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord, MachineState } from "../../domain/machine.ts";
-import { backOff, boot, move, restOrStart, type Rule } from "./answer.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
+import { backOff, boot, move, type Rule, restOrStart } from "./answer.ts";
 import { decideEnd } from "./crash.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { EffectWithOutcome } from "./effect.ts";

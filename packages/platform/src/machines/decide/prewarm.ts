@@ -1,5 +1,5 @@
 /** What becomes of a prewarm with each command and outcome. `machines/prewarm/` judges when it is over. */
-import type { MachineRecord, Prewarm } from "../../domain/machine.ts";
+import type { MachineRecord, Prewarm } from "@hibernaut/domain/machine";
 import { restAfterUpdate } from "../restart.ts";
 import type { Command } from "./events.ts";
 

@@ -1,5 +1,5 @@
 /** What to do with a machine when the platform starts: a pure plan from what was recorded and what is on the host. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { DecideContext, Decision, TakeOver } from "./decision.ts";
 import type { Effect } from "./effect.ts";
 import type { EffectOutcome, Found, RecoveryStep, TakenOver } from "./events.ts";

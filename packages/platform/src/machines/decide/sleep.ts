@@ -1,6 +1,6 @@
 /** Whether a machine may be suspended, and what an idle one does if it may not. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { suspendEligibility } from "../eligibility.ts";
 import type { DecideContext } from "./decision.ts";
 import type { Command } from "./events.ts";

@@ -1,12 +1,12 @@
 /** From a table's answer to a decision: the new record, the effect with its input, and who learns of it. */
-import type { HibernautError } from "../../domain/errors.ts";
+import type { HibernautError } from "@hibernaut/domain/errors";
 import {
   inStateSince,
   isResting,
   type MachineEvent,
   type MachineRecord,
   type MachineState,
-} from "../../domain/machine.ts";
+} from "@hibernaut/domain/machine";
 import type { Answer } from "./answer.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Effect } from "./effect.ts";

@@ -5,9 +5,9 @@ import {
   type DrainedMachine,
   type DrainRecord,
   type DrainRequest,
-} from "../../domain/drain.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord, MachineState } from "../../domain/machine.ts";
+} from "@hibernaut/domain/drain";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 
 /** States from which a machine becomes, or stays, `running` without being asked. */
 const COMING: ReadonlySet<MachineState> = new Set(["starting", "updating", "stopping"]);

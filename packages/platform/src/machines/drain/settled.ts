@@ -1,6 +1,6 @@
 /** Waiting until a machine rests. */
-import { isResting } from "../../domain/machine.ts";
-import { abortable } from "../../lib/async.ts";
+import { isResting } from "@hibernaut/domain/machine";
+import { abortable } from "@hibernaut/lib/async";
 import type { MachineController } from "../controller.ts";
 
 /** Resolves when nothing is in progress on the machine, or it is gone. Rejects with the signal's reason. */

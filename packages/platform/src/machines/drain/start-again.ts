@@ -1,9 +1,9 @@
 /** Starting the machines that a drain suspended, once it is over, or that ran when they were backed up. */
-import { isHibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+import { isHibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
+import type { Admission } from "../admission/admission.ts";
 import type { MachineController } from "../controller.ts";
 import type { Logger } from "../dependencies.ts";
-import type { Admission } from "../admission/admission.ts";
 import { settled } from "./settled.ts";
 
 interface StartAgainOptions {

@@ -1,8 +1,8 @@
 /** Suspending every machine that may be suspended, a few at a time, until a deadline. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { Eligibility, MachineRecord } from "../../domain/machine.ts";
-import { abortable } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { Eligibility, MachineRecord } from "@hibernaut/domain/machine";
+import { abortable } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { MachineController } from "../controller.ts";
 import { isAwake } from "./rules.ts";
 import { settled } from "./settled.ts";

@@ -1,15 +1,16 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
-import type { LastBoot, MachineRecord } from "../../domain/machine.ts";
-import { isHibernautError } from "../../domain/errors.ts";
+
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { LastBoot, MachineRecord } from "@hibernaut/domain/machine";
+import { adviceFor, isPassing } from "@hibernaut/lib/absence";
+import { within } from "@hibernaut/lib/async";
+import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import { VmmKilled } from "../../hypervisor/contract.ts";
-import { adviceFor, isPassing } from "../../lib/absence.ts";
-import { within } from "../../lib/async.ts";
-import { messageOf, withoutPeriod } from "../../lib/text.ts";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { coldStart, startApp } from "./cold-start.ts";
-import type { EffectPorts } from "./ports.ts";
 import { NotOwned } from "./owned.ts";
+import type { EffectPorts } from "./ports.ts";
 import { untilReady } from "./ready.ts";
 import { resume } from "./resume.ts";
 import { imageOf } from "./spec.ts";

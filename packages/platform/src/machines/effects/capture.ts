@@ -1,9 +1,9 @@
 /** Suspending a machine: its complete state goes to disk, then its VMM ends. */
-import { readyTimeoutMs, swapMbOf } from "../../domain/config.ts";
-import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
-import { abortable, never, within } from "../../lib/async.ts";
-import { insist } from "../../lib/insist.ts";
-import { messageOf } from "../../lib/text.ts";
+import { readyTimeoutMs, swapMbOf } from "@hibernaut/domain/config";
+import type { MachineRecord, SnapshotRecord } from "@hibernaut/domain/machine";
+import { abortable, never, within } from "@hibernaut/lib/async";
+import { insist } from "@hibernaut/lib/insist";
+import { messageOf } from "@hibernaut/lib/text";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
 import { keepWarmMs } from "../warm/rules.ts";

@@ -1,16 +1,16 @@
 /** Starting a machine from scratch. */
-import { guestSize, servicePorts, swapMbOf } from "../../domain/config.ts";
-import { type GuestFile, guestFiles } from "../../domain/guest-files.ts";
-import { wipe } from "../../lib/wipe.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import { guestSize, servicePorts, swapMbOf } from "@hibernaut/domain/config";
+import { type GuestFile, guestFiles } from "@hibernaut/domain/guest-files";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { within } from "@hibernaut/lib/async";
+import { wipe } from "@hibernaut/lib/wipe";
 import type { Image } from "../../images/contract.ts";
-import { within } from "../../lib/async.ts";
 import { anotherAddress } from "../address.ts";
 import type { Boot, EffectOutcome, Moved } from "../decide/index.ts";
 import { guestConfigOf } from "../environment.ts";
 import type { LiveGuest } from "../guest.ts";
-import type { EffectPorts } from "./ports.ts";
 import { requireOwned } from "./owned.ts";
+import type { EffectPorts } from "./ports.ts";
 import { untilReady } from "./ready.ts";
 import { specOf } from "./spec.ts";
 

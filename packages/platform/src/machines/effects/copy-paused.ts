@@ -1,9 +1,9 @@
 /** Copying a running machine for a backup: its guest is paused, and runs on. It is never ended. */
-import { readyTimeoutMs } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { never, within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import { readyTimeoutMs } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { never, within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
 import type { LiveGuest } from "../guest.ts";
 import { type CapturePorts, quiesce } from "./capture.ts";

@@ -1,5 +1,5 @@
 /** Cleaning up after snapshots that no record names any more. */
-import { messageOf } from "../../lib/text.ts";
+import { messageOf } from "@hibernaut/lib/text";
 import type { MachineGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
 

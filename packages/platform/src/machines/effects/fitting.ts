@@ -1,5 +1,5 @@
 /** Whether a machine's snapshot can be resumed by this platform. */
-import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import type { MachineRecord, SnapshotRecord } from "@hibernaut/domain/machine";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
 

@@ -1,8 +1,8 @@
 /** Ending guests: stop, update and destroy. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { abortable } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { abortable } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { EffectOutcome } from "../decide/index.ts";
 import { stopOf } from "../environment.ts";
 import { discardSnapshots } from "./discard.ts";

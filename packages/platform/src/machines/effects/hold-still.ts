@@ -1,6 +1,6 @@
 /** Holding a guest still for a moment, without ending it. */
-import { never, within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import { never, within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { LiveGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
 

@@ -1,6 +1,6 @@
 /** What an image may run around a suspend, and what its app is asked and told. */
-import { abortable, within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import { abortable, within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { EffectPorts } from "./ports.ts";
 
 const DIRECTORIES = {

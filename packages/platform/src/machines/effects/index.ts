@@ -1,5 +1,5 @@
 /** The effects that end in an outcome. Each takes its input and ports and reports once; none of them sets a state. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { EffectOutcome, EffectWithOutcome } from "../decide/index.ts";
 import { backOff } from "./back-off.ts";
 import { boot } from "./boot.ts";

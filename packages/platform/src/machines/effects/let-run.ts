@@ -1,5 +1,5 @@
 /** The end of every resume: a paused guest whose snapshot is consumed continues. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Details } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
 import { runHooks } from "./hooks.ts";

@@ -1,5 +1,5 @@
 /** The last look before a guest's CPUs run, and the first one after: what a start waited for may have taken long. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { EffectPorts } from "./ports.ts";
 
 /** The machine is not this host's to start, or not any more. Its snapshot is as it was. */

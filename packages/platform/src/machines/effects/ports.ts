@@ -1,11 +1,11 @@
 /** What effects work with. Each one names the part of it that it uses. */
-import { guestSize } from "../../domain/config.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import type { Steps } from "../../domain/operation.ts";
+import { guestSize } from "@hibernaut/domain/config";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Steps } from "@hibernaut/domain/operation";
 import type { FailedCarryOver, HypervisorIdentity } from "../../hypervisor/contract.ts";
+import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
 import type { Admission } from "../admission/admission.ts";
 import { protocolOf } from "../agent-protocol.ts";
-import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
 import type { Moved } from "../decide/index.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { MachineGuest } from "../guest.ts";

@@ -1,6 +1,7 @@
 /** When a start is over. */
+
+import { never, within } from "@hibernaut/lib/async";
 import type { GuestAgent } from "../../guest/agent.ts";
-import { never, within } from "../../lib/async.ts";
 import type { Boot, EffectOutcome } from "../decide/index.ts";
 import type { EffectPorts } from "./ports.ts";
 

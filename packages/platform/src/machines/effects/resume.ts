@@ -1,14 +1,15 @@
 /** Resuming a machine from its snapshot. */
-import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { servicePorts } from "../../domain/config.ts";
+
+import { servicePorts } from "@hibernaut/domain/config";
+import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { adviceFor, isHostTrouble } from "@hibernaut/lib/absence";
+import { within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import { type FailedCarryOver, type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
-import { adviceFor, isHostTrouble } from "../../lib/absence.ts";
-import { within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
-import { CONSUMED } from "../decide/notes.ts";
 import type { Details } from "../decide/index.ts";
+import { CONSUMED } from "../decide/notes.ts";
 import { fittingSnapshot } from "./fitting.ts";
 import { letRun } from "./let-run.ts";
 import { requireOwned } from "./owned.ts";

@@ -1,7 +1,7 @@
 /** What a guest is made of: image, bundle, disks, network. */
-import { guestSize, servicePorts } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
+import { guestSize, servicePorts } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
 import type { EffectPorts } from "./ports.ts";

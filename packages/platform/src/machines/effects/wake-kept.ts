@@ -1,7 +1,7 @@
 /** Waking a machine whose paused VMM was kept: nothing is loaded, its CPUs just continue. */
-import type { MachineRecord } from "../../domain/machine.ts";
-import { abortable, within } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { abortable, within } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { KeptGuest } from "../guest.ts";
 import { letRun } from "./let-run.ts";
 import { NotOwned, requireOwned } from "./owned.ts";

@@ -1,9 +1,10 @@
 /** Reading a whole memory before it is resumed, when it may have changed from outside. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { guestSize } from "../../domain/config.ts";
-import { isHostTrouble } from "../../lib/absence.ts";
-import { within } from "../../lib/async.ts";
+
+import { guestSize } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isHostTrouble } from "@hibernaut/lib/absence";
+import { within } from "@hibernaut/lib/async";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
 import type { EffectPorts } from "./ports.ts";
 

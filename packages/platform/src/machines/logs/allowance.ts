@@ -3,7 +3,7 @@
  * could keep it from everything else. What is over the rate is left out before it is cut into lines, which costs next
  * to nothing. The guest is read nevertheless: what else it says must not wait behind lines that nobody wants.
  */
-import { type Rate, TokenBucket } from "../../lib/token-bucket.ts";
+import { type Rate, TokenBucket } from "@hibernaut/lib/token-bucket";
 import { LINE_FEED } from "./lines.ts";
 
 export interface LogRate {

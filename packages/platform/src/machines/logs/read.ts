@@ -1,6 +1,6 @@
 /** Reads a log's files, forward and backward, one block at a time: never a whole file in memory. */
 import { type FileHandle, open } from "node:fs/promises";
-import { ifAbsent } from "../../lib/absence.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { decodeEntry, type LogEntry, shownEntry } from "./entry.ts";
 import { MAX_ENTRY_BYTES, type Position, segmentPath } from "./segments.ts";
 

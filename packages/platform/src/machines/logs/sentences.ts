@@ -1,6 +1,6 @@
 /** The platform's own lines in a machine's log. */
-import type { MachineEvent } from "../../domain/machine.ts";
-import { withoutPeriod } from "../../lib/text.ts";
+import type { MachineEvent } from "@hibernaut/domain/machine";
+import { withoutPeriod } from "@hibernaut/lib/text";
 import type { HistoryType } from "../decide/index.ts";
 
 const SENTENCES: Record<HistoryType, string> = {

@@ -2,8 +2,8 @@
  * Puts machines back to sleep that were started only for the snapshot of a new version. A machine that a request needs
  * in the meantime is left to it.
  */
-import type { MachineRecord, MachineState } from "../../domain/machine.ts";
-import { messageOf } from "../../lib/text.ts";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import { BY_PREWARM, isPrewarming } from "../decide/prewarm.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { Machines } from "../resources/machines.ts";

@@ -1,6 +1,6 @@
 /** When a prewarm is over: a pure rule. */
-import type { Health } from "../../domain/health.ts";
-import type { MachineRecord, MachineState, Prewarm } from "../../domain/machine.ts";
+import type { Health } from "@hibernaut/domain/health";
+import type { MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import { isKnownToCrash } from "../restart.ts";
 
 export type PrewarmVerdict =

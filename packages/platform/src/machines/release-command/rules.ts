@@ -1,6 +1,6 @@
 /** What the machine of a release command is made of, and what its end means: pure rules. */
-import type { MachineConfig } from "../../domain/config.ts";
-import type { MachineEvent, MachineState } from "../../domain/machine.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineEvent, MachineState } from "@hibernaut/domain/machine";
 import type { GuestExit } from "../../guest/protocol.ts";
 
 /** How a release command ended. */

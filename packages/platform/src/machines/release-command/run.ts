@@ -1,14 +1,14 @@
 /** Runs the command of a release: in a machine of its own, which is destroyed whatever happens. */
-import type { MachineConfig } from "../../domain/config.ts";
-import { isHibernautError } from "../../domain/errors.ts";
-import type { ReleaseRecord } from "../../domain/machine.ts";
-import { pinned } from "../../domain/pinned.ts";
-import { messageOf } from "../../lib/text.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { ReleaseRecord } from "@hibernaut/domain/machine";
+import { pinned } from "@hibernaut/domain/pinned";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Logger } from "../dependencies.ts";
 import type { LogEntry } from "../logs/entry.ts";
 import type { Logs } from "../resources/logs.ts";
 import type { Machines } from "../resources/machines.ts";
-import { type CommandEnd, commandConfig, type CommandVerdict, verdictOf } from "./rules.ts";
+import { type CommandEnd, type CommandVerdict, commandConfig, verdictOf } from "./rules.ts";
 
 /** More lines than a command prints before the first of them is read. */
 const FIRST_LINES = 10_000;

@@ -1,5 +1,5 @@
 /** Secrets: encrypted environment variables of an app, whose values nobody can read back. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { SecretSummary } from "../../secrets/contract.ts";
 import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";

@@ -1,8 +1,9 @@
 /** Apps: names that own machines, hostnames, secrets, volumes and releases. */
-import { HibernautError } from "../../domain/errors.ts";
-import { type AppStatus, appStatusOf, type JudgedMachine } from "../../domain/app-status.ts";
-import type { AppRecord } from "../../domain/machine.ts";
-import { isValidName, NAME_RULE } from "../../domain/naming.ts";
+
+import { type AppStatus, appStatusOf, type JudgedMachine } from "@hibernaut/domain/app-status";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { AppRecord } from "@hibernaut/domain/machine";
+import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { AppStore, Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";

@@ -1,14 +1,14 @@
 /** Machines that come from another host. */
 import { rename, rm } from "node:fs/promises";
-import { isThere } from "../../lib/absence.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { pinned } from "../../domain/pinned.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { flush } from "../../lib/durable.ts";
 import { dirname } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { pinned } from "@hibernaut/domain/pinned";
+import { isThere } from "@hibernaut/lib/absence";
+import { flush } from "@hibernaut/lib/durable";
 import type { MachineDependencies } from "../dependencies.ts";
-import { newRecord } from "../new-record.ts";
 import { originOf } from "../effects/ports.ts";
+import { newRecord } from "../new-record.ts";
 import type { Papers } from "./departures.ts";
 
 /** A machine that is recreated on another host. */

@@ -1,16 +1,16 @@
 /** Machines that come to this host, or leave it, in a cluster. Decided elsewhere: see {@link Ownership}. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
-import { volumesOf } from "../../domain/mounts.ts";
-import type { VolumeRecord } from "../../domain/volume.ts";
-import { messageOf } from "../../lib/text.ts";
-import type { ControllerSet } from "../controller-set.ts";
-import type { MachineDependencies } from "../dependencies.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
+import { volumesOf } from "@hibernaut/domain/mounts";
+import type { VolumeRecord } from "@hibernaut/domain/volume";
+import { messageOf } from "@hibernaut/lib/text";
 import type { VolumePapers } from "../../volumes/contract.ts";
-import type { TakenAway } from "../ownership.ts";
 import { freeAddress } from "../address.ts";
+import type { ControllerSet } from "../controller-set.ts";
 import type { Command } from "../decide/index.ts";
+import type { MachineDependencies } from "../dependencies.ts";
 import { eventOf, forget } from "../forget.ts";
+import type { TakenAway } from "../ownership.ts";
 import { waitFor } from "../waiting.ts";
 
 /** A machine that comes to this host. Its files are in place, or there are none yet. */

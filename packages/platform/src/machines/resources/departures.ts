@@ -1,17 +1,17 @@
 /** Machines on their way to another host. What carries them there is not known here. */
-import { HibernautError } from "../../domain/errors.ts";
-import { isResting, mayTravel, type MachineRecord } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
+import { abortable } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
-import { abortable } from "../../lib/async.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { TakenFrom } from "../../snapshots/manifest.ts";
 import { takenFrom } from "../../snapshots/manifest.ts";
-import type { Command } from "../decide/index.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
+import type { Command } from "../decide/index.ts";
 import { Departure, MoveUnsettled } from "../departure.ts";
-import { originOf } from "../effects/ports.ts";
 import type { MachineDependencies } from "../dependencies.ts";
+import { originOf } from "../effects/ports.ts";
 import { eligibilityOf } from "../view.ts";
 import { waitFor } from "../waiting.ts";
 

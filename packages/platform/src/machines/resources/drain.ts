@@ -1,7 +1,7 @@
 /** The drain of the platform: refuses new work, and suspends machines before their host goes down. */
-import { type DrainedMachine, type DrainRecord, type DrainRequest } from "../../domain/drain.ts";
-import type { MachineRecord } from "../../domain/machine.ts";
-import { messageOf } from "../../lib/text.ts";
+import { type DrainedMachine, type DrainRecord, type DrainRequest } from "@hibernaut/domain/drain";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Admission } from "../admission/admission.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";

@@ -1,7 +1,8 @@
 /** Connections from outside to a port inside a machine. The agent opens them, so they reach the loopback interface too. */
-import { HOLD_TIMEOUT_MS } from "../../domain/patience.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import type { MachineState } from "../../domain/machine.ts";
+
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineState } from "@hibernaut/domain/machine";
+import { HOLD_TIMEOUT_MS } from "@hibernaut/domain/patience";
 import type { GuestCommand } from "../../guest/command.ts";
 import type { CommandSpec } from "../../guest/protocol.ts";
 import type { Commands } from "./commands.ts";

@@ -1,6 +1,6 @@
 /** What programs inside a machine can ask for, about their own machine only. `id` is always the machine's. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { KeepAwake } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { KeepAwake } from "@hibernaut/domain/machine";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { InsideListener } from "../inside.ts";

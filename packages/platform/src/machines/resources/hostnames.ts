@@ -1,11 +1,11 @@
 /** Hostnames: names of their own at which apps answer, in addition to `<app>.<suffix>`. */
-import { HibernautError } from "../../domain/errors.ts";
-import { isAddress } from "../../lib/address-names.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isAddress } from "@hibernaut/lib/address-names";
 import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { appUnder, checkHostname, nameIn } from "../hostnames.ts";
-import type { ReservedNames } from "../reserved-names.ts";
 import { requireApp } from "../require-app.ts";
+import type { ReservedNames } from "../reserved-names.ts";
 import type { Apps } from "./apps.ts";
 
 interface HostnamesDependencies extends Pick<MachineDependencies, "settings" | "quotas"> {

@@ -1,18 +1,18 @@
 /** Copies of machines for a backup, each as of one moment, while the platform serves. */
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent, isThere } from "../../lib/absence.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { inStateSince, isResting, type MachineRecord } from "../../domain/machine.ts";
-import { failureReason } from "../../lib/exec.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { inStateSince, isResting, type MachineRecord } from "@hibernaut/domain/machine";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import { failureReason } from "@hibernaut/lib/exec";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
-import { backedUp, type BackedUp } from "../decide/backed-up.ts";
+import { type BackedUp, backedUp } from "../decide/backed-up.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { settled } from "../drain/settled.ts";
 import type { CopyTarget } from "../effects/copy-paused.ts";
 import { eligibilityOf } from "../view.ts";
-import { allocatedBytes } from "../../lib/disk-files.ts";
 
 /**
  * How often a copy gives way to what is requested of its machine meanwhile, such as a wake. After that the copy is

@@ -1,17 +1,17 @@
 /** Machines: their configuration, their actions and their history. */
-import { type MachineConfig, requireSupported } from "../../domain/config.ts";
-import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "../../domain/machine.ts";
+import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import type { VmmUsage } from "../../hypervisor/contract.ts";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
-import type { Drain } from "./drain.ts";
-import { requireFreePorts } from "../tcp-ports.ts";
 import { requireApp } from "../require-app.ts";
+import { requireFreePorts } from "../tcp-ports.ts";
 import { type MachineView, viewOf } from "../view.ts";
-import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
+import { type WaitOptions, type WaitTarget, waitFor } from "../waiting.ts";
+import type { Drain } from "./drain.ts";
 
 /** Who asked for an action, for the machine's history. */
 interface Requester {

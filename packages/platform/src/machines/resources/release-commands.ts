@@ -1,6 +1,6 @@
 /** Release commands: what runs once with the new version, before any machine gets it. */
-import type { MachineConfig } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { type CommandOutput, startReleaseCommand } from "../release-command/run.ts";

@@ -1,6 +1,6 @@
 /** Releases: which image and configuration of an app were deployed, and how the deployment ended. */
-import { HibernautError } from "../../domain/errors.ts";
-import type { ReleaseRecord } from "../../domain/machine.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import type { Store } from "../../store/contract.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";

@@ -1,19 +1,19 @@
 /** What machines did over time, for charts. */
 import { setImmediate } from "node:timers/promises";
-import { BOOT_KINDS, type BootKind, type MachineRecord } from "../../domain/machine.ts";
+import { BOOT_KINDS, type BootKind, type MachineRecord } from "@hibernaut/domain/machine";
 import {
   coarser,
   type Interval,
   KEPT_CHANGES,
   likelyBefore,
   type Span,
-  spansOf,
   type StoredState,
+  spansOf,
   storedStateOf,
   summaryOf,
   type Wake,
   type WakeSummary,
-} from "../../domain/timeline.ts";
+} from "@hibernaut/domain/timeline";
 import type { TimelineStore } from "../../store/contract.ts";
 import type { ControllerSet } from "../controller-set.ts";
 

@@ -1,5 +1,5 @@
 /** What is due: pure functions of what is stored and the time. */
-import type { MachineRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { lastRun, nextRun, type Schedule, scheduleOf } from "./runs.ts";
 
 /**

@@ -1,7 +1,8 @@
 /** When a schedule is due, by its cron expression and time zone. The only file that knows the library for that. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { DEFAULT_TIMEZONE, isScheduleWord } from "@hibernaut/domain/schedule";
 import { Cron } from "croner";
-import type { MachineConfig } from "../../domain/config.ts";
-import { DEFAULT_TIMEZONE, isScheduleWord } from "../../domain/schedule.ts";
 
 /** A machine's schedule in one form. */
 export interface Schedule {

@@ -1,7 +1,8 @@
 /** One timer for the schedules and planned wakes of all machines. */
-import type { MachineRecord } from "../../domain/machine.ts";
-import { isHibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { messageOf } from "@hibernaut/lib/text";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { Logger } from "../dependencies.ts";

@@ -1,6 +1,6 @@
 /** When a machine wants to be awake, as it says so. */
-import { HibernautError } from "../../domain/errors.ts";
-import { parseSeconds } from "../../lib/quantities.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { parseSeconds } from "@hibernaut/lib/quantities";
 
 /** A machine that plans further ahead has most likely mixed up its units. */
 const LONGEST_S = 365 * 24 * 60 * 60;

@@ -3,11 +3,11 @@
  * CPUs continue instead of loading the snapshot. Nothing depends on them, so any of them can end at any time.
  */
 
-import { background } from "../../lib/background.ts";
-import { messageOf } from "../../lib/text.ts";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Logger } from "../dependencies.ts";
 import type { MemoryPressure } from "./pressure.ts";
-import { type Eviction, evictions, evictionsFor, type EvictionReason, type KeptMachine } from "./rules.ts";
+import { type Eviction, type EvictionReason, evictions, evictionsFor, type KeptMachine } from "./rules.ts";
 
 /** A machine that expires ends this much later at most; the kernel needs about as long to notice a lack of memory. */
 const CHECK_INTERVAL_MS = 1000;

@@ -1,5 +1,5 @@
 /** Which suspended machines keep their paused VMM in memory, and for how long. */
-import type { MachineConfig } from "../../domain/config.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
 
 /** A suspended machine whose VMM is kept. */
 export interface KeptMachine {

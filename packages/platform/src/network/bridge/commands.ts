@@ -2,11 +2,11 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent, isThere } from "../../lib/absence.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import { failureReason, programEnvironment } from "../../lib/exec.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
+import { failureReason, programEnvironment } from "@hibernaut/lib/exec";
+import { parseAddress, type Subnet, size } from "@hibernaut/lib/ipv4";
 import type { Names } from "./names.ts";
-import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";
 
 /** The programs take milliseconds, and longer while the kernel removes many interfaces. */
 const TIMEOUT_MS = 20_000;

@@ -4,7 +4,10 @@
  * destroyed. A sleeping machine keeps everything, so a resume has nothing to set up.
  */
 import { randomInt } from "node:crypto";
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { background } from "@hibernaut/lib/background";
+import { withHostLock } from "@hibernaut/lib/host-lock";
+import { formatSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import {
   type Endpoint,
   type GuestNetwork,
@@ -34,9 +37,6 @@ import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
 import { type Selection, selectSubnet, type Taken } from "./select.ts";
-import { background } from "../../lib/background.ts";
-import { withHostLock } from "../../lib/host-lock.ts";
-import { formatSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
 
 /** How often to check that the rules exist, in milliseconds: `systemctl restart nftables` removes all rules of the host. */

@@ -1,8 +1,9 @@
 /** Bridge and taps as lines for `ip -batch` and `bridge -batch`. Pure. */
+
+import { type Subnet } from "@hibernaut/lib/ipv4";
 import { local } from "../mac.ts";
 import type { Names } from "./names.ts";
 import type { Port } from "./ruleset.ts";
-import { type Subnet } from "../../lib/ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 /**

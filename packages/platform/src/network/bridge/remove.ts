@@ -1,10 +1,10 @@
 /** Removes a network: the taps of destroyed machines, or everything. */
-import { HibernautError } from "../../domain/errors.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { type Subnet } from "@hibernaut/lib/ipv4";
 import { hasLink, ip, listTaps, nft } from "./commands.ts";
 import { deleteLink, forgetNeighbour } from "./links.ts";
 import { type Names, namesFor, tapHost } from "./names.ts";
 import { noRuleset } from "./ruleset.ts";
-import { type Subnet } from "../../lib/ipv4.ts";
 import { addressOf } from "./subnet.ts";
 
 /** Removes taps and the neighbor entries of their machines. The bridge must exist. */

@@ -2,10 +2,11 @@
  * The nftables rules of a platform, as one text that replaces all of them at once. Pure. Comments in the text explain
  * the rules. Sets make the cost of a packet independent of the number of machines.
  */
+
+import { formatSubnet, type Subnet } from "@hibernaut/lib/ipv4";
+import { METADATA_NETWORKS } from "@hibernaut/lib/public-addresses";
 import type { Endpoint } from "../contract.ts";
 import type { Names } from "./names.ts";
-import { formatSubnet, type Subnet } from "../../lib/ipv4.ts";
-import { METADATA_NETWORKS } from "../../lib/public-addresses.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 /** A machine's connection to the bridge. */

@@ -1,6 +1,6 @@
 /** Selects the subnet for the machines of a data directory. */
-import { HibernautError } from "../../domain/errors.ts";
-import { parseSubnet, type Subnet } from "../../lib/ipv4.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { parseSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 import type { KnownMachine } from "../contract.ts";
 import { usedSubnets } from "./commands.ts";
 import type { Names } from "./names.ts";

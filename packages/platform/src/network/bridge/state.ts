@@ -1,9 +1,9 @@
 /** The subnets that a bridge network remembers in the data directory, so that addresses stay the same. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent } from "../../lib/absence.ts";
-import { replaceFile } from "../../lib/durable.ts";
-import { formatSubnet, parseSubnet, type Subnet } from "../../lib/ipv4.ts";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { replaceFile } from "@hibernaut/lib/durable";
+import { formatSubnet, parseSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 
 const FILE = "network.json";
 

@@ -1,6 +1,7 @@
 /** Addresses within a subnet, and the choice of a free subnet. Pure. */
+
+import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import type { KnownMachine } from "../contract.ts";
-import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 
 /** Room for 1,021 machines. A Linux bridge can have 1,023 taps. */
 const PREFIX_LENGTH = 22;

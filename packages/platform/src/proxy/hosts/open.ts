@@ -1,24 +1,24 @@
 /** What the proxies of a cluster's hosts need of each other: one host's machines are told to all, and reached through it. */
 import type { TLSSocket } from "node:tls";
+import { findMachineMs } from "@hibernaut/domain/patience";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Cluster } from "../../cluster/cluster.ts";
-import { background } from "../../lib/background.ts";
 import type { Shares } from "../../connections/shares.ts";
-import { messageOf } from "../../lib/text.ts";
-import { findMachineMs } from "../../domain/patience.ts";
 import type { Settings } from "../../settings.ts";
 import type { Tracing } from "../../tracing/contract.ts";
 import { connectInProcess, type InProcessProxy } from "../connect-in-process.ts";
 import { DEFAULT_LIMITS } from "../http/limits.ts";
+import type { TableMachine } from "../messages.ts";
 import type { ProxyCoordinator } from "../proxy-coordinator.ts";
 import { PeerFront } from "./peer-front.ts";
 import type { ReachHost } from "./peer-lease.ts";
 import { PeerLeases } from "./peer-leases.ts";
 import { Publisher } from "./publisher.ts";
-import type { TableMachine } from "../messages.ts";
-import { askToWake } from "./tcp-link.ts";
+import { RemoteMachines } from "./remote-machines.ts";
 import { SERVICES } from "./services.ts";
 import { TcpFront } from "./tcp-front.ts";
-import { RemoteMachines } from "./remote-machines.ts";
+import { askToWake } from "./tcp-link.ts";
 
 export interface HostProxiesOptions {
   cluster: Pick<Cluster, "host" | "view" | "directory" | "peers">;

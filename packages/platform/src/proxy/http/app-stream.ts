@@ -1,7 +1,7 @@
 /** A request to an app as one of the streams of an HTTP/2 connection. */
 import { type ClientHttp2Stream, type ClientSessionRequestOptions, constants } from "node:http2";
+import { messageOf } from "@hibernaut/lib/text";
 import type { Field } from "../contract.ts";
-import { messageOf } from "../../lib/text.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable } from "./app-request.ts";
 import { Malformed } from "./grammar.ts";
 import type { Origin } from "./heads.ts";

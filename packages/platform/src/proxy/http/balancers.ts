@@ -1,7 +1,7 @@
 /** Load balancers in front of the HTTP server, whose connections begin with a header of the PROXY protocol. */
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
-import { background } from "../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 import type { ConnectionBudget } from "../../connections/budget.ts";
 import { type AccessEntry, ProxyRefusal } from "../contract.ts";
 import { readProxyHeader } from "../proxy-protocol.ts";

@@ -9,12 +9,12 @@
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
 
-import { background } from "../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 import type { RequestTrace } from "../../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
 import type { Peer } from "./admission.ts";
-import { challengeAnswer } from "./challenge.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";
+import { challengeAnswer } from "./challenge.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { type Awaited, awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
@@ -24,9 +24,9 @@ import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
 import { leaseRequest } from "./lease-request.ts";
 import { MachineLeft } from "./machine-left.ts";
-import { peerAnswer, peerRefusal, type PeerRefusal, refusedByPeer, wakeAtPeer } from "./peer-heads.ts";
 import { MachineSearch } from "./machine-search.ts";
-import { ENDINGS, mayHelpElsewhere, MOVED, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
+import { type PeerRefusal, peerAnswer, peerRefusal, refusedByPeer, wakeAtPeer } from "./peer-heads.ts";
+import { ENDINGS, MOVED, mayHelpElsewhere, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { bodyRefusal, Replay, replaySource } from "./replay.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";

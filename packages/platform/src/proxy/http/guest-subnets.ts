@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { endianness } from "node:os";
-import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";
+import { parseAddress, type Subnet, size } from "@hibernaut/lib/ipv4";
 import { isBridgeName } from "../../network/contract.ts";
 
 /** The routes of this host. A bridge has one from before its first machine exists. */

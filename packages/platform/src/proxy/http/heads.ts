@@ -1,6 +1,6 @@
 /** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
-import { withoutSessions } from "../../domain/session-cookie.ts";
+import { withoutSessions } from "@hibernaut/domain/session-cookie";
 import type { Field, Lease, OwnHeader, Wake } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";

@@ -1,6 +1,6 @@
 /** Certificates that are read once a connection needs them, and looked at from then on. */
 
-import { background } from "../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { REFRESH_MS } from "./server.ts";
 

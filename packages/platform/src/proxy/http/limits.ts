@@ -1,4 +1,4 @@
-import { FIND_MACHINE_MS, TUNNEL_STALL_MS } from "../../domain/patience.ts";
+import { FIND_MACHINE_MS, TUNNEL_STALL_MS } from "@hibernaut/domain/patience";
 
 /** The most interim responses to one request. An app that sends more will never finish. */
 export const MOST_INTERIM = 100;

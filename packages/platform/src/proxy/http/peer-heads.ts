@@ -2,7 +2,7 @@
  * What two proxies of a cluster tell each other about a request, in fields that exist only between them. The client's own
  * fields go along as they came, so that the app sees the same request as if the first proxy had given it to the app. Pure.
  */
-import { BOOT_KINDS, type BootKind } from "../../domain/machine.ts";
+import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
 import { type Destination, type Field, type Lease, ProxyRefusal, type Wake } from "../contract.ts";
 import { Malformed } from "./grammar.ts";
 import { type Answer, endingHere, field, framingField, type Origin, reasonOf } from "./heads.ts";

@@ -1,5 +1,5 @@
 /** The responses that the proxy gives itself. */
-import { messageOf, withoutPeriod } from "../../lib/text.ts";
+import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import { type ConnectionKey, type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";

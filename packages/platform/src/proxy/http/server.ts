@@ -1,14 +1,14 @@
 /** The proxy's HTTP server: opens its port, looks at time limits, and closes. Requests take the way in request-path.ts. */
 import { once } from "node:events";
-import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { background } from "../../lib/background.ts";
-import type { AccessEntry, LeaseProvider } from "../contract.ts";
-import type { Tracing } from "../../tracing/contract.ts";
+import { background } from "@hibernaut/lib/background";
+import { mostFiles } from "@hibernaut/lib/open-files";
 import { ConnectionBudget } from "../../connections/budget.ts";
 import { guard } from "../../connections/guard.ts";
 import { connectionLimits } from "../../connections/limits.ts";
-import { mostFiles } from "../../lib/open-files.ts";
+import type { Tracing } from "../../tracing/contract.ts";
+import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { RequestPath } from "../request-path.ts";
 import { Balancers } from "./balancers.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";

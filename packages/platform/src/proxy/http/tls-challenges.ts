@@ -4,7 +4,7 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext, TLSSocket } from "node:tls";
-import { background } from "../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 import { ProxyRefusal } from "../contract.ts";
 import { type HelloReading, readClientHello } from "../tcp/client-hello.ts";
 import { readStart } from "../tcp/read-start.ts";

@@ -1,8 +1,8 @@
 /** The page that a browser shows while a machine cold starts. It reloads itself, without JavaScript. */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { HibernautError } from "../../domain/errors.ts";
-import { messageOf } from "../../lib/text.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { messageOf } from "@hibernaut/lib/text";
 import { type Answer, field, reasonOf } from "./heads.ts";
 
 /**

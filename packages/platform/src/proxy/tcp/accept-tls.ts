@@ -1,7 +1,7 @@
 /** The TLS of a TCP connection: finds out which app the client wants, and ends TLS if the app leaves that to the proxy. */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import type { TlsHandler } from "../../domain/tcp-handlers.ts";
+import type { TlsHandler } from "@hibernaut/domain/tcp-handlers";
 import { ProxyRefusal } from "../contract.ts";
 import type { Certificates } from "../http/certificates.ts";
 import { ALERTS, alertRecord, readClientHello } from "./client-hello.ts";

@@ -1,14 +1,14 @@
 /** The ports at which the proxy takes TCP connections. They open and close as machines with such services come and go. */
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { background } from "../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
 import type { ConnectionBudget } from "../../connections/budget.ts";
 import type { Seat } from "../../connections/seat.ts";
-import { messageOf } from "../../lib/text.ts";
 import type { Limits } from "../http/limits.ts";
 import { plainAddress } from "../http/trust.ts";
 import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";
-import { carry, type CarryOptions, entryOf } from "./carry.ts";
+import { type CarryOptions, carry, entryOf } from "./carry.ts";
 import type { PortApps } from "./ports.ts";
 import { HIGH_WATER_BYTES } from "./splice.ts";
 

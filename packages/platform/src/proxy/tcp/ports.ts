@@ -1,6 +1,6 @@
 /** Ports at which the proxy takes TCP connections: pure rules. */
-import type { MachineConfig } from "../../domain/config.ts";
-import { type ProxyProtocolVersion, type TlsHandler, tlsHandlerOf } from "../../domain/tcp-handlers.ts";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import { type ProxyProtocolVersion, type TlsHandler, tlsHandlerOf } from "@hibernaut/domain/tcp-handlers";
 
 /** A port of the proxy, and where it leads in the machine. */
 export interface TcpPort {

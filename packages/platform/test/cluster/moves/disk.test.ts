@@ -1,17 +1,17 @@
 /** Disks that fail while a machine arrives: the copy that is whole stays. */
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";
 import { announce } from "../../../src/cluster/moves/intent.ts";
 import { filesOf, pack } from "../../../src/cluster/moves/pack.ts";
-import { never } from "../../../src/lib/async.ts";
 import { ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld } from "../../helpers/cluster-world.ts";
 
 /** Called before each file that arrives is flushed; what it throws is what the disk says. */
 const disk = vi.hoisted(() => ({ beforeFlush: (_path: string): void => {} }));
 
-vi.mock(import("../../../src/lib/durable.ts"), async (original) => {
+vi.mock(import("@hibernaut/lib/durable"), async (original) => {
   const actual = await original();
   const flush = async (path: string) => {
     if (path.includes("/incoming/")) disk.beforeFlush(path);

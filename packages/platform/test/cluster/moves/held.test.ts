@@ -1,6 +1,7 @@
 /** Machines whose VMM was killed and does not end are not copied: it may still write to their disks. */
+
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test } from "vitest";
-import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld } from "../../helpers/cluster-world.ts";
 

@@ -2,13 +2,13 @@
 import { type FileHandle, mkdtemp, open, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ArrivingMemory } from "../../../src/cluster/moves/arriving-memory.ts";
-import { frame, FRAMES, framesOf } from "../../../src/cluster/moves/frames.ts";
+import { FRAMES, frame, framesOf } from "../../../src/cluster/moves/frames.ts";
 import { changedPieces, NO_PIECES, PIECE_BYTES, PieceSums, runsIn } from "../../../src/cluster/moves/memory-pieces.ts";
 import { worthAnother } from "../../../src/cluster/moves/shipment.ts";
-import { never } from "../../../src/lib/async.ts";
 
 const MB = 1024 * 1024;
 const REFUSAL = { notStored: (error: Error) => error, notWhole: (what: string) => new Error(what) };

@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
-import { never } from "../../../src/lib/async.ts";
 import { ownerIn, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";

@@ -6,13 +6,13 @@
 import { existsSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import { KEYS, type MoveRecord } from "../../../src/cluster/keys.ts";
-import { frame, FRAMES } from "../../../src/cluster/moves/frames.ts";
+import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";
 import { announce, callOff, commit } from "../../../src/cluster/moves/intent.ts";
 import { filesOf, pack } from "../../../src/cluster/moves/pack.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
-import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { Mortality } from "../../helpers/mortal.ts";

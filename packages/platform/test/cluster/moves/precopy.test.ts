@@ -1,9 +1,9 @@
 /** The memory of a machine is sent while the machine still runs: until most of it is there, nothing happens to the machine. */
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import type { MoveOptions, MoveProgress } from "../../../src/cluster/moves/source.ts";
-import { never } from "../../../src/lib/async.ts";
 import { ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, hostChange, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 

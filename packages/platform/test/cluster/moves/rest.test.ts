@@ -1,10 +1,11 @@
 /** Machines are at rest before they are copied, whatever happens to them on the way there. */
+
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
-import { frame, FRAMES } from "../../../src/cluster/moves/frames.ts";
+import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";
 import { announce } from "../../../src/cluster/moves/intent.ts";
 import { pack } from "../../../src/cluster/moves/pack.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
-import { never } from "../../../src/lib/async.ts";
 import { ownerIn, putToSleep, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";

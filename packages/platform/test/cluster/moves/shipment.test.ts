@@ -3,22 +3,23 @@
  *
  * @module-tag again
  */
+
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { randomBytes } from "node:crypto";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { type Frame, FRAMES, framesOf } from "../../../src/cluster/moves/frames.ts";
+import { FRAMES, type Frame, framesOf } from "../../../src/cluster/moves/frames.ts";
 import { Rate } from "../../../src/cluster/moves/rate.ts";
 import { serveMoves } from "../../../src/cluster/moves/routes.ts";
 import { type Cargo, Shipment } from "../../../src/cluster/moves/shipment.ts";
 import { peerCall } from "../../../src/cluster/peer-call.ts";
 import { PeerClient } from "../../../src/cluster/peer-client.ts";
 import { PeerServer } from "../../../src/cluster/peer-server.ts";
-import { HibernautError } from "../../../src/domain/errors.ts";
-import { never } from "../../../src/lib/async.ts";
 
 const MB = 1024 * 1024;
 const ID = "0123456789abcd";

@@ -2,11 +2,11 @@
 import { existsSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import type { MoveProgress } from "../../../src/cluster/moves/source.ts";
-import { allocatedBytes } from "../../../src/lib/disk-files.ts";
-import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";

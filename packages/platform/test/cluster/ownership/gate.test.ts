@@ -1,11 +1,11 @@
 /** Which machines a host may start, when its lease is not what it was. */
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { expect, onTestFinished, test } from "vitest";
 import type { LeaseState } from "../../../src/cluster/cluster.ts";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
 import { StartGate } from "../../../src/cluster/ownership/gate.ts";
-import { never } from "../../../src/lib/async.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 
 const ID = "0123456789abcd";

@@ -3,10 +3,11 @@
  *
  * @module-tag again
  */
+
+import { never } from "@hibernaut/lib/async";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { settle } from "../../../src/cluster/ownership/settle.ts";
-import { never } from "../../../src/lib/async.ts";
 import { ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 

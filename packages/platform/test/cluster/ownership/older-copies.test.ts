@@ -1,10 +1,10 @@
 /** After a restore of the directory, an older copy of a machine goes its own way: the newer one is not lost to it. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";
 import { dropCopy } from "../../../src/cluster/ownership/drop.ts";
-import { never } from "../../../src/lib/async.ts";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";

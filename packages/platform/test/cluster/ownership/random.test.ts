@@ -1,9 +1,10 @@
 /** Random sequences of what users, operators and faults do to three hosts: no machine ever runs twice, and none is lost. */
+
+import { isResting } from "@hibernaut/domain/machine";
+import { never } from "@hibernaut/lib/async";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { KEYS, nameOf, type OwnerRecord } from "../../../src/cluster/keys.ts";
-import { isResting } from "../../../src/domain/machine.ts";
-import { never } from "../../../src/lib/async.ts";
 import { type ClusterWorld, hostChange, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";
 import { longOr } from "../../helpers/long.ts";

@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import { KEYS, type VolumeOwner } from "../../../src/cluster/keys.ts";
 import { volumeKey } from "../../../src/cluster/ownership/volumes.ts";
-import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";

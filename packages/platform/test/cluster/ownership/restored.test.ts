@@ -1,10 +1,10 @@
 /** The cluster's directory was restored from an older backup: nothing is lost, and nothing runs twice. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Entry } from "../../../src/cluster/contract.ts";
 import { KEYS } from "../../../src/cluster/keys.ts";
-import { never } from "../../../src/lib/async.ts";
 import { giveTo, ownerIn, putToSleep, restoreDirectory, runOn, wakeOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";

@@ -5,13 +5,13 @@ import { connect, createServer as createSocketServer, type Socket } from "node:n
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import { encodeFrame, FrameReader, FrameType } from "../../../src/guest/frame.ts";
+import { HelloOffset } from "../../../src/guest/hello.ts";
 import type { HypervisorIdentity, Vmm } from "../../../src/hypervisor/contract.ts";
 import { MachineGuest } from "../../../src/machines/guest.ts";
 import { Inside } from "../../../src/machines/inside.ts";
 import { MachineLog } from "../../../src/machines/logs/machine-log.ts";
-import { CURRENT_PROTOCOL } from "../../../src/domain/agent-protocol.ts";
-import { HelloOffset } from "../../../src/guest/hello.ts";
 import { HostileGuest } from "./generator.ts";
 
 /** About one write of a virtio-serial port. */

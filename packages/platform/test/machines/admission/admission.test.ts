@@ -1,6 +1,7 @@
 /** Starts on a host that has room in memory for a few machines. Real rules, fake hypervisor. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { MachineConfig } from "../../../src/domain/config.ts";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";
 import type { WaitTarget } from "../../../src/machines/waiting.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";

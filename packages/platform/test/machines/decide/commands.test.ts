@@ -1,7 +1,8 @@
 /** What people, and the proxy, may ask of a machine. */
+
+import type { MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
 import type { Command, LifecycleEvent } from "../../../src/machines/decide/index.ts";
-import type { MachineRecord, MachineState, Prewarm } from "../../../src/domain/machine.ts";
 import { after, CONTEXT, machine, NOW, PENDING, PREWARM, SNAPSHOT } from "../../helpers/decisions.ts";
 
 const UPDATE: Command = { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" };

@@ -1,6 +1,7 @@
 /** What is stored about a machine while its state stays. */
+
+import { STATES } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
-import { STATES } from "../../../src/domain/machine.ts";
 import { after, CONTEXT, machine, NOW, PREWARM, SNAPSHOT } from "../../helpers/decisions.ts";
 
 describe("what a start stores in its middle", () => {

@@ -1,12 +1,13 @@
 /** What holds for every state and every event. */
+
+import { isResting, type MachineRecord, type MachineState, STATES } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Command, Decision, LifecycleEvent } from "../../../src/machines/decide/index.ts";
-import { isResting, type MachineRecord, type MachineState, STATES } from "../../../src/domain/machine.ts";
 import {
+  AWAKE_STATES,
   after,
   anyMachine,
-  AWAKE_STATES,
   CONTEXT,
   DRAINED_STATES,
   EVENTS,

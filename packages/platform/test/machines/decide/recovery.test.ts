@@ -1,7 +1,8 @@
 /** What happens to a machine when the platform comes back. */
+
+import { type MachineRecord, STATES } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
 import type { Found, TakenOver, TakeOver } from "../../../src/machines/decide/index.ts";
-import { type MachineRecord, STATES } from "../../../src/domain/machine.ts";
 import { after, machine, SNAPSHOT } from "../../helpers/decisions.ts";
 
 const G2 = { ...SNAPSHOT, generation: "G2" };

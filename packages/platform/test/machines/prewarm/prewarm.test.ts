@@ -1,8 +1,9 @@
 /** A new version of a sleeping machine that runs once before anyone needs it. On a fake host. */
+
+import type { CheckResult } from "@hibernaut/domain/check";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { Prewarm } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CheckResult } from "../../../src/domain/check.ts";
-import type { MachineConfig } from "../../../src/domain/config.ts";
-import type { Prewarm } from "../../../src/domain/machine.ts";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";
 import {
   type FakePlatform,

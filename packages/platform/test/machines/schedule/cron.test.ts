@@ -1,9 +1,10 @@
 /** Which schedules are accepted, and what people are told about the others. */
+
+import { cronRefusal } from "@hibernaut/domain/cron";
+import { scheduleRefusal } from "@hibernaut/domain/schedule";
 import { Cron } from "croner";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cronRefusal } from "../../../src/domain/cron.ts";
-import { scheduleRefusal } from "../../../src/domain/schedule.ts";
 
 const START = new Date("2026-01-01T00:00:00Z");
 const next = (cron: string) => new Cron(cron, { timezone: "UTC", mode: "5-part" }).nextRun(START);

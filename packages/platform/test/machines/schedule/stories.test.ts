@@ -1,6 +1,7 @@
 /** Machines that start by a schedule, or at a time that they asked for, on a clock that the test moves. */
+
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig } from "../../../src/domain/config.ts";
 import type { WaitTarget } from "../../../src/machines/waiting.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 

@@ -1,9 +1,10 @@
 /** The one timer: it looks in time, and notices a clock that was set. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MachineChanges } from "../../../src/machines/changes.ts";
 import type { MachineController } from "../../../src/machines/controller.ts";
 import type { ControllerSet } from "../../../src/machines/controller-set.ts";
-import type { MachineRecord } from "../../../src/domain/machine.ts";
 import { DueTimer } from "../../../src/machines/schedule/timer.ts";
 import { machine } from "../../helpers/decisions.ts";
 

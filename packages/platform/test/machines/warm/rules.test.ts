@@ -1,6 +1,6 @@
+import type { ServiceConfig } from "@hibernaut/domain/config";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ServiceConfig } from "../../../src/domain/config.ts";
 import { evictions, type KeptMachine, keepWarmMs } from "../../../src/machines/warm/rules.ts";
 
 const MB = 1024 * 1024;

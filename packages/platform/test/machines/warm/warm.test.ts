@@ -1,6 +1,7 @@
 /** Warm sleep on a fake host: what is kept, what ends it, and that nothing depends on it. */
+
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { MachineRecord } from "../../../src/domain/machine.ts";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 

@@ -1,8 +1,8 @@
 /** Machines of two apps behind a real engine with a real broker: each is a server on loopback that says who it is. */
 import { once } from "node:events";
-import { createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
-import type { ServiceConfig } from "../../../src/domain/config.ts";
+import { createServer, type Server, type Socket } from "node:net";
+import type { ServiceConfig } from "@hibernaut/domain/config";
 import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/server.ts";
 import { LeaseBroker } from "../../../src/proxy/lease-broker.ts";
 import { type TableMachine, toWire } from "../../../src/proxy/messages.ts";

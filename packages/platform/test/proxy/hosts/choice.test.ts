@@ -1,7 +1,8 @@
 /** Which host's machine a request is given to: the rule, and what hosts do with it. */
+
+import type { MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { MachineState } from "../../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../../src/proxy/balance.ts";
 import { until } from "../http/helpers.ts";
 import { APP, startHosts } from "./hosts-world.ts";

@@ -5,22 +5,22 @@
 import { once } from "node:events";
 import {
   createServer as createAppServer,
-  type IncomingMessage,
   request as httpRequest,
+  type IncomingMessage,
   type RequestListener,
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
+import type { AppRecord, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import { onTestFinished } from "vitest";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
 import type { Directory } from "../../../src/cluster/contract.ts";
 import { KEYS, type OwnerRecord } from "../../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../../src/cluster/local/directory.ts";
 import { DirectoryView } from "../../../src/cluster/view.ts";
-import type { MachineConfig, ServiceConfig } from "../../../src/domain/config.ts";
-import type { AppRecord, MachineEvent, MachineRecord } from "../../../src/domain/machine.ts";
 import { connectInProcess, type InProcessProxy } from "../../../src/proxy/connect-in-process.ts";
 import { ConnectedProxies } from "../../../src/proxy/connected-proxies.ts";
 import type { AccessEntry } from "../../../src/proxy/contract.ts";

@@ -1,10 +1,11 @@
 /** TCP ports of a proxy, the apps behind them, and clients: all on loopback, and gone when the test has finished. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
+import type { TlsHandler } from "@hibernaut/domain/tcp-handlers";
 import { onTestFinished } from "vitest";
+import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 import type { ConnectionBudget } from "../../../src/connections/budget.ts";
-import type { TlsHandler } from "../../../src/domain/tcp-handlers.ts";
 import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "../../../src/proxy/contract.ts";
 import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../src/proxy/http/limits.ts";
@@ -12,7 +13,6 @@ import { Trust } from "../../../src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { budgetOf } from "../../helpers/connections.ts";
 import { until } from "../http/helpers.ts";
-import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
 const HOST = "127.0.0.1";
 

@@ -1,7 +1,7 @@
 /** What happens on another host as it comes: one connection to it for all readers of this host, while there are any. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { StreamEvent } from "../../../domain/stream-event.ts";
-import { background } from "../../../lib/background.ts";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
+import { background } from "@hibernaut/lib/background";
 import type { PeerLine } from "./peer-stream.ts";
 
 /** Events that readers may be behind by. One who is further behind asks the other host. */

@@ -1,6 +1,6 @@
 /** The events of one host of the cluster: what was, and what comes. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { StreamEvent } from "../../../domain/stream-event.ts";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
 import { passes, type StreamFilter } from "../../../stream/filter.ts";
 import type { EventStream, Gap } from "../../../stream/stream.ts";
 import type { Feed } from "./feed.ts";

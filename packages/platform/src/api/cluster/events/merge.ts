@@ -1,5 +1,5 @@
 /** Puts several sources into one. */
-import { background } from "../../../lib/background.ts";
+import { background } from "@hibernaut/lib/background";
 
 /** Yields what sources that end have, those with the least key first. Each source is sorted already. */
 export async function* sorted<T>(

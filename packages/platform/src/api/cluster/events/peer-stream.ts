@@ -1,10 +1,10 @@
 /** The stream of events between hosts: each tells the others what happens on it. */
 import type { IncomingMessage } from "node:http";
-import { within } from "../../../lib/async.ts";
-import type { StreamEvent } from "../../../domain/stream-event.ts";
+import type { StreamEvent } from "@hibernaut/domain/stream-event";
+import { within } from "@hibernaut/lib/async";
+import type { PeerClient } from "../../../cluster/peer-client.ts";
 import type { StreamFilter } from "../../../stream/filter.ts";
 import type { Gap, Position, Told } from "../../../stream/stream.ts";
-import type { PeerClient } from "../../../cluster/peer-client.ts";
 import { clientGone } from "../../client-gone.ts";
 import type { Api, ApiCluster, ApiDeps } from "../../deps.ts";
 import { StreamReplies } from "../../stream-replies.ts";

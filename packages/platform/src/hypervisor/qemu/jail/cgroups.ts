@@ -7,8 +7,8 @@ import { constants } from "node:fs";
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ifAbsent, ifEnded } from "../../../lib/absence.ts";
-import { messageOf } from "../../../lib/text.ts";
+import { ifAbsent, ifEnded } from "@hibernaut/lib/absence";
+import { messageOf } from "@hibernaut/lib/text";
 
 /** Where systemd mounts them, and everyone else since. */
 const MOUNT = "/sys/fs/cgroup";

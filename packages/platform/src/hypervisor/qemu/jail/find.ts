@@ -2,10 +2,10 @@
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HibernautError } from "../../../domain/errors.ts";
-import { failureReason, run } from "../../../lib/exec.ts";
-import type { Settings } from "../../../settings.ts";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { failureReason, run } from "@hibernaut/lib/exec";
 import { JAIL_LAUNCHER } from "../../../settings/places.ts";
+import type { Settings } from "../../../settings.ts";
 import { launcherArguments } from "./arguments.ts";
 import { Cgroups } from "./cgroups.ts";
 import { findProgram, hostPlaces } from "./host-places.ts";

@@ -2,8 +2,8 @@
 import { constants } from "node:fs";
 import { access, lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { ifAbsent, isThere } from "../../../lib/absence.ts";
-import { programEnvironment } from "../../../lib/exec.ts";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
+import { programEnvironment } from "@hibernaut/lib/exec";
 import type { Places } from "./arguments.ts";
 
 /** Next to /usr: links to it on current systems, directories on older ones. */

@@ -1,6 +1,6 @@
 /** The jail of one machine's QEMU: what it sees, who it is, and what it may take. docs/security.md says what that is for. */
 import { mkdir, open, realpath } from "node:fs/promises";
-import type { Confined, ConfinedTask } from "../../../domain/confined.ts";
+import type { Confined, ConfinedTask } from "@hibernaut/domain/confined";
 import type { VmmSpec } from "../../contract.ts";
 import { type JailPlan, launcherArguments, type Places } from "./arguments.ts";
 import type { Cgroups } from "./cgroups.ts";

@@ -2,25 +2,29 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { isInCluster, readDraft } from "../../src/cluster/home.ts";
-import { arrivingVolumes, readPapers } from "../../src/cluster/moves/arriving.ts";
-import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.ts";
-import { ImageDirectory } from "../../src/images/image-directory.ts";
-import { takenBytes } from "../../src/machines/disk-quota.ts";
-import { MachineFiles } from "../../src/machines/files.ts";
-import { hasLink } from "../../src/network/bridge/commands.ts";
-import { readSubnets } from "../../src/network/bridge/state.ts";
-import { readKey } from "../../src/secrets/key.ts";
-import { SnapshotStore } from "../../src/snapshots/store.ts";
-import { readSeal } from "../../src/snapshots/seal.ts";
-import { readMachines } from "../../src/store/read-machines.ts";
-import { VolumeFiles } from "../../src/volumes/files.ts";
-import { beginFault, endFault } from "../helpers/faulty-fs.ts";
-import { tempFolder } from "../helpers/temp.ts";
-import { GENERATION, MACHINE, ORIGIN, Sealed } from "../snapshots/sealed.ts";
+import { isInCluster, readDraft } from "../../platform/src/cluster/home.ts";
+import { arrivingVolumes, readPapers } from "../../platform/src/cluster/moves/arriving.ts";
+import { FailedCarryOvers } from "../../platform/src/hypervisor/qemu/failed-carry-overs.ts";
+import { ImageDirectory } from "../../platform/src/images/image-directory.ts";
+import { takenBytes } from "../../platform/src/machines/disk-quota.ts";
+import { MachineFiles } from "../../platform/src/machines/files.ts";
+import { hasLink } from "../../platform/src/network/bridge/commands.ts";
+import { readSubnets } from "../../platform/src/network/bridge/state.ts";
+import { readKey } from "../../platform/src/secrets/key.ts";
+import { readSeal } from "../../platform/src/snapshots/seal.ts";
+import { SnapshotStore } from "../../platform/src/snapshots/store.ts";
+import { readMachines } from "../../platform/src/store/read-machines.ts";
+import { VolumeFiles } from "../../platform/src/volumes/files.ts";
+import { beginFault, endFault } from "../../platform/test/helpers/faulty-fs.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { GENERATION, MACHINE, ORIGIN, Sealed } from "../../platform/test/snapshots/sealed.ts";
 
-vi.mock(import("node:fs"), async (original) => (await import("../helpers/faulty-fs.ts")).faultySync(original));
-vi.mock(import("node:fs/promises"), async (original) => (await import("../helpers/faulty-fs.ts")).faulty(original));
+vi.mock(import("node:fs"), async (original) =>
+  (await import("../../platform/test/helpers/faulty-fs.ts")).faultySync(original),
+);
+vi.mock(import("node:fs/promises"), async (original) =>
+  (await import("../../platform/test/helpers/faulty-fs.ts")).faulty(original),
+);
 
 const UNKNOWN = ["EMFILE", "ENFILE", "EACCES", "EIO", "ENOMEM"];
 const never = new AbortController().signal;

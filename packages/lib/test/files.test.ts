@@ -1,10 +1,10 @@
 import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cloneFile, copySparse, createSparse, formatExt4 } from "../../src/lib/disk-files.ts";
-import { flush, flushSync, replaceFile } from "../../src/lib/durable.ts";
-import { failureReason, run } from "../../src/lib/exec.ts";
-import { tempFolder } from "../helpers/temp.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { cloneFile, copySparse, createSparse, formatExt4 } from "../src/disk-files.ts";
+import { flush, flushSync, replaceFile } from "../src/durable.ts";
+import { failureReason, run } from "../src/exec.ts";
 
 const MB = 1024 * 1024;
 const limit = { timeoutMs: 30_000 };

@@ -1,6 +1,7 @@
 /** The records that are stored about apps, machines and releases. */
-import type { QuotaOverrides } from "./quota.ts";
+
 import type { MachineConfig } from "./config.ts";
+import type { QuotaOverrides } from "./quota.ts";
 
 /** States that last. A machine is `restarting` between the end of its app and the next start by the restart policy. */
 export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;

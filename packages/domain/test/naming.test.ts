@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findNamed, isValidName, type Named } from "../src/domain/naming.ts";
+import { findNamed, isValidName, type Named } from "../src/naming.ts";
 
 test.each(["a", "7", "shop", "my-shop-2", "a--b", "a".repeat(63)])("%j is a valid name", (name) => {
   expect(isValidName(name)).toBe(true);

@@ -7,11 +7,11 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { tempFolder } from "../helpers/temp.ts";
+import { tempFolder } from "./helpers/temp.ts";
 
 const run = promisify(execFile);
-const SRC = join(import.meta.dirname, "../../src");
-const RECORDER = join(import.meta.dirname, "../helpers/flush-recorder.c");
+const SRC = join(import.meta.dirname, "../src");
+const RECORDER = join(import.meta.dirname, "./helpers/flush-recorder.c");
 const MACHINE = "5f541f9f4c0fdc";
 
 /** Runs a program of the platform's parts, and returns the final names of files that were not flushed before. */

@@ -1,6 +1,6 @@
 /** Promises and abort signals. */
 import { expect, test } from "vitest";
-import { abortable, within } from "../../src/lib/async.ts";
+import { abortable, within } from "../src/async.ts";
 
 const never = () => new AbortController().signal;
 

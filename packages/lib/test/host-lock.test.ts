@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { withHostLock } from "../../src/lib/host-lock.ts";
+import { withHostLock } from "../src/host-lock.ts";
 
 const NAME = `hibernaut-test-${process.pid}`;
-const MODULE = join(import.meta.dirname, "../../src/lib/host-lock.ts");
+const MODULE = join(import.meta.dirname, "../src/host-lock.ts");
 
 test("what runs under one name runs one after another, and a failure passes the lock on", async () => {
   const seen: string[] = [];

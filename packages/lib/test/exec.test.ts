@@ -1,6 +1,6 @@
 /** Running programs of the host. */
 import { expect, test } from "vitest";
-import { runUntilAborted } from "../../src/lib/exec.ts";
+import { runUntilAborted } from "../src/exec.ts";
 
 test("a program that is ended takes what it has started with it", async () => {
   const limit = AbortSignal.timeout(300);

@@ -1,6 +1,7 @@
 /** Files that the platform writes into a machine before its app starts: the key `files` of a configuration. */
+
+import { BASE64 } from "@hibernaut/lib/base64";
 import { type Static, Type } from "typebox";
-import { BASE64 } from "../lib/base64.ts";
 import { HibernautError } from "./errors.ts";
 import { filePathRefusal } from "./guest-paths.ts";
 

@@ -1,17 +1,18 @@
 /** What charts show, as pure rules. */
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { STATES } from "../../src/domain/machine.ts";
+import { STATES } from "../src/machine.ts";
 import {
   coarser,
   type Interval,
   type Span,
-  spansOf,
   type StateChange,
-  storedStateOf,
   type StoredState,
+  spansOf,
+  storedStateOf,
   summaryOf,
-} from "../../src/domain/timeline.ts";
+} from "../src/timeline.ts";
 
 const STORED: readonly StoredState[] = ["running", "suspended", "stopped", "failed"];
 const state = fc.constantFrom(...STORED);
