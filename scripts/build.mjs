@@ -11,7 +11,9 @@ import { withSettingTables } from "../packages/platform/src/settings/document.ts
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
-  ...globSync(["packages/{cli,client,domain,lib,platform}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
+  ...globSync(["packages/{cli,client,connections,domain,lib,platform}/src/**/*.ts", "packages/cli/bin/*.js"], {
+    cwd: root,
+  }),
   "packages/platform/package.json",
   "packages/cli/package.json",
   "package-lock.json",

@@ -1,8 +1,7 @@
 /** Our TCP ports: a machine that is always there, and no access log. */
 
+import { ConnectionBudget, connectionLimits } from "@hibernaut/connections";
 import { mostFiles } from "@hibernaut/lib/open-files";
-import { ConnectionBudget } from "../../../packages/platform/src/connections/budget.ts";
-import { connectionLimits } from "../../../packages/platform/src/connections/limits.ts";
 import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
 import { Trust } from "../../../packages/platform/src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";

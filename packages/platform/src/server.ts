@@ -2,6 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
+import { openConnections } from "@hibernaut/connections";
 import { ownPorts } from "@hibernaut/domain/own-ports";
 import { isThere } from "@hibernaut/lib/absence";
 import { aborted } from "@hibernaut/lib/async";
@@ -29,7 +30,6 @@ import { CheckRunner } from "./checks/runner.ts";
 import { CLUSTER_FOLDER } from "./cluster/keys.ts";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
 import type { Owning } from "./cluster/owning.ts";
-import { openConnections } from "./connections/open.ts";
 import { startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";

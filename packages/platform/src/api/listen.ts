@@ -1,7 +1,6 @@
 /** Opens the API's port. */
 import type { AddressInfo } from "node:net";
-import type { ConnectionBudget } from "../connections/budget.ts";
-import { guardHttp } from "../connections/guard.ts";
+import { type ConnectionBudget, guardHttp } from "@hibernaut/connections";
 import { cannotListen } from "../listening.ts";
 import type { Listen } from "../settings.ts";
 import type { Api } from "./deps.ts";

@@ -20,9 +20,8 @@
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { Seat, Shares } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
-import type { Seat } from "../connections/seat.ts";
-import type { Shares } from "../connections/shares.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";

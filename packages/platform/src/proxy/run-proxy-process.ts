@@ -2,13 +2,11 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
+import { type ConnectionBudget, guardHttp, openConnections } from "@hibernaut/connections";
 import { isThere } from "@hibernaut/lib/absence";
 import { aborted } from "@hibernaut/lib/async";
 import { Registry } from "prom-client";
 import { CLUSTER_FOLDER } from "../cluster/keys.ts";
-import type { ConnectionBudget } from "../connections/budget.ts";
-import { guardHttp } from "../connections/guard.ts";
-import { openConnections } from "../connections/open.ts";
 import { installLastResort } from "../last-resort.ts";
 import { cannotListen } from "../listening.ts";
 import { openLog } from "../log.ts";

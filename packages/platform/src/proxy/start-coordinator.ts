@@ -1,9 +1,9 @@
 /** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
 import type { TLSSocket } from "node:tls";
+import type { ConnectionBudget } from "@hibernaut/connections";
 import type { Registry } from "prom-client";
 import type { Challenges } from "../certs/contract.ts";
 import type { CheckRunner } from "../checks/runner.ts";
-import type { ConnectionBudget } from "../connections/budget.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
 import type { Traffic } from "../store/contract.ts";
@@ -14,7 +14,7 @@ import type { ConnectedProxies } from "./connected-proxies.ts";
 import { coordinatorSocketPath, listenForProxies } from "./coordinator-socket.ts";
 import type { HostProxies, HostProxiesOptions } from "./hosts/open.ts";
 import { ProxyCoordinator } from "./proxy-coordinator.ts";
-import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
+import { type RunningProxy, type StartProxyOptions, startProxy } from "./start-proxy.ts";
 
 interface StartCoordinatorOptions {
   resources: Pick<Resources, "machines" | "hostnames" | "commands" | "drain">;

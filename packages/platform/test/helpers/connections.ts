@@ -1,4 +1,4 @@
-import { ConnectionBudget } from "../../src/connections/budget.ts";
+import { ConnectionBudget } from "@hibernaut/connections";
 
 /** A budget that no test uses up, unless it says how small it is to be. */
 export function budgetOf(limits: Partial<ConnectionBudget["limits"]> = {}): ConnectionBudget {

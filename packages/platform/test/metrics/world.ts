@@ -1,13 +1,14 @@
 /** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
+
+import { connectionMetrics } from "@hibernaut/connections";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
-import { apiMetrics } from "../../src/api/metrics.ts";
-import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
 import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
+import { apiMetrics } from "../../src/api/metrics.ts";
 import { warmMetrics } from "../../src/api/warm-metrics.ts";
 import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
-import { connectionMetrics } from "../../src/connections/metrics.ts";
+import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
 import { usageMetrics } from "../../src/metering/metrics.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";
@@ -17,7 +18,7 @@ import type { AccessEntry } from "../../src/proxy/contract.ts";
 import { proxyMetrics } from "../../src/proxy/metrics.ts";
 import { EventStream } from "../../src/stream/stream.ts";
 import { openTracing } from "../../src/tracing/open.ts";
-import { type Outcome, OUTCOMES } from "../../src/webhooks/rules.ts";
+import { OUTCOMES, type Outcome } from "../../src/webhooks/rules.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 

@@ -1,10 +1,10 @@
 /** What the proxies of a cluster's hosts need of each other: one host's machines are told to all, and reached through it. */
 import type { TLSSocket } from "node:tls";
+import type { Shares } from "@hibernaut/connections";
 import { findMachineMs } from "@hibernaut/domain/patience";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Cluster } from "../../cluster/cluster.ts";
-import type { Shares } from "../../connections/shares.ts";
 import type { Settings } from "../../settings.ts";
 import type { Tracing } from "../../tracing/contract.ts";
 import { connectInProcess, type InProcessProxy } from "../connect-in-process.ts";

@@ -1,7 +1,7 @@
 /** Where other hosts connect TCP clients with this host's machines. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Shares } from "../../connections/shares.ts";
+import type { Shares } from "@hibernaut/connections";
 import type { LeaseProvider } from "../contract.ts";
 import type { Limits } from "../http/limits.ts";
 import { toProxyRefusal } from "../http/refusals.ts";

@@ -1,8 +1,8 @@
 /** Load balancers in front of the HTTP server, whose connections begin with a header of the PROXY protocol. */
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
+import type { ConnectionBudget } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
-import type { ConnectionBudget } from "../../connections/budget.ts";
 import { type AccessEntry, ProxyRefusal } from "../contract.ts";
 import { readProxyHeader } from "../proxy-protocol.ts";
 import { readStart } from "../tcp/read-start.ts";

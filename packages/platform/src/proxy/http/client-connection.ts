@@ -7,7 +7,7 @@
  * here, and a machine should not wake for nobody. After an upgrade, either side may end by itself.
  */
 import type { Socket } from "node:net";
-import type { Seat } from "../../connections/seat.ts";
+import type { Seat } from "@hibernaut/connections";
 import type { Field } from "../contract.ts";
 import { originOf, type Peer } from "./admission.ts";
 import type { Upgraded } from "./app-request.ts";

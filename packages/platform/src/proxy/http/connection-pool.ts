@@ -1,11 +1,11 @@
 /** The connections to all machines: busy ones, and idle ones that are kept for the next request. */
 import type { Socket } from "node:net";
-import type { Shares } from "../../connections/shares.ts";
+import type { Shares } from "@hibernaut/connections";
 import type { ConnectionKey } from "../contract.ts";
-import type { Limits } from "./limits.ts";
 import { Intake } from "../intake.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { MoreOptions } from "./connect.ts";
+import type { Limits } from "./limits.ts";
 import { MachineLeft } from "./machine-left.ts";
 import { tooManyConnections } from "./refusals.ts";
 import { SessionPool } from "./session-pool.ts";

@@ -1,5 +1,5 @@
 /** What all connections and exchanges of one proxy share. The implementation is the request path. */
-import type { Shares } from "../../connections/shares.ts";
+import type { Shares } from "@hibernaut/connections";
 import type { AccessEntry, Destination, Field, Lease, ProxyRefusal, ReplayOrder } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { AppRequest } from "./app-request.ts";

@@ -1,7 +1,7 @@
 /** HTTP/2 to the client: Node's own sessions, in which each stream is an exchange like any other (RFC 9113). */
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import type { Seat } from "../../connections/seat.ts";
+import type { Seat } from "@hibernaut/connections";
 import { originOf, type Peer } from "./admission.ts";
 import type { RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";

@@ -1,12 +1,12 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import type { Socket } from "node:net";
-import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
-import type { Shares } from "../../connections/shares.ts";
+import type { Shares } from "@hibernaut/connections";
 import type { RequestTrace } from "../../tracing/contract.ts";
+import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
+import type { AppRequest } from "./app-request.ts";
 import { connect, type MoreOptions } from "./connect.ts";
 import { connectPeer } from "./connect-peer.ts";
-import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
 import { MachineLeft } from "./machine-left.ts";

@@ -2,11 +2,9 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { ConnectionBudget, connectionLimits, guard } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import { mostFiles } from "@hibernaut/lib/open-files";
-import { ConnectionBudget } from "../../connections/budget.ts";
-import { guard } from "../../connections/guard.ts";
-import { connectionLimits } from "../../connections/limits.ts";
 import type { Tracing } from "../../tracing/contract.ts";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { RequestPath } from "../request-path.ts";

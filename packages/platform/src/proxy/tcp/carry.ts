@@ -1,7 +1,7 @@
 /** Carries one TCP connection: finds a machine for it, waking one if necessary, and connects the two sockets. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import type { Shares } from "../../connections/shares.ts";
+import type { Shares } from "@hibernaut/connections";
 import {
   type AccessEntry,
   type Destination,
@@ -14,11 +14,11 @@ import {
 import { openLink } from "../hosts/tcp-link.ts";
 import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
-import { mayHelpElsewhere, MOVED, tooManyConnections, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
+import { MOVED, mayHelpElsewhere, tooManyConnections, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
-import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
+import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 
 /**
  * A connection may be silent for days, as in a pool, so no time limit ends it unless bytes wait. The kernel asks this often

@@ -1,10 +1,9 @@
 /** The ports at which the proxy takes TCP connections. They open and close as machines with such services come and go. */
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import type { ConnectionBudget, Seat } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { ConnectionBudget } from "../../connections/budget.ts";
-import type { Seat } from "../../connections/seat.ts";
 import type { Limits } from "../http/limits.ts";
 import { plainAddress } from "../http/trust.ts";
 import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";

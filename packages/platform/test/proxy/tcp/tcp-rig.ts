@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
+import type { ConnectionBudget } from "@hibernaut/connections";
 import type { TlsHandler } from "@hibernaut/domain/tcp-handlers";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../../../scripts/lib/free-port.mjs";
-import type { ConnectionBudget } from "../../../src/connections/budget.ts";
 import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "../../../src/proxy/contract.ts";
 import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../src/proxy/http/limits.ts";

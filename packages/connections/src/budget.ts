@@ -7,7 +7,7 @@
  * busy ones leave a part of n + 1.
  */
 import type { Socket } from "node:net";
-import { clientKey, type ConnectionLimits, type Held, placeFor, type Refused } from "./limits.ts";
+import { type ConnectionLimits, clientKey, type Held, placeFor, type Refused } from "./limits.ts";
 import { type Client, Link, Seat } from "./seat.ts";
 import { Shares } from "./shares.ts";
 

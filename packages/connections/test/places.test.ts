@@ -6,11 +6,11 @@ import { createServer as createHttps } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { guardHttp } from "../../src/connections/guard.ts";
-import { budgetOf } from "../helpers/connections.ts";
-import { httpApp, KEEP, RawClient, rig, statuses, until } from "../proxy/http/helpers.ts";
-import { certificate, secured } from "../proxy/http/secured.ts";
-import { tcpRig } from "../proxy/tcp/tcp-rig.ts";
+import { budgetOf } from "../../platform/test/helpers/connections.ts";
+import { httpApp, KEEP, RawClient, rig, statuses, until } from "../../platform/test/proxy/http/helpers.ts";
+import { certificate, secured } from "../../platform/test/proxy/http/secured.ts";
+import { tcpRig } from "../../platform/test/proxy/tcp/tcp-rig.ts";
+import { guardHttp } from "../src/guard.ts";
 
 const hello = () => httpApp((request, response) => void (request.url === "/wait" || response.end("hello")));
 

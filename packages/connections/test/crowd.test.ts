@@ -5,11 +5,11 @@ import { writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { ConnectionBudget } from "../../src/connections/budget.ts";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
-import { tempFolder } from "../helpers/temp.ts";
-import { certificate } from "../proxy/http/secured.ts";
-import { CLOSE, httpApp, RawClient, statuses, until } from "../proxy/http/helpers.ts";
+import { freePort } from "../../../scripts/lib/free-port.mjs";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { CLOSE, httpApp, RawClient, statuses, until } from "../../platform/test/proxy/http/helpers.ts";
+import { certificate } from "../../platform/test/proxy/http/secured.ts";
+import type { ConnectionBudget } from "../src/budget.ts";
 
 /** As `ulimit -n` sets it. */
 const FILES = 256;

@@ -1,7 +1,7 @@
 /** Which connection gets a place, whose it takes, and what counts as one client. Pure. */
 import { describe, expect, test } from "vitest";
-import { clientKey, connectionLimits, placeFor } from "../../src/connections/limits.ts";
-import { Shares } from "../../src/connections/shares.ts";
+import { clientKey, connectionLimits, placeFor } from "../src/limits.ts";
+import { Shares } from "../src/shares.ts";
 
 const LIMITS = { clients: 100, machines: 100, perAddress: 0 };
 const of = (open: number, idle = 0) => ({ open, idle });

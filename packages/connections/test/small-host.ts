@@ -1,12 +1,12 @@
 /** A process with few descriptors that offers an app at ports for HTTP, HTTPS and TCP. Started by crowd.test.ts. */
 import { closeSync, openSync } from "node:fs";
 import { Registry } from "prom-client";
-import { openConnections } from "../../src/connections/open.ts";
-import type { Lease, LeaseProvider } from "../../src/proxy/contract.ts";
-import { createProxyServer } from "../../src/proxy/http/server.ts";
-import { DEFAULT_LIMITS } from "../../src/proxy/http/limits.ts";
-import { Trust } from "../../src/proxy/http/trust.ts";
-import { TcpFronts } from "../../src/proxy/tcp/fronts.ts";
+import type { Lease, LeaseProvider } from "../../platform/src/proxy/contract.ts";
+import { DEFAULT_LIMITS } from "../../platform/src/proxy/http/limits.ts";
+import { createProxyServer } from "../../platform/src/proxy/http/server.ts";
+import { Trust } from "../../platform/src/proxy/http/trust.ts";
+import { TcpFronts } from "../../platform/src/proxy/tcp/fronts.ts";
+import { openConnections } from "../src/open.ts";
 
 const [appPort = "", tcpPort = "", folder = ""] = process.argv.slice(2);
 const HOST = "127.0.0.1";

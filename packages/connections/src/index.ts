@@ -1,0 +1,8 @@
+/** The door of this package. */
+export { ConnectionBudget } from "./budget.ts";
+export { guard, guardHttp } from "./guard.ts";
+export { connectionLimits } from "./limits.ts";
+export { connectionMetrics } from "./metrics.ts";
+export { openConnections } from "./open.ts";
+export type { Seat } from "./seat.ts";
+export type { Shares } from "./shares.ts";
