@@ -5,13 +5,13 @@
  */
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { withSettingTables } from "@hibernaut/settings/document";
 import { build } from "esbuild";
-import { withSettingTables } from "../packages/platform/src/settings/document.ts";
 
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
-  ...globSync(["packages/{cli,client,connections,domain,lib,platform}/src/**/*.ts", "packages/cli/bin/*.js"], {
+  ...globSync(["packages/{cli,client,connections,domain,lib,platform,settings}/src/**/*.ts", "packages/cli/bin/*.js"], {
     cwd: root,
   }),
   "packages/platform/package.json",

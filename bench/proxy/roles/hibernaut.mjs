@@ -4,12 +4,12 @@
  */
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { readSettings } from "@hibernaut/settings";
 import { coordinatorSocketPath } from "../../../packages/platform/src/proxy/coordinator-socket.ts";
 import { exchangeLines } from "../../../packages/platform/src/proxy/message-lines.ts";
-import { policyOf } from "../../../packages/platform/src/proxy/service-policy.ts";
-import { runProxyProcess } from "../../../packages/platform/src/proxy/run-proxy-process.ts";
 import { toWire } from "../../../packages/platform/src/proxy/messages.ts";
-import { readSettings } from "../../../packages/platform/src/settings.ts";
+import { runProxyProcess } from "../../../packages/platform/src/proxy/run-proxy-process.ts";
+import { policyOf } from "../../../packages/platform/src/proxy/service-policy.ts";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 
 const settings = readSettings({ ...process.env, HIBERNAUT_PROXY_LISTEN: `${HOST}:0` });

@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { QUOTA_NAMES, type Quota } from "@hibernaut/domain/quota";
+import type { Settings } from "@hibernaut/settings";
 import { usedQuota } from "./machines/quotas.ts";
 import { quotaOf } from "./quota-settings.ts";
-import type { Settings } from "./settings.ts";
 import { readMachines } from "./store/read-machines.ts";
 import { readQuotaApps } from "./store/read-quotas.ts";
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Settings } from "@hibernaut/settings";
 import { readBundle } from "./guest/bundles.ts";
 import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
@@ -12,7 +13,6 @@ import { boundMode } from "./network/bound.ts";
 import type { NetworkMode } from "./network/contract.ts";
 import { plannedNetwork } from "./network/planned.ts";
 import { knownMachine } from "./network/start.ts";
-import type { Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { readMachines } from "./store/read-machines.ts";
 

@@ -7,10 +7,10 @@ import { dirname, join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import { run } from "@hibernaut/lib/exec";
 import { messageOf } from "@hibernaut/lib/text";
+import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "@hibernaut/settings";
 import type { Sleepers } from "./doctor-sleepers.ts";
 import { readBundle } from "./guest/bundles.ts";
 import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
-import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 
 /** The outcome of one check. */
 export interface Diagnosis {

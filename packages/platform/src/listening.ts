@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Listen } from "./settings.ts";
+import type { Listen } from "@hibernaut/settings";
 
 const FIRST_FREE_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 /** The kernel's default, for when it cannot be read. */

@@ -2,9 +2,9 @@
 
 import { isHibernautError } from "@hibernaut/domain/errors";
 import { isHostTrouble } from "@hibernaut/lib/absence";
+import type { Settings } from "@hibernaut/settings";
 import { type Logger, pino, stdSerializers } from "pino";
 import { readableLine } from "./log-line.ts";
-import type { Settings } from "./settings.ts";
 
 /** Opens the log of a platform or a proxy. Lines are written at once. */
 export function openLog(level: string, format: Settings["logFormat"]): Logger {

@@ -1,6 +1,6 @@
 /** The quota that the settings give every app. */
 import type { Quota } from "@hibernaut/domain/quota";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "@hibernaut/settings";
 
 /** The limits of apps that have none of their own. */
 export function quotaOf({

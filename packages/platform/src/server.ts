@@ -10,6 +10,8 @@ import { background } from "@hibernaut/lib/background";
 import { hostBootId } from "@hibernaut/lib/boot-id";
 import { readPageRanges } from "@hibernaut/lib/page-ranges";
 import { Port } from "@hibernaut/lib/port";
+import { configFolder, type Settings } from "@hibernaut/settings";
+import { BUILT_DASHBOARD } from "@hibernaut/settings/places";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
 import { ensureAdminToken } from "./api/admin-token.ts";
@@ -63,8 +65,6 @@ import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordin
 import { quotaOf } from "./quota-settings.ts";
 import { openSecrets, openVault } from "./secrets/index.ts";
 import { makeKey, readKey } from "./secrets/key.ts";
-import { BUILT_DASHBOARD } from "./settings/places.ts";
-import { configFolder, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import type { Traffic } from "./store/contract.ts";
 import { openDataDir } from "./store/data-dir.ts";

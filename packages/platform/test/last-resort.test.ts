@@ -11,7 +11,7 @@ const SRC = join(import.meta.dirname, "../src");
 /** Runs the code in a process with a log, and returns its lines, what it printed, and how it ended. */
 async function run(code: string) {
   const script = `
-    const { background, faultCounts } = await import(${JSON.stringify(join(SRC, "lib/background.ts"))});
+    const { background, faultCounts } = await import(${JSON.stringify(join(SRC, "../../lib/src/background.ts"))});
     const { installLastResort } = await import(${JSON.stringify(join(SRC, "last-resort.ts"))});
     const { openLog } = await import(${JSON.stringify(join(SRC, "log.ts"))});
     installLastResort(openLog("info", "json"));

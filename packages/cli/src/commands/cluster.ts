@@ -4,7 +4,7 @@ import type { Cluster, ClusterHost } from "@hibernaut/client";
 import { command, type Noun, type Option } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { TABLE, outputTable } from "../output-format.ts";
+import { outputTable, TABLE } from "../output-format.ts";
 import { ago, lines } from "../terminal.ts";
 
 const NAME = {
@@ -327,7 +327,7 @@ function read(file: string | undefined): string | undefined {
 async function load() {
   const [platform, { readSettings }] = await Promise.all([
     import("@hibernaut/platform/membership.ts"),
-    import("@hibernaut/platform/settings.ts"),
+    import("@hibernaut/settings"),
   ]);
   return { platform, settings: readSettings(process.env) };
 }

@@ -12,7 +12,7 @@ export const doctor = command({
   async run(context) {
     const [{ diagnose }, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/doctor.ts"),
-      import("@hibernaut/platform/settings.ts"),
+      import("@hibernaut/settings"),
     ]);
     const checks = [];
     for await (const check of diagnose(readSettings(process.env))) {

@@ -12,7 +12,7 @@ export const proxy = command({
     process.setSourceMapsEnabled(true); // stacks in the log name the sources
     const [{ runProxyProcess }, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/proxy/run-proxy-process.ts"),
-      import("@hibernaut/platform/settings.ts"),
+      import("@hibernaut/settings"),
     ]);
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());

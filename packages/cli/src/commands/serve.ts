@@ -21,7 +21,7 @@ export const serve = command({
     process.setSourceMapsEnabled(true); // stacks in the log name the sources
     const [server, { readSettings }] = await Promise.all([
       import("@hibernaut/platform"),
-      import("@hibernaut/platform/settings.ts"),
+      import("@hibernaut/settings"),
     ]);
     const settings = readSettings(process.env);
     const stopping = new AbortController();

@@ -18,7 +18,7 @@ export const uninstall = command({
   async run(_context, _args, { data = false, yes = false, keepLink = false }) {
     const [platform, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/uninstall.ts"),
-      import("@hibernaut/platform/settings.ts"),
+      import("@hibernaut/settings"),
     ]);
     const { dataDir } = readSettings(process.env);
     const warning = data ? await platform.describeData(dataDir) : undefined;

@@ -1,8 +1,8 @@
 /** Opens the API's port. */
 import type { AddressInfo } from "node:net";
 import { type ConnectionBudget, guardHttp } from "@hibernaut/connections";
+import type { Listen } from "@hibernaut/settings";
 import { cannotListen } from "../listening.ts";
-import type { Listen } from "../settings.ts";
 import type { Api } from "./deps.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** Puts the parts together that get certificates. */
 import { messageOf } from "@hibernaut/lib/text";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import type { CertificateStore } from "../store/contract.ts";
 import { AccountFile } from "./account.ts";
 import { AcmeAuthority } from "./acme.ts";

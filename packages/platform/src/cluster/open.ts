@@ -2,7 +2,7 @@
 import { networkInterfaces } from "node:os";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { wipe } from "@hibernaut/lib/wipe";
-import type { Listen } from "../settings.ts";
+import type { Listen } from "@hibernaut/settings";
 import { ClusterAdmin } from "./admin.ts";
 import { Admission } from "./admission.ts";
 import { HostCertificate, requirePair } from "./certificate.ts";

@@ -2,8 +2,8 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Confine, Confined, ConfinedTask } from "@hibernaut/domain/confined";
+import { IMAGE_UNPACKER } from "@hibernaut/settings/places";
 import type { LimitFunction } from "p-limit";
-import { IMAGE_UNPACKER } from "../settings/places.ts";
 import type { ImageConfig, ImageProgress } from "./contract.ts";
 import { type FlattenOrder, PACKING, REFUSED } from "./flatten/order.ts";
 import { damaged, Refusal, type RefusalKind } from "./flatten/refusal.ts";

@@ -2,11 +2,11 @@
 import type { Duplex } from "node:stream";
 import type { CheckResult } from "@hibernaut/domain/check";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import type { Settings } from "@hibernaut/settings";
 import type { CarryOvers, Hypervisor } from "../hypervisor/contract.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
 import type { Secrets } from "../secrets/contract.ts";
-import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";

@@ -5,7 +5,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import { formatSubnet } from "@hibernaut/lib/ipv4";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import { boundMode, idsOf } from "./bound.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
 import { machineHost } from "./bridge/subnet.ts";

@@ -1,6 +1,6 @@
 /** The network that the next start would open, as far as the machines and the settings decide it. Changes nothing. */
 import { parseSubnet } from "@hibernaut/lib/ipv4";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import { boundMode } from "./bound.ts";
 import { readSubnets } from "./bridge/state.ts";
 import { byLoss, machineHost } from "./bridge/subnet.ts";

@@ -1,6 +1,6 @@
 /** The machines' network as the platform starts it. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import type { Endpoint, KnownMachine } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
 

@@ -1,11 +1,11 @@
 /** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
 import type { TLSSocket } from "node:tls";
 import type { ConnectionBudget } from "@hibernaut/connections";
+import type { Settings } from "@hibernaut/settings";
 import type { Registry } from "prom-client";
 import type { Challenges } from "../certs/contract.ts";
 import type { CheckRunner } from "../checks/runner.ts";
 import type { Resources } from "../machines/open.ts";
-import type { Settings } from "../settings.ts";
 import type { Traffic } from "../store/contract.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AppAddresses } from "./addresses.ts";

@@ -1,7 +1,7 @@
 /** The data directory, as a running platform holds it. */
 import { mkdir, realpath } from "node:fs/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { LONGEST_SOCKET, MAX_SOCKET_PATH } from "../settings.ts";
+import { LONGEST_SOCKET, MAX_SOCKET_PATH } from "@hibernaut/settings";
 import { lockDataDir } from "./lock.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** Where traces are sent: by our own setting, or by the variables that OpenTelemetry has for all programs. Pure. */
-import type { Settings } from "../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 
 /** What receivers of OTLP over HTTP serve below their address. */
 const PATH = "v1/traces";

@@ -1,6 +1,7 @@
 /** Turns traces on if the settings say so. What sends them is loaded only then. */
+
+import type { Settings } from "@hibernaut/settings";
 import { Counter, type Registry } from "prom-client";
-import type { Settings } from "../settings.ts";
 import { VERSION } from "../version.ts";
 import type { Tracing } from "./contract.ts";
 import { tracesEndpoint } from "./endpoint.ts";

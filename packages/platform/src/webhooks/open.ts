@@ -1,7 +1,7 @@
 /** Puts the parts together that deliver events to webhooks. */
 import { networkList } from "@hibernaut/lib/public-addresses";
+import type { Settings } from "@hibernaut/settings";
 import type { Vault } from "../secrets/contract.ts";
-import type { Settings } from "../settings.ts";
 import type { Store } from "../store/contract.ts";
 import type { EventStream } from "../stream/stream.ts";
 import { type Clock, HOST_CLOCK } from "./clock.ts";

@@ -1,29 +1,29 @@
 /** The API on a free port, over a platform on a fake host. Everything is gone when it is closed. */
 import { join } from "node:path";
+import { readSettings } from "@hibernaut/settings";
 import pino from "pino";
 import { vi } from "vitest";
-import { AuditLog } from "../../src/audit/log.ts";
-import { openCertificates } from "../../src/certs/open.ts";
-import { AppAddresses } from "../../src/proxy/addresses.ts";
-import { readSettings } from "../../src/settings.ts";
-import { budgetOf } from "../helpers/connections.ts";
-import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { listenForApi } from "../../src/api/listen.ts";
 import { createToken } from "../../src/api/tokens.ts";
+import { AuditLog } from "../../src/audit/log.ts";
+import { openCertificates } from "../../src/certs/open.ts";
 import { openImages } from "../../src/images/index.ts";
 import { Library } from "../../src/images/library.ts";
 import { imagesInUse } from "../../src/machines/in-use.ts";
 import type { LogBlocks } from "../../src/machines/logs/follow.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import { Usage } from "../../src/metering/usage.ts";
-import type { TokenStore } from "../../src/store/contract.ts";
-import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "../helpers/fake-world.ts";
-import { EventStream } from "../../src/stream/stream.ts";
+import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { openVault } from "../../src/secrets/index.ts";
+import type { TokenStore } from "../../src/store/contract.ts";
+import { EventStream } from "../../src/stream/stream.ts";
 import { openWebhooks } from "../../src/webhooks/open.ts";
+import { budgetOf } from "../helpers/connections.ts";
+import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { FakeRegistries } from "../helpers/fake-images.ts";
+import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "../helpers/fake-world.ts";
 
 export interface TestApi {
   api: Api;

@@ -6,9 +6,9 @@
  * @module-tag again
  */
 import type { IncomingMessage } from "node:http";
+import { BUILT_DASHBOARD } from "@hibernaut/settings/places";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, type MockInstance, onTestFinished, test, vi } from "vitest";
-import { BUILT_DASHBOARD } from "../../src/settings/places.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { httpApp, rig } from "../proxy/http/helpers.ts";
 import { startApi, type TestApi } from "./helpers.ts";

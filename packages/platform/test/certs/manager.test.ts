@@ -1,13 +1,13 @@
 /** Ordering, renewing and removing certificates, at an authority that fails as the test wants. */
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readSettings } from "@hibernaut/settings";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { AuthorityFault, certificatesFolder } from "../../src/certs/contract.ts";
 import type { CertificateManager } from "../../src/certs/manager.ts";
 import { openCertificates } from "../../src/certs/open.ts";
 import { ORDERS_AT_ONCE } from "../../src/certs/orders.ts";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
-import { readSettings } from "../../src/settings.ts";
 import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 import { quietFor } from "../helpers/quiet.ts";

@@ -2,8 +2,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
+import { readSettings } from "@hibernaut/settings";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
 import type { CertificateView } from "../../src/certs/contract.ts";
 import { openCertificates } from "../../src/certs/open.ts";
@@ -15,13 +17,11 @@ import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import { coordinatorSocketPath } from "../../src/proxy/coordinator-socket.ts";
 import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { type RunningProxy, startProxy } from "../../src/proxy/start-proxy.ts";
-import { readSettings } from "../../src/settings.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 import { longOr } from "../helpers/long.ts";
 import { startDns } from "./dns-server.ts";
 import { startPebble } from "./pebble.ts";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const DAY = 86_400_000;
 const NAME = "www.example.com";

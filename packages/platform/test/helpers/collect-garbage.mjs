@@ -7,5 +7,11 @@ import { runInNewContext } from "node:vm";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc");
-// "last-resort" also gives the memory back to the host.
-process.on("SIGUSR2", () => collect({ type: "major", execution: "sync", flavor: "last-resort" }));
+process.on("SIGUSR2", () => {
+  // "last-resort" also gives the memory back to the host.
+  collect({ type: "major", execution: "sync", flavor: "last-resort" });
+  const megabytes = Object.entries(process.memoryUsage()).map(
+    ([what, bytes]) => `${what} ${Math.round(bytes / 2 ** 20)}`,
+  );
+  process.stderr.write(`memory in MB after a collection: ${megabytes.join(", ")}\n`);
+});

@@ -64,11 +64,14 @@ async function reset(): Promise<void> {
     const session = connectHttp2(url, { createConnection: () => connectTls({ ...secure, rejectUnauthorized: false }) });
     session.on("error", () => {});
     while (!session.destroyed && !session.closed) {
+      const closed: Promise<unknown>[] = [];
       for (let streams = 0; streams < RESETS_AT_ONCE && !session.destroyed && !session.closed; streams += 1) {
         const stream = session.request({ ":path": "/", ":authority": host });
         stream.on("error", () => {});
+        closed.push(new Promise((resolve) => stream.once("close", resolve)));
         stream.close(constants.NGHTTP2_CANCEL);
       }
+      await Promise.all(closed); // or this process runs out of memory before anyone else does
       await delay(1);
     }
   }

@@ -2,11 +2,11 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { STATES } from "@hibernaut/domain/machine";
+import { withSettingTables } from "@hibernaut/settings/document";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
 import { COMMANDS, OUTCOMES, REMARKS } from "../../src/machines/decide/index.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
-import { withSettingTables } from "../../src/settings/document.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");

@@ -75,7 +75,7 @@ const ALLOWED: [file: string, code: string][] = [
   [`${SRC}/machines/effects/fine.ts`, 'import "../../guest/frame.ts"; import "@hibernaut/domain/machine";'],
   [
     `${SRC}/machines/late.ts`,
-    'import "../settings.ts"; import "../snapshots/manifest.ts"; import "@hibernaut/lib/text";',
+    'import "@hibernaut/settings"; import "../snapshots/manifest.ts"; import "@hibernaut/lib/text";',
   ],
   [`${SRC}/hypervisor/qemu/fine.ts`, 'import "./qmp.ts"; import "@hibernaut/domain/machine"; import "node:net";'],
   [`${SRC}/api/fine.ts`, 'import "../machines/controller.ts"; import "../store/contract.ts"; import "node:net";'],
@@ -96,17 +96,15 @@ const TARGETS: Record<string, string> = {
   "packages/dashboard/src/parts/fine.ts": "",
   "services/orders/src/c.ts": "",
   ...Object.fromEntries(
-    ["domain/src/machine", "domain/src/naming", "lib/src/quantities", "lib/src/text"].map((name) => [
-      `packages/${name}.ts`,
-      "export type A = 1;",
-    ]),
+    ["domain/src/machine", "domain/src/naming", "lib/src/quantities", "lib/src/text", "settings/src/settings"].map(
+      (name) => [`packages/${name}.ts`, "export type A = 1;"],
+    ),
   ),
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/network/contract.ts`]: 'import type { A } from "../dns/contract.ts"; export type A = 1;',
   ...Object.fromEntries(
     [
       "log",
-      "settings",
       "api/app",
       "certs/files",
       "dns/contract",
@@ -141,8 +139,14 @@ beforeAll(async () => {
     await writeFile(join(root, name), `${text}\n`);
   }
   await mkdir(join(root, "node_modules/@hibernaut"), { recursive: true });
-  for (const [name, files] of Object.entries({ platform: "./src/*", domain: "./src/*.ts", lib: "./src/*.ts" })) {
-    const manifest = { name: `@hibernaut/${name}`, exports: { "./*": files } };
+  const doors = {
+    platform: { "./*": "./src/*" },
+    settings: { ".": "./src/settings.ts" },
+    domain: { "./*": "./src/*.ts" },
+    lib: { "./*": "./src/*.ts" },
+  };
+  for (const [name, exports] of Object.entries(doors)) {
+    const manifest = { name: `@hibernaut/${name}`, exports };
     await writeFile(join(root, `packages/${name}/package.json`), JSON.stringify(manifest));
     await symlink(`../../packages/${name}`, join(root, `node_modules/@hibernaut/${name}`));
   }

@@ -2,13 +2,13 @@
 import { existsSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readSettings, type Settings } from "@hibernaut/settings";
 import { describe, expect, test } from "vitest";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { proveAccelerator, qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
-import { readSettings, type Settings } from "../../src/settings.ts";
 import { PLAIN_CPU } from "../../src/hypervisor/qemu/cpu-choice.ts";
-import { tempFolder } from "../helpers/temp.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
+import { tempFolder } from "../helpers/temp.ts";
 
 const QEMU = "qemu-system-x86_64";
 const prove = async (dataDir: string, qemu = QEMU, changes: Partial<Settings> = {}) => {

@@ -1,4 +1,6 @@
 /** What real KVM has to show, as a program that runs in the outer machine: the conformance suite, and other CPUs than the host's. */
+
+import { readSettings } from "@hibernaut/settings";
 import { describe, expect, test } from "vitest";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
@@ -6,7 +8,6 @@ import { PLAIN_CPU } from "../../src/hypervisor/qemu/cpu-choice.ts";
 import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
 import { qemuLimits } from "../../src/hypervisor/qemu/limits.ts";
 import { bootUnderKvm } from "../../src/hypervisor/qemu/proof.ts";
-import { readSettings } from "../../src/settings.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
 import { describeHypervisor } from "../hypervisor/conformance.ts";
 import { openQemu } from "../hypervisor/qemu-harness.ts";

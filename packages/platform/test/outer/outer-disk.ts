@@ -13,8 +13,8 @@ import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { PREPARED, prepareImages } from "../helpers/prepared-images.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
-import { BUNDLING, bundlePrograms, type Programs } from "./outer-programs.ts";
 import { initScript } from "./outer-init.ts";
+import { BUNDLING, bundlePrograms, type Programs } from "./outer-programs.ts";
 import { programPath, stage, writeScript } from "./staging.ts";
 
 const run = promisify(execFile);
@@ -154,21 +154,31 @@ function layoutOf(reference: string): string {
   return reference.replace(/^oci:/, "").replace(/:[^:]*$/, "");
 }
 
+/** The packages that the CLI loads late, with the file that each begins with. */
+const BUNDLED: Record<string, string> = { platform: "server", settings: "settings" };
+
 /**
  * Puts the platform's code into a few files, because an emulated Node takes a minute to read and strip hundreds. It is
  * where the CLI looks for it, and the files are at the depth at which the platform looks for its package.
  */
 async function bundlePlatform(repository: string): Promise<void> {
-  const platform = join(repository, "packages/platform");
+  const packages = join(repository, "packages");
   await build({
     ...BUNDLING,
-    entryPoints: ["server", "settings"].map((name) => join(ROOT, `packages/platform/src/${name}.ts`)),
-    outdir: join(platform, "src"),
+    entryPoints: Object.keys(BUNDLED).map((name) => ({
+      in: join(ROOT, `packages/${name}/src/${BUNDLED[name]}.ts`),
+      out: `${name}/src/${BUNDLED[name]}`,
+    })),
+    outdir: packages,
+    chunkNames: "platform/src/[name]-[hash]",
     splitting: true,
   });
-  const about = JSON.parse(await readFile(join(ROOT, "packages/platform/package.json"), "utf8")) as object;
-  const exports = { ".": "./src/server.js", "./settings.ts": "./src/settings.js" };
-  await writeFile(join(platform, "package.json"), JSON.stringify({ ...about, exports }));
+  for (const [name, entry] of Object.entries(BUNDLED)) {
+    const about = JSON.parse(await readFile(join(ROOT, `packages/${name}/package.json`), "utf8")) as object;
+    const exports = { ".": `./src/${entry}.js` };
+    await writeFile(join(packages, name, "package.json"), JSON.stringify({ ...about, exports }));
+  }
   await mkdir(join(repository, "node_modules/@hibernaut"), { recursive: true });
-  await symlink("../../packages/platform", join(repository, "node_modules/@hibernaut/platform"));
+  for (const name of Object.keys(BUNDLED))
+    await symlink(`../../packages/${name}`, join(repository, `node_modules/@hibernaut/${name}`));
 }

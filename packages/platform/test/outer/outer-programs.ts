@@ -2,7 +2,7 @@
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build, type BuildOptions, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 import { INSIDE, INTERPRETED, REPORTER } from "./outer-init.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");

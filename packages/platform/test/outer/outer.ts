@@ -2,7 +2,7 @@
  * A machine whose power can fail: emulated in full by QEMU, with the platform and its disk inside. `cut` kills that QEMU,
  * so everything that the kernel inside had not yet written to its disk is gone, as after a power cut.
  */
-import { type ChildProcess, execFile, spawn, type StdioOptions } from "node:child_process";
+import { type ChildProcess, execFile, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,10 +1,10 @@
 /** The three nested time limits of a wake: each one ends before the one around it. */
 
 import { CONNECT_TIMEOUT_MS, FIND_MACHINE_MS, findMachineMs, HOLD_TIMEOUT_MS } from "@hibernaut/domain/patience";
+import { readSettings } from "@hibernaut/settings";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DEFAULT_LIMITS } from "../../src/proxy/http/limits.ts";
-import { readSettings } from "../../src/settings.ts";
 
 test("a connection is given up before a held request, and both together before the search for a machine", () => {
   expect(CONNECT_TIMEOUT_MS).toBeLessThan(HOLD_TIMEOUT_MS);

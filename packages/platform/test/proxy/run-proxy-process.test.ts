@@ -1,9 +1,9 @@
 /** A proxy in a process of its own that cannot do what its settings say. */
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
+import { readSettings } from "@hibernaut/settings";
 import { expect, onTestFinished, test } from "vitest";
 import { runProxyProcess } from "../../src/proxy/run-proxy-process.ts";
-import { readSettings } from "../../src/settings.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 test("does not start where its metrics' port is taken, and says which setting to change", async () => {

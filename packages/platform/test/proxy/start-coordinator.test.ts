@@ -1,13 +1,13 @@
 /** Where apps answer, as the platform knows it from the real ports of its proxy. */
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { readSettings } from "@hibernaut/settings";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
-import { readSettings } from "../../src/settings.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { newWorld, SMALL, startPlatform } from "../helpers/fake-world.ts";
 

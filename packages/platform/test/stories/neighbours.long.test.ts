@@ -150,7 +150,8 @@ test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and no
     tell(
       `with neighbours: ${JSON.stringify(busy)}, ${(busy.p99 / quiet.p99).toFixed(1)} times the quiet p99; ${told(await vitalsOf(place.served.pid))}`,
     );
-    for (const one of clients) expect(one.exitCode, "hostile clients are at it to the end").toBeNull();
+    for (const { exitCode, signalCode } of clients)
+      expect([exitCode, signalCode], "hostile clients are at it to the end").toEqual([null, null]);
 
     for (const one of clients) one.kill("SIGKILL");
     await Promise.all(clients.map(async (one) => one.exitCode ?? one.signalCode ?? (await once(one, "exit"))));

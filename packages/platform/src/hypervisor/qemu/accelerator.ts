@@ -9,7 +9,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import { run } from "@hibernaut/lib/exec";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Settings } from "../../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import { HOST_CPU } from "./cpu-choice.ts";
 import { findCpu, type Proof, type ProofSettings } from "./find-cpu.ts";
 import { qemuLimits, USUAL_LIMITS } from "./limits.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { hostBootId } from "@hibernaut/lib/boot-id";
 import { replaceFile } from "@hibernaut/lib/durable";
-import type { Settings } from "../../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import { type FailedCpu, HOST_CPU, nextCpu } from "./cpu-choice.ts";
 import type { LimitSettings } from "./limits.ts";
 import { bootUnderKvm, type ProofSubject, TooLate } from "./proof.ts";

@@ -1,5 +1,5 @@
 /** How long QEMU may take. Each is a bound for a QEMU that hangs, and many times what a healthy one needs. Pure. */
-import type { Settings } from "../../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 
 /** All in milliseconds. */
 export interface QemuLimits {

@@ -1,5 +1,5 @@
 /** The QEMU that is installed, and which snapshots it takes over: the same for the platform and for `doctor`. */
-import type { Settings } from "../../settings.ts";
+import type { Settings } from "@hibernaut/settings";
 import type { HypervisorIdentity } from "../contract.ts";
 import { qemuVersion } from "./accelerator.ts";
 import { refusedCarryOver } from "./carry-over.ts";

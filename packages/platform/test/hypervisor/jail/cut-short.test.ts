@@ -2,11 +2,11 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { expect, test } from "vitest";
-import { launcherArguments } from "../../../src/hypervisor/qemu/jail/arguments.ts";
 import { argumentsOf } from "../../../src/hypervisor/qemu/find-processes.ts";
+import { launcherArguments } from "../../../src/hypervisor/qemu/jail/arguments.ts";
 import { killProcess, spawnDetached } from "../../../src/hypervisor/qemu/process.ts";
-import { JAIL_LAUNCHER } from "../../../src/settings/places.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 
 /** A jail is made within 20 ms on a quiet host. The later moments find the program running on a busy one too. */

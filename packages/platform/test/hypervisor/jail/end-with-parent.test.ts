@@ -6,11 +6,11 @@ import { mkdir } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { expect, onTestFinished, test } from "vitest";
 import { launcherArguments } from "../../../src/hypervisor/qemu/jail/arguments.ts";
 import { hostPlaces } from "../../../src/hypervisor/qemu/jail/host-places.ts";
 import { MACHINE_NICE } from "../../../src/hypervisor/qemu/jail/limits.ts";
-import { JAIL_LAUNCHER } from "../../../src/settings/places.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 
 /** What a process runs. Empty when it has ended, whether someone has noticed or not. */

@@ -4,12 +4,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { readSettings } from "@hibernaut/settings";
+import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { expect, onTestFinished, test } from "vitest";
 import { Cgroups } from "../../../src/hypervisor/qemu/jail/cgroups.ts";
 import { findJail } from "../../../src/hypervisor/qemu/jail/find.ts";
 import { findProgram, hostPlaces } from "../../../src/hypervisor/qemu/jail/host-places.ts";
-import { JAIL_LAUNCHER } from "../../../src/settings/places.ts";
-import { readSettings } from "../../../src/settings.ts";
 
 const options = (env: Record<string, string> = {}) => ({
   ...readSettings({ HOME: "/nowhere", ...env }),

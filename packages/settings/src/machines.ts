@@ -1,6 +1,6 @@
 /** Settings of machines: the virtual hardware, their network, and how long each step may take. */
 import { totalmem } from "node:os";
-import { choice, duration, integer, list, NETWORK, size, path, text } from "./forms.ts";
+import { choice, duration, integer, list, NETWORK, path, size, text } from "./forms.ts";
 import { BUNDLED_GUEST } from "./places.ts";
 
 const MB = 1024 * 1024;

@@ -1,12 +1,12 @@
 import { globSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
 import type { TSchema } from "typebox";
-import { infoOf } from "../src/settings/forms.ts";
+import { describe, expect, test } from "vitest";
+import { unknownSettings } from "../../platform/src/unknown-settings.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { infoOf } from "../src/forms.ts";
 import { configFolder, readSettings, SETTING_GROUPS, SETTING_NAMES } from "../src/settings.ts";
-import { unknownSettings } from "../src/unknown-settings.ts";
-import { tempFolder } from "./helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const NOWHERE = { XDG_CONFIG_HOME: "/nowhere" };

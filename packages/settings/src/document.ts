@@ -1,8 +1,9 @@
 /** The tables of docs/settings.md, made from the schemas. `npm run build` writes them. */
-import { SETTING_GROUPS } from "../settings.ts";
-import { infoOf, type SettingInfo } from "./forms.ts";
 
-const BEGIN = "<!-- Generated from packages/platform/src/settings/ by `npm run build`: edit the schemas instead. -->";
+import { infoOf, type SettingInfo } from "./forms.ts";
+import { SETTING_GROUPS } from "./settings.ts";
+
+const BEGIN = "<!-- Generated from packages/settings/src/ by `npm run build`: edit the schemas instead. -->";
 const END = "<!-- End of the generated part. -->";
 
 /** Returns the document with current tables. Everything outside the two marks stays. Throws when they are missing. */

@@ -6,22 +6,22 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, type TSchema, Type } from "typebox";
-import { CERTIFICATE_SETTINGS } from "./settings/certificates.ts";
-import { CLUSTER_SETTINGS } from "./settings/cluster.ts";
-import { infoOf } from "./settings/forms.ts";
-import { IMAGE_SETTINGS } from "./settings/images.ts";
-import { LIMIT_SETTINGS } from "./settings/limits.ts";
-import { MACHINE_SETTINGS } from "./settings/machines.ts";
-import { parseSetting, unacceptable } from "./settings/parse.ts";
-import { configFolder } from "./settings/places.ts";
-import { PLATFORM_SETTINGS } from "./settings/platform.ts";
-import { PROXY_SETTINGS } from "./settings/proxy.ts";
-import { TRACE_SETTINGS } from "./settings/traces.ts";
-import { USAGE_SETTINGS } from "./settings/usage.ts";
-import { WEBHOOK_SETTINGS } from "./settings/webhooks.ts";
+import { CERTIFICATE_SETTINGS } from "./certificates.ts";
+import { CLUSTER_SETTINGS } from "./cluster.ts";
+import { infoOf } from "./forms.ts";
+import { IMAGE_SETTINGS } from "./images.ts";
+import { LIMIT_SETTINGS } from "./limits.ts";
+import { MACHINE_SETTINGS } from "./machines.ts";
+import { parseSetting, unacceptable } from "./parse.ts";
+import { configFolder } from "./places.ts";
+import { PLATFORM_SETTINGS } from "./platform.ts";
+import { PROXY_SETTINGS } from "./proxy.ts";
+import { TRACE_SETTINGS } from "./traces.ts";
+import { USAGE_SETTINGS } from "./usage.ts";
+import { WEBHOOK_SETTINGS } from "./webhooks.ts";
 
-export type { Listen } from "./settings/forms.ts";
-export { configFolder } from "./settings/places.ts";
+export type { Listen } from "./forms.ts";
+export { configFolder } from "./places.ts";
 
 /** The settings by topic, as docs/settings.md shows them. */
 export const SETTING_GROUPS = {
