@@ -1,5 +1,4 @@
 /** What real KVM has to show, as a program that runs in the outer machine: the conformance suite, and other CPUs than the host's. */
-
 import { readSettings } from "@hibernaut/settings";
 import { describe, expect, test } from "vitest";
 import { readBundle } from "../../src/guest/bundles.ts";

@@ -37,8 +37,18 @@ const define: Define = (name, one, other) => {
   if (chosen.length > 0 && !chosen.some((part) => name.includes(part))) return;
   const [work, limit] = isWork(one) ? [one, other] : [other, one];
   const timeout = limitOf(isWork(limit) ? undefined : limit, TEST_MS);
-  void nodeTest(name, { timeout }, async () => void (await (isWork(work) ? work() : undefined)));
+  void nodeTest(name, { timeout }, async () => {
+    try {
+      if (isWork(work)) await work();
+    } finally {
+      for (const finish of finishing.splice(0).reverse()) await finish();
+    }
+  });
 };
+
+/** What the running test wants to be done after it. Tests run one after the other. */
+const finishing: Work[] = [];
+export const onTestFinished = (work: Work) => void finishing.push(work);
 
 /** `test.each(rows)(name, work)`: a row that is an array has several arguments. */
 function eachOf(rows: readonly unknown[], one: (name: string, work: Work, limit?: Limit) => void) {

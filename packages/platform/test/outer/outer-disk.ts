@@ -4,17 +4,16 @@
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readdir, readFile, realpath } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
-import { build } from "esbuild";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { PREPARED, prepareImages } from "../helpers/prepared-images.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { initScript } from "./outer-init.ts";
-import { BUNDLING, bundlePrograms, type Programs } from "./outer-programs.ts";
+import { bundlePrograms, type Programs } from "./outer-programs.ts";
 import { programPath, stage, writeScript } from "./staging.ts";
 
 const run = promisify(execFile);
@@ -45,6 +44,9 @@ const REPOSITORY = [
   "packages/cli/bin",
   "packages/cli/dist",
   "packages/jail/.build",
+  // What makes file systems of images, for the programs of tests: they take it from the sources.
+  "packages/platform/package.json",
+  "packages/platform/src/images/flatten",
   `${NATIVE}/package.json`,
   `${NATIVE}/lib`,
 ];
@@ -138,7 +140,6 @@ async function packRoot(
   for (const path of [...REPOSITORY, relative(ROOT, BUNDLE), ...layouts])
     await cp(join(ROOT, path), join(tree, ROOT, path), { recursive: true });
   await prepareImages(images, join(tree, PREPARED));
-  await bundlePlatform(join(tree, ROOT));
   await bundlePrograms(tree, programs);
   if (!flush) await run("cc", ["-shared", "-fPIC", "-o", join(tree, NO_FLUSH.library), NO_FLUSH.source]);
   const { version: bundle } = await readBundle(BUNDLE);
@@ -152,33 +153,4 @@ async function packRoot(
 /** `/x/layout` of `oci:/x/layout:latest`. */
 function layoutOf(reference: string): string {
   return reference.replace(/^oci:/, "").replace(/:[^:]*$/, "");
-}
-
-/** The packages that the CLI loads late, with the file that each begins with. */
-const BUNDLED: Record<string, string> = { platform: "server", settings: "settings" };
-
-/**
- * Puts the platform's code into a few files, because an emulated Node takes a minute to read and strip hundreds. It is
- * where the CLI looks for it, and the files are at the depth at which the platform looks for its package.
- */
-async function bundlePlatform(repository: string): Promise<void> {
-  const packages = join(repository, "packages");
-  await build({
-    ...BUNDLING,
-    entryPoints: Object.keys(BUNDLED).map((name) => ({
-      in: join(ROOT, `packages/${name}/src/${BUNDLED[name]}.ts`),
-      out: `${name}/src/${BUNDLED[name]}`,
-    })),
-    outdir: packages,
-    chunkNames: "platform/src/[name]-[hash]",
-    splitting: true,
-  });
-  for (const [name, entry] of Object.entries(BUNDLED)) {
-    const about = JSON.parse(await readFile(join(ROOT, `packages/${name}/package.json`), "utf8")) as object;
-    const exports = { ".": `./src/${entry}.js` };
-    await writeFile(join(packages, name, "package.json"), JSON.stringify({ ...about, exports }));
-  }
-  await mkdir(join(repository, "node_modules/@hibernaut"), { recursive: true });
-  for (const name of Object.keys(BUNDLED))
-    await symlink(`../../packages/${name}`, join(repository, `node_modules/@hibernaut/${name}`));
 }

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, "../../../..");
 const NESTED = join(import.meta.dirname, "../nested");
 const NO_VITEST = join(NESTED, "mini-vitest.ts");
 
-export const BUNDLING = {
+const BUNDLING = {
   bundle: true,
   format: "esm",
   platform: "node",
