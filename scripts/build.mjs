@@ -11,7 +11,7 @@ import { build } from "esbuild";
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
-  ...globSync(["packages/{cli,client,connections,domain,lib,platform,settings}/src/**/*.ts", "packages/cli/bin/*.js"], {
+  ...globSync(["packages/*/src/**/*.ts", "packages/cli/bin/*.js"], {
     cwd: root,
   }),
   "packages/platform/package.json",

@@ -1,5 +1,4 @@
 /** Our TCP ports: a machine that is always there, and no access log. */
-
 import { ConnectionBudget, connectionLimits } from "@hibernaut/connections";
 import { mostFiles } from "@hibernaut/lib/open-files";
 import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";

@@ -1,5 +1,4 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
-
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import { IDLE_TIMEOUT_S, KEEP_WARM_S, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S } from "@hibernaut/domain/limits";
 import { TCP_HANDLERS, type TcpHandler } from "@hibernaut/domain/tcp-handlers";

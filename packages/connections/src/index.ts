@@ -1,8 +1,7 @@
-/** The door of this package. */
+/** What other packages may use. */
 export { ConnectionBudget } from "./budget.ts";
 export { guard, guardHttp } from "./guard.ts";
 export { connectionLimits } from "./limits.ts";
-export { connectionMetrics } from "./metrics.ts";
 export { openConnections } from "./open.ts";
 export type { Seat } from "./seat.ts";
 export type { Shares } from "./shares.ts";

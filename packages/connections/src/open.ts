@@ -1,5 +1,4 @@
 /** The one budget of a process. */
-
 import { mostFiles } from "@hibernaut/lib/open-files";
 import type { Registry } from "prom-client";
 import { ConnectionBudget } from "./budget.ts";

@@ -1,5 +1,4 @@
 /** Files that the platform writes into a machine before its app starts: the key `files` of a configuration. */
-
 import { BASE64 } from "@hibernaut/lib/base64";
 import { type Static, Type } from "typebox";
 import { HibernautError } from "./errors.ts";

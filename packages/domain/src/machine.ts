@@ -1,5 +1,4 @@
 /** The records that are stored about apps, machines and releases. */
-
 import type { MachineConfig } from "./config.ts";
 import type { QuotaOverrides } from "./quota.ts";
 

@@ -1,5 +1,4 @@
 /** What charts show, as pure rules. */
-
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { STATES } from "../src/machine.ts";

@@ -5,7 +5,6 @@
  * keeps running. An exception that nobody caught may have stopped a function halfway, and left behind what no code expects: the
  * process ends, and systemd starts it again within seconds. Guests keep running meanwhile.
  */
-
 import { type Fault, onFault, reportFault } from "@hibernaut/lib/background";
 import type { Logger } from "pino";
 

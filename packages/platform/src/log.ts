@@ -1,5 +1,4 @@
 /** Logs to stderr: JSON lines for systemd and container runtimes, readable lines on a terminal. */
-
 import { isHibernautError } from "@hibernaut/domain/errors";
 import { isHostTrouble } from "@hibernaut/lib/absence";
 import type { Settings } from "@hibernaut/settings";

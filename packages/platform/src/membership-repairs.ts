@@ -1,5 +1,4 @@
 /** Mends what a host has of its cluster, while its platform is stopped. A composition root of its own. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { wiping } from "@hibernaut/lib/wipe";
 import { makeEtcdCertificates, startText } from "./cluster/etcd/certificates.ts";

@@ -1,5 +1,4 @@
 /** The tables of docs/settings.md, made from the schemas. `npm run build` writes them. */
-
 import { infoOf, type SettingInfo } from "./forms.ts";
 import { SETTING_GROUPS } from "./settings.ts";
 

@@ -1,5 +1,4 @@
 /** From the text of a setting to its value. Pure. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isPrivate, parseSubnet } from "@hibernaut/lib/ipv4";
 import { parseMegabytes, parseSeconds } from "@hibernaut/lib/quantities";

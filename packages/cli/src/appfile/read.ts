@@ -1,5 +1,4 @@
 /** Reads an app file. Pure. */
-
 import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH } from "@hibernaut/domain/limits";
 import { parse, TomlError } from "smol-toml";
 import { isValidName, NAME_RULE } from "../names.ts";

@@ -1,5 +1,4 @@
 /** Waits until this host's view has what the directory has, for many at once. */
-
 import { within } from "@hibernaut/lib/async";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";

@@ -1,5 +1,4 @@
 /** The deletion of an app that may have machines and volumes on several hosts. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { aborted } from "@hibernaut/lib/async";
 import type { Cluster } from "../cluster/cluster.ts";

@@ -1,5 +1,4 @@
 /** The store as a draft has it: the rules of apps, tokens and so on run on it as they do on the real one, and store nothing. */
-
 import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
 import { isFullAccess } from "@hibernaut/domain/scopes";
 import { beingDeleted } from "../cluster/app-deletion.ts";

@@ -1,5 +1,4 @@
 /** Puts together what a host does with the records that all hosts of its cluster share. */
-
 import type { MachineState } from "@hibernaut/domain/machine";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";

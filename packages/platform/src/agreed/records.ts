@@ -1,5 +1,4 @@
 /** The records that all hosts of a cluster share, as the directory holds them. Pure. */
-
 import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
 import type { Deletable } from "../cluster/app-deletion.ts";
 import { KEYS, nameOf } from "../cluster/keys.ts";

@@ -1,5 +1,4 @@
 /** What a route says about who may use it, and what that means for a token. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { type Grant, hasScope, type NeededScope, reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyRequest } from "fastify";

@@ -1,5 +1,4 @@
 /** Writes the audit log: a line before a change, so that none is missing, and one after it, which says how it ended. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
 import type { FastifyReply, FastifyRequest } from "fastify";

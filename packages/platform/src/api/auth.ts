@@ -1,5 +1,4 @@
 /** Authentication: a token may do what its scopes say; a machine may do very little, and only to itself. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { GuestApi } from "../machines/resources/guest-api.ts";

@@ -1,5 +1,4 @@
 /** Whether anybody still waits for a reply. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply } from "fastify";
 

@@ -1,5 +1,4 @@
 /** Images that are files of the host, or in its Docker: not for tokens that are limited to apps. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyRequest } from "fastify";

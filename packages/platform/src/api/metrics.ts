@@ -1,5 +1,4 @@
 /** What `GET /metrics` counts, in a registry of its own. */
-
 import { STATES } from "@hibernaut/domain/machine";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";

@@ -1,5 +1,4 @@
 /** Routes that are WebSockets answer nothing else: an image or a link in a page opens none, and so does nothing there. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
 import type { Api } from "./deps.ts";

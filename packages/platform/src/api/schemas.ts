@@ -4,7 +4,6 @@
  *
  * A schema with a `title` appears in the document once, under `components`, and is referred to everywhere else.
  */
-
 import { ERROR_STATUS } from "@hibernaut/domain/errors";
 import { STATES } from "@hibernaut/domain/machine";
 import { type Static, type TSchema, Type } from "typebox";

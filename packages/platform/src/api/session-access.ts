@@ -1,5 +1,4 @@
 /** Requests with a session: which are let in, and which may come from a page. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { isOwnOrigin, sessionCookie, sessionIn } from "./session-cookie.ts";

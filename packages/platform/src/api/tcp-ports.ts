@@ -1,5 +1,4 @@
 /** TCP ports that a token which is limited to apps may take: others are for programs of the host. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";

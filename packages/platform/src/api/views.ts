@@ -1,5 +1,4 @@
 /** Records as the API shows them. */
-
 import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "@hibernaut/domain/machine";
 import type { MachineView } from "../machines/view.ts";
 import type { TokenRecord } from "../store/contract.ts";

@@ -1,5 +1,4 @@
 /** Runs the operator's program that adds and removes TXT records. */
-
 import { within } from "@hibernaut/lib/async";
 import { failureReason, runUntilAborted } from "@hibernaut/lib/exec";
 import { AuthorityFault } from "./contract.ts";

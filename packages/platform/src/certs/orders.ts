@@ -1,5 +1,4 @@
 /** Makes orders, a few at a time, and notes how they ended. */
-
 import { within } from "@hibernaut/lib/async";
 import pLimit from "p-limit";
 import type { CertificateStore } from "../store/contract.ts";

@@ -1,5 +1,4 @@
 /** When to order, to renew and to try again, and for which names: pure rules. Times are milliseconds since 1970. */
-
 import type { OrderFailure } from "@hibernaut/domain/certificate";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { CertificateStatus, ChallengeKind, HostChallenge } from "./contract.ts";

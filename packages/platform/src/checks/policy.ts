@@ -1,5 +1,4 @@
 /** What a machine's checks mean: pure rules. */
-
 import type { CheckResult } from "@hibernaut/domain/check";
 import { milliseconds, withinBounds } from "@hibernaut/domain/check-times";
 import type { CheckConfig, MachineConfig } from "@hibernaut/domain/config";

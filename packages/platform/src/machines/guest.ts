@@ -1,5 +1,4 @@
 /** The guest of one machine: its VMM, the connection to the agent in it, and how its app ended. */
-
 import { never, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";

@@ -1,5 +1,4 @@
 /** What follows when an app ends by itself: pure rules. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { Crash, MachineRecord, RestingState } from "@hibernaut/domain/machine";
 import type { GuestExit } from "../guest/protocol.ts";

@@ -1,5 +1,4 @@
 /** What a change of an app's secrets means for its machines. */
-
 import { isResting, type MachineState } from "@hibernaut/domain/machine";
 import type { MachineController } from "./controller.ts";
 

@@ -1,5 +1,4 @@
 /** Snapshots of sleeping machines that this platform would drop, because it is not what took them. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isHostTrouble } from "@hibernaut/lib/absence";

@@ -1,5 +1,4 @@
 /** Usage as Prometheus counters. They continue where they were when the platform restarts. */
-
 import { type Amounts, addAmounts, noAmounts } from "@hibernaut/domain/usage";
 import { Counter, type Registry } from "prom-client";
 import type { Usage } from "./usage.ts";

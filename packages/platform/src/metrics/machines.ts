@@ -1,5 +1,4 @@
 /** What the metrics say about machines: how starts and suspends went, what waits, and what sleeps. */
-
 import type { BootKind, MachineRecord } from "@hibernaut/domain/machine";
 import { OPERATION_OUTCOMES, type Operation } from "@hibernaut/domain/operation";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";

@@ -1,5 +1,4 @@
 /** Everything that the platform's metrics say, except for the requests to its API and its proxy, and usage. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Workload } from "../machines/workload.ts";

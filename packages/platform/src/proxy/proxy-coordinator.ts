@@ -2,7 +2,6 @@
  * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
  * have open, and lets machines sleep that no proxy needs.
  */
-
 import type { Activity } from "@hibernaut/domain/awake";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";

@@ -2,7 +2,6 @@
  * Wakes for which the host has no room in memory yet. Their requests are held while another machine is giving its memory
  * back, because room is likely soon then; otherwise they are refused at once.
  */
-
 import { type HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineState } from "@hibernaut/domain/machine";
 import type { ConnectedProxy } from "./connected-proxies.ts";

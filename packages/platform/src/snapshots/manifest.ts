@@ -1,5 +1,4 @@
 /** Describes what a snapshot was taken from, and decides whether it can be resumed now. */
-
 import { UNRECORDED_PROTOCOL, unspoken } from "@hibernaut/domain/agent-protocol";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";

@@ -1,5 +1,4 @@
 /** Apps in the database. */
-
 import type { AppRecord } from "@hibernaut/domain/machine";
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Database } from "better-sqlite3";

@@ -2,7 +2,6 @@
  * What is on its way to webhooks, and what arrived lately. Nothing here waits for the disk: after a power cut, some of it
  * is delivered again.
  */
-
 import type { AttemptRecord, DeliveryRecord, NewDelivery, PendingDelivery } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
 import { withoutSync } from "./database.ts";

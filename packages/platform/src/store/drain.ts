@@ -1,5 +1,4 @@
 /** The drain in the database: one row while there is one. */
-
 import type { DrainRecord } from "@hibernaut/domain/drain";
 import type { Database } from "better-sqlite3";
 import type { DrainStore } from "./contract.ts";

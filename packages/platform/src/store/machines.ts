@@ -1,5 +1,4 @@
 /** Machines and their events in the database. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineEvent, MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { machineFact } from "@hibernaut/domain/stream-event";

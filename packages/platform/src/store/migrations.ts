@@ -2,7 +2,6 @@
  * The history of the database's schema. `user_version` says how many steps a database has taken; opening one that is
  * behind runs the remaining steps, each in its own transaction.
  */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Database } from "better-sqlite3";
 

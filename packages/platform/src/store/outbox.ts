@@ -2,7 +2,6 @@
  * The outbox: what the stream of events tells, written in the transaction of the change itself, so that nothing is told
  * that did not happen, and nothing that happened is lost by a crash.
  */
-
 import type { StreamEvent, StreamFact } from "@hibernaut/domain/stream-event";
 import type { Database } from "better-sqlite3";
 import type { OutboxStore, StreamQuery } from "./contract.ts";

@@ -1,5 +1,4 @@
 /** Reading which certificates cannot be had or renewed, without being their platform. */
-
 import type { OrderFailure } from "@hibernaut/domain/certificate";
 import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";

@@ -1,5 +1,4 @@
 /** Reading machines without being their platform. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";

@@ -1,5 +1,4 @@
 /** Reading what quotas are about, without being their platform. */
-
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";

@@ -1,5 +1,4 @@
 /** Reading how scheduled snapshots of volumes are doing, without being their platform. */
-
 import type { SnapshotSchedule } from "@hibernaut/domain/volume";
 import { isThereSync } from "@hibernaut/lib/absence";
 import Sqlite from "better-sqlite3";

@@ -1,5 +1,4 @@
 /** Releases of apps in the database. */
-
 import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import type { Database } from "better-sqlite3";
 import type { ReleaseStore } from "./contract.ts";

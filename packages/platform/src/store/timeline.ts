@@ -2,7 +2,6 @@
  * What machines did, for charts. Its writers run inside the transaction of the change that they follow. Bounded: by number
  * for each machine, and by age.
  */
-
 import type { MachineEvent, MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import {
   KEPT_CHANGES,

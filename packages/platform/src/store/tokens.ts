@@ -1,5 +1,4 @@
 /** Tokens in the database: only their hashes, never the tokens themselves. */
-
 import type { Scope } from "@hibernaut/domain/scopes";
 import type { Database } from "better-sqlite3";
 import type { TokenRecord, TokenStore } from "./contract.ts";

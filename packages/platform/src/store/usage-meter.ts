@@ -5,7 +5,6 @@
  * Time never runs backwards here: an interval ends at the later of the clock and its own beginning. After the clock was
  * set back, nothing accrues until it has caught up.
  */
-
 import { guestSize } from "@hibernaut/domain/config";
 import { isResting, type LastBoot, type MachineEvent, type MachineRecord } from "@hibernaut/domain/machine";
 import { ALL_TIME, dayOf, daysOf, monthOf } from "@hibernaut/domain/periods";

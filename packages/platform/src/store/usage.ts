@@ -1,5 +1,4 @@
 /** Usage in the database, for those who read it. `usage-meter.ts` writes it. */
-
 import type { PeriodRange } from "@hibernaut/domain/periods";
 import { AMOUNTS } from "@hibernaut/domain/usage";
 import type { Database } from "better-sqlite3";

@@ -1,5 +1,4 @@
 /** Volumes of apps, and their snapshots, in the database. */
-
 import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Database } from "better-sqlite3";
 import type { VolumeStore } from "./contract.ts";

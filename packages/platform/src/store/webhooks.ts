@@ -1,5 +1,4 @@
 /** Webhooks in the database. Their secrets are encrypted before they get here. */
-
 import type { WebhookApp, WebhookRecord } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
 import { factOf } from "./facts.ts";

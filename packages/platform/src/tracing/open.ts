@@ -1,5 +1,4 @@
 /** Turns traces on if the settings say so. What sends them is loaded only then. */
-
 import type { Settings } from "@hibernaut/settings";
 import { Counter, type Registry } from "prom-client";
 import { VERSION } from "../version.ts";

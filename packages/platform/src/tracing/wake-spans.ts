@@ -1,5 +1,4 @@
 /** The spans of wakes: each belongs to the trace of the request that asked for it, and has the steps of the start. */
-
 import type { Operation } from "@hibernaut/domain/operation";
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import { spanClock } from "./clock.ts";

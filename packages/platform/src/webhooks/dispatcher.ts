@@ -1,5 +1,4 @@
 /** Delivers to all webhooks that are enabled. Without any, it does nothing. */
-
 import type { WebhookRecord } from "@hibernaut/domain/webhook";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";

@@ -1,5 +1,4 @@
 /** What all hosts of a cluster share: one winner for each name, the same records everywhere, and what that tells machines. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createToken, revokeToken, rotateToken, verifyToken } from "../../src/api/tokens.ts";

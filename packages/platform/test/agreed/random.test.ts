@@ -1,5 +1,4 @@
 /** Random changes through several hosts, some of which stop and start again: every name has one owner, and all stores are equal. */
-
 import { isHibernautError } from "@hibernaut/domain/errors";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";

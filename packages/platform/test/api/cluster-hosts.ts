@@ -1,5 +1,4 @@
 /** Several hosts in one process with their APIs, which reach each other over TLS. Only the hypervisors are fakes. */
-
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";

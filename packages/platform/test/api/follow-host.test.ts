@@ -1,5 +1,4 @@
 /** Following the lines of another host whose answer is not lines. */
-
 import { never } from "@hibernaut/lib/async";
 import { expect, test } from "vitest";
 import { type FollowedHost, followHost } from "../../src/api/cluster/follow-host.ts";

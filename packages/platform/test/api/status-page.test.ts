@@ -1,5 +1,4 @@
 /** The public page of an app. */
-
 import { appStatusOf } from "@hibernaut/domain/app-status";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";

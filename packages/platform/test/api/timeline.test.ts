@@ -1,5 +1,4 @@
 /** What machines did, over HTTP and from a store that was written as machines changed. */
-
 import type { MachineEvent, MachineState } from "@hibernaut/domain/machine";
 import { KEPT_CHANGES } from "@hibernaut/domain/timeline";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";

@@ -1,5 +1,4 @@
 /** What an archive still lacks, and what it says about a machine that was running: pure rules. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import fc from "fast-check";

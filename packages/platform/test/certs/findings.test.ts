@@ -1,5 +1,4 @@
 /** What a name lacks for a certificate, and which records are missing. */
-
 import { publicAddresses } from "@hibernaut/lib/public-addresses";
 import { expect, test } from "vitest";
 import { type Facts, findingsOf } from "../../src/certs/findings.ts";

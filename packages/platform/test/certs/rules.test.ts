@@ -1,5 +1,4 @@
 /** When certificates are ordered, renewed and tried again, and for which names. */
-
 import type { OrderFailure } from "@hibernaut/domain/certificate";
 import { describe, expect, test } from "vitest";
 import {

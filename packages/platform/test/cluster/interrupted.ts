@@ -1,5 +1,4 @@
 /** A directory that a test puts out of reach, as a partition of the network does for one host. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Change, Condition, Directory, Lease } from "../../src/cluster/contract.ts";
 

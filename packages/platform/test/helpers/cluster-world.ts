@@ -1,5 +1,4 @@
 /** Several hosts of a cluster in one process: real stores, views and a real shared directory; no QEMU, no TLS. */
-
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";

@@ -1,5 +1,4 @@
 /** Records and events for tests of `decide`: examples of every kind, and arbitrary ones. */
-
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import {
   type Goal,

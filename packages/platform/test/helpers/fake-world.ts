@@ -1,5 +1,4 @@
 /** A platform on a fake host: real store, real snapshot files, no QEMU. */
-
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,5 +1,4 @@
 /** The steps of a move, so that a host can be killed before and after each. */
-
 import { never } from "@hibernaut/lib/async";
 import type { MoveOptions } from "../../src/cluster/moves/source.ts";
 import { newClusterWorld, type TestHost } from "./cluster-world.ts";

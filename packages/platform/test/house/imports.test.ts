@@ -32,8 +32,15 @@ const REFUSED: [file: string, code: string, rule: string][] = [
     'import type { A } from "@hibernaut/platform/store/contract.ts";',
     "domain-is-the-floor",
   ],
+  ["packages/connections/src/up.ts", 'import "@hibernaut/platform/log.ts";', "nothing-below-imports-the-platform"],
+  ["packages/settings/src/up.ts", 'import "@hibernaut/client";', "the-platform-does-not-know-its-users"],
+  [
+    "packages/cli/src/commands/b.ts",
+    'await import("@hibernaut/settings");',
+    "the-cli-reaches-the-platform-through-the-client",
+  ],
   ["packages/lib/src/up.ts", 'import "@hibernaut/domain/machine";', "lib-stands-alone"],
-  [`${SRC}/machines/door.ts`, 'import "../../../domain/src/machine.ts";', "packages-are-entered-by-their-doors"],
+  [`${SRC}/machines/door.ts`, 'import "../../../domain/src/machine.ts";', "packages-share-what-they-export"],
   [`${SRC}/api/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
   [`${SRC}/webhooks/machines.ts`, 'import type { A } from "../machines/controller.ts";', "webhooks-know-events-only"],
   [`${SRC}/webhooks/qemu.ts`, 'import "../hypervisor/qemu/qmp.ts";', "webhooks-know-events-only"],
@@ -139,13 +146,14 @@ beforeAll(async () => {
     await writeFile(join(root, name), `${text}\n`);
   }
   await mkdir(join(root, "node_modules/@hibernaut"), { recursive: true });
-  const doors = {
+  const exported = {
+    client: { ".": "./src/index.ts" },
     platform: { "./*": "./src/*" },
     settings: { ".": "./src/settings.ts" },
     domain: { "./*": "./src/*.ts" },
     lib: { "./*": "./src/*.ts" },
   };
-  for (const [name, exports] of Object.entries(doors)) {
+  for (const [name, exports] of Object.entries(exported)) {
     const manifest = { name: `@hibernaut/${name}`, exports };
     await writeFile(join(root, `packages/${name}/package.json`), JSON.stringify(manifest));
     await symlink(`../../packages/${name}`, join(root, `node_modules/@hibernaut/${name}`));

@@ -1,5 +1,4 @@
 /** The order in which the parts of the platform hear of a change. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { expect, test } from "vitest";
 import { CHANGE_PHASES, MachineChanges } from "../../src/machines/changes.ts";

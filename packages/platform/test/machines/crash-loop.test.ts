@@ -1,5 +1,4 @@
 /** Apps that crash as soon as they are started: what is reported about them, and how commands take over. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

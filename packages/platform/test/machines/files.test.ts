@@ -1,5 +1,4 @@
 /** The files of a configuration: the rule, the records that bring them into the guest, and their life. */
-
 import { type FileConfig, filesRefusal, guestFiles, MAX_FILES_BYTES } from "@hibernaut/domain/guest-files";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,5 +1,4 @@
 /** Waiting until a machine has shown that it works, or that it does not. */
-
 import type { CheckResult } from "@hibernaut/domain/check";
 import { healthOf } from "@hibernaut/domain/health";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

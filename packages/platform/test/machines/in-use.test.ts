@@ -1,5 +1,4 @@
 /** What cleanups must keep. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { expect, test } from "vitest";
 import { bundlesInUse, imagesInUse } from "../../src/machines/in-use.ts";

@@ -1,5 +1,4 @@
 /** A platform that was halted for longer than its lease: another host may run the machine by then. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, expect, test } from "vitest";
 import type { Ownership } from "../../src/machines/ownership.ts";

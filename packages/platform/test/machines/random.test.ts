@@ -1,5 +1,4 @@
 /** Random sequences of everything that can happen to a machine, checked against the tables and the invariants. */
-
 import { isResting } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

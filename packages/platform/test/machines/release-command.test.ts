@@ -1,5 +1,4 @@
 /** The command of a release: it runs before any machine changes, and nothing of it stays, whatever happens. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineEvent } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -1,5 +1,4 @@
 /** A disk that is full when something happens to a machine: what is shown meanwhile, what is logged, and what follows. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { healthOf } from "@hibernaut/domain/health";

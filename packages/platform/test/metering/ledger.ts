@@ -1,5 +1,4 @@
 /** Reads the intervals of a store's file, and proves that they account for all time. */
-
 import { AMOUNTS, accrued, addAmounts, noAmounts, type Rates } from "@hibernaut/domain/usage";
 import Sqlite from "better-sqlite3";
 import { expect } from "vitest";

@@ -1,5 +1,4 @@
 /** docs/metrics.md and what the platform prints are the same, and no label has values without end. */
-
 import { STATES } from "@hibernaut/domain/machine";
 import { OPERATION_OUTCOMES, START_STEPS, SUSPEND_STEPS } from "@hibernaut/domain/operation";
 import { expect, test } from "vitest";

@@ -1,9 +1,8 @@
 /** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
-
-import { connectionMetrics } from "@hibernaut/connections";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
+import { connectionMetrics } from "../../../connections/src/metrics.ts";
 import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
 import { apiMetrics } from "../../src/api/metrics.ts";
 import { warmMetrics } from "../../src/api/warm-metrics.ts";

@@ -1,5 +1,4 @@
 /** The hosts of a cluster have one subnet for their machines. */
-
 import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { expect, test } from "vitest";
 import { chooseForAll, useSubnet } from "../../src/network/agreed.ts";

@@ -1,5 +1,4 @@
 /** What the bridge network tells the kernel, as text, without root. */
-
 import { formatSubnet, overlap, parseSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

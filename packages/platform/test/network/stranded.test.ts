@@ -1,5 +1,4 @@
 /** What a refused start says when machines belong to another network than the one it would have. */
-
 import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { expect, test } from "vitest";
 import type { KnownMachine } from "../../src/network/contract.ts";

@@ -1,5 +1,4 @@
 /** Requests that ask for one machine: it wakes, the others keep sleeping, and no other one answers. */
-
 import type { ServiceConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
 import type { Lease, RequestHead } from "../../src/proxy/contract.ts";

@@ -1,5 +1,4 @@
 /** Requests that would wake a machine for which the host has no room in memory. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { acquire, asleep, held, machine, reach, settled, state, useProxyWorld, w } from "./proxy-world.ts";

@@ -1,5 +1,4 @@
 /** The series of a proxy's metrics stay bounded, whatever clients ask for and however often apps come and go. */
-
 import { noAmounts } from "@hibernaut/domain/usage";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";

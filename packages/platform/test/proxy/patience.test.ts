@@ -1,5 +1,4 @@
 /** The three nested time limits of a wake: each one ends before the one around it. */
-
 import { CONNECT_TIMEOUT_MS, FIND_MACHINE_MS, findMachineMs, HOLD_TIMEOUT_MS } from "@hibernaut/domain/patience";
 import { readSettings } from "@hibernaut/settings";
 import fc from "fast-check";

@@ -1,5 +1,4 @@
 /** An app whose machines do different work: HTTP never reaches a database, and neither waits for the other. */
-
 import type { ServiceConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
 import { SMALL } from "../helpers/fake-world.ts";

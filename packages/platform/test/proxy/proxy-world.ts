@@ -1,5 +1,4 @@
 /** Apps on the fake hypervisor, a coordinator, and proxies in its process, with a clock that the test moves. */
-
 import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach } from "vitest";

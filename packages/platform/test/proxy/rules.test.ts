@@ -1,5 +1,4 @@
 /** The proxy's rules, as tables: which machine takes a request, which is woken, which may sleep. */
-
 import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";

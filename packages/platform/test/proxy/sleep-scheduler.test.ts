@@ -1,5 +1,4 @@
 /** When the platform looks for machines that may sleep: timers and clock are the test's. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";

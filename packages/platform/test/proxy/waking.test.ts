@@ -1,5 +1,4 @@
 /** Waking: requests to machines that run, sleep, crash or are full. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { describe, expect, test, vi } from "vitest";
 import { SMALL } from "../helpers/fake-world.ts";

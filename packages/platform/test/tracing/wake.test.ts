@@ -1,5 +1,4 @@
 /** Wakes in traces: each belongs to the request that asked for it, and to no other. */
-
 import type { Operation } from "@hibernaut/domain/operation";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startTracing } from "../../src/tracing/otlp.ts";

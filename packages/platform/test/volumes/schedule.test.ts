@@ -1,5 +1,4 @@
 /** When scheduled snapshots are due: pure rules under a clock that tests move. */
-
 import type { SnapshotSchedule } from "@hibernaut/domain/volume";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,4 @@
 /** Destroys what an app has on every host, before the app itself is deleted. */
-
 import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
 import { within } from "@hibernaut/lib/async";
 import type { FastifyRequest } from "fastify";

@@ -1,5 +1,4 @@
 /** Destroys what an app has on this host, for the app's deletion. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isBeingDeleted } from "../../cluster/app-deletion.ts";
 import type { ApiCluster, ApiDeps } from "../deps.ts";

@@ -2,7 +2,6 @@
  * Images that are files of the host that a client talks to, or in its Docker, for machines of other hosts: they are imported
  * here, and named by their digest to the other host, which gets them from this one.
  */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { findNamed } from "@hibernaut/domain/naming";
 import { pinned } from "@hibernaut/domain/pinned";

@@ -1,5 +1,4 @@
 /** Adds to what this host answers what the other hosts have. */
-
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { View } from "../../cluster/cluster.ts";

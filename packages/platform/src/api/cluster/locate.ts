@@ -1,5 +1,4 @@
 /** Which host answers a request. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { findNamed } from "@hibernaut/domain/naming";
 import type { FastifyRequest } from "fastify";

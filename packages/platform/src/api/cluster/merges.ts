@@ -1,5 +1,4 @@
 /** Puts the answers of several hosts together, this host's first. Pure. */
-
 import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
 import type { FastifyRequest } from "fastify";
 import type { Static } from "typebox";

@@ -1,5 +1,4 @@
 /** What words for machines mean in a request that several hosts answer. */
-
 import { findNamed } from "@hibernaut/domain/naming";
 import type { Owned } from "../../cluster/cluster.ts";
 import type { ApiCluster } from "../deps.ts";

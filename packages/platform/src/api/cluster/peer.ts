@@ -1,5 +1,4 @@
 /** Requests that another host of the cluster has sent on: who sent them, and for whom. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
 import type { TokenRecord, TokenStore } from "../../store/contract.ts";

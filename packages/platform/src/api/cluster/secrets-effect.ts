@@ -2,7 +2,6 @@
  * What a change of an app's secrets does to the machines of other hosts. The directory says only a moment later how a machine
  * is, so a snapshot that was taken just before the change would be missed: their hosts are asked before it.
  */
-
 import { isResting } from "@hibernaut/domain/machine";
 import type { FastifyRequest } from "fastify";
 import type { SecretsEffect } from "../../machines/secrets.ts";

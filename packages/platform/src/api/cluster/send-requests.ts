@@ -1,5 +1,4 @@
 /** Makes every host of a cluster answer every request: the hooks that send requests on to the host that has what they are about. */
-
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { unreachable } from "../../cluster/peer-client.ts";

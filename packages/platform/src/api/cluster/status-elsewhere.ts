@@ -1,5 +1,4 @@
 /** What the public page of an app says about its machines on other hosts: what those have published. */
-
 import type { JudgedMachine } from "@hibernaut/domain/app-status";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { KEYS } from "../../cluster/keys.ts";

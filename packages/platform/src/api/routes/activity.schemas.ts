@@ -1,5 +1,4 @@
 /** Shapes of `/v1/apps/{app_name}/machines/{machine_id}/activity`. */
-
 import { AWAKE_REASONS } from "@hibernaut/domain/awake";
 import { Type } from "typebox";
 import { closed, machineState, nullable, oneOf } from "../schemas.ts";

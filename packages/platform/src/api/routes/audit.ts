@@ -1,5 +1,4 @@
 /** `GET /v1/audit`: who changed what. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";

@@ -1,5 +1,4 @@
 /** `/v1/cluster`: the hosts that this one belongs to. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { ClusterStatus } from "../../cluster/admin.ts";
 import { clientGone } from "../client-gone.ts";

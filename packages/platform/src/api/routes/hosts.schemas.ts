@@ -1,5 +1,4 @@
 /** The requests and replies of moves, evacuations and drains of hosts. */
-
 import { NAME_PATTERN } from "@hibernaut/domain/naming";
 import { Type } from "typebox";
 import { bytes, closed, ErrorBody, oneOf } from "../schemas.ts";

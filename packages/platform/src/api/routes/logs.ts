@@ -1,5 +1,4 @@
 /** `GET .../logs`: what apps print and what happens to their machines, as a stream of lines. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { nearest } from "@hibernaut/lib/nearest";
 import type { FastifyReply } from "fastify";

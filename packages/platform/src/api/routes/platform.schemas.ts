@@ -1,5 +1,4 @@
 /** Shapes of `/v1/health` and `/v1/platform`. */
-
 import { DRAIN_TIMEOUT_S, MAX_DRAIN_TIMEOUT_S } from "@hibernaut/domain/drain";
 import { type Static, Type } from "typebox";
 import { closed, nullable, oneOf, time } from "../schemas.ts";

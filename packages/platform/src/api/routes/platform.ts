@@ -1,5 +1,4 @@
 /** Health, regions, metrics and the OpenAPI document of the platform. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Registry } from "prom-client";

@@ -1,5 +1,4 @@
 /** `/v1/apps/{app_name}/quota`: what an app may have, and what it has. */
-
 import { QUOTA_NAMES, type QuotaOverrides } from "@hibernaut/domain/quota";
 import { type Static, Type } from "typebox";
 import type { Quotas } from "../../machines/quotas.ts";

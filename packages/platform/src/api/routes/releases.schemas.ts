@@ -1,5 +1,4 @@
 /** Shapes of `/v1/apps/{app_name}/releases`. */
-
 import { MachineConfig } from "@hibernaut/domain/config";
 import { type Static, Type } from "typebox";
 import { closed, imageReference, nullable, oneOf, time } from "../schemas.ts";

@@ -1,5 +1,4 @@
 /** Shapes of `/v1/session`. */
-
 import { SCOPES } from "@hibernaut/domain/scopes";
 import { type Static, Type } from "typebox";
 import { closed, nullable, oneOf, time } from "../schemas.ts";

@@ -1,5 +1,4 @@
 /** `/v1/session`: a browser shows a token once and gets a cookie in its place. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { hasScope } from "@hibernaut/domain/scopes";
 import type { FastifyRequest } from "fastify";

@@ -1,5 +1,4 @@
 /** `GET /v1/stream`: everything that changes, as server-sent events. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Static } from "typebox";
 import type { StreamFilter } from "../../stream/filter.ts";

@@ -1,5 +1,4 @@
 /** Shapes of `/v1/timeline` and `/v1/wakes`. */
-
 import { BOOT_KINDS } from "@hibernaut/domain/machine";
 import { SPAN_STATES } from "@hibernaut/domain/timeline";
 import { type Static, Type } from "typebox";

@@ -1,5 +1,4 @@
 /** `/v1/timeline` and `/v1/wakes`: what machines did over time. */
-
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { WakeSummary } from "@hibernaut/domain/timeline";
 import type { FastifyRequest } from "fastify";

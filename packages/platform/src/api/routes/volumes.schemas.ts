@@ -1,5 +1,4 @@
 /** Shapes of `/v1/apps/{app_name}/volumes`. */
-
 import { RETENTION_DAYS, VOLUME_GB } from "@hibernaut/domain/limits";
 import { type Static, Type } from "typebox";
 import { closed, nullable, oneOf, time } from "../schemas.ts";

@@ -1,5 +1,4 @@
 /** `/v1/apps/{app_name}/volumes`: disks that outlive machines, with Fly's field names. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Static } from "typebox";

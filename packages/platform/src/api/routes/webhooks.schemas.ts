@@ -1,5 +1,4 @@
 /** Shapes of `/v1/webhooks`. */
-
 import { DELIVERY_STATES } from "@hibernaut/domain/webhook";
 import { type Static, Type } from "typebox";
 import { OUTCOMES } from "../../webhooks/rules.ts";

@@ -1,5 +1,4 @@
 /** `/v1/webhooks` */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { type Grant, hasScope, reachesApp } from "@hibernaut/domain/scopes";
 import type { WebhookRecord } from "@hibernaut/domain/webhook";

@@ -2,7 +2,6 @@
  * A cluster directory in an SQLite file, for hosts that share one disk: above all for tests, in which several hosts run
  * on one computer or in one process. Leases follow the wall clock.
  */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Database } from "better-sqlite3";

@@ -1,5 +1,4 @@
 /** Gives up the copy of a disputed machine that this host keeps, because another machine is to be it, or has its place. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Cluster } from "../cluster.ts";

@@ -1,5 +1,4 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
-
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { LastBoot, MachineRecord } from "@hibernaut/domain/machine";
 import { adviceFor, isPassing } from "@hibernaut/lib/absence";

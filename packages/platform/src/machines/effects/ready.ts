@@ -1,5 +1,4 @@
 /** When a start is over. */
-
 import { never, within } from "@hibernaut/lib/async";
 import type { GuestAgent } from "../../guest/agent.ts";
 import type { Boot, EffectOutcome } from "../decide/index.ts";

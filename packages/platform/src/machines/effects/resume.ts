@@ -1,5 +1,4 @@
 /** Resuming a machine from its snapshot. */
-
 import { servicePorts } from "@hibernaut/domain/config";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";

@@ -1,5 +1,4 @@
 /** Reading a whole memory before it is resumed, when it may have changed from outside. */
-
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";

@@ -1,5 +1,4 @@
 /** Apps: names that own machines, hostnames, secrets, volumes and releases. */
-
 import { type AppStatus, appStatusOf, type JudgedMachine } from "@hibernaut/domain/app-status";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";

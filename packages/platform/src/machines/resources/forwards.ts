@@ -1,5 +1,4 @@
 /** Connections from outside to a port inside a machine. The agent opens them, so they reach the loopback interface too. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineState } from "@hibernaut/domain/machine";
 import { HOLD_TIMEOUT_MS } from "@hibernaut/domain/patience";

@@ -1,5 +1,4 @@
 /** When a schedule is due, by its cron expression and time zone. The only file that knows the library for that. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { DEFAULT_TIMEZONE, isScheduleWord } from "@hibernaut/domain/schedule";
 import { Cron } from "croner";

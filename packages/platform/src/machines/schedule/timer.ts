@@ -1,5 +1,4 @@
 /** One timer for the schedules and planned wakes of all machines. */
-
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { messageOf } from "@hibernaut/lib/text";

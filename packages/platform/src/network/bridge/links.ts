@@ -1,5 +1,4 @@
 /** Bridge and taps as lines for `ip -batch` and `bridge -batch`. Pure. */
-
 import { type Subnet } from "@hibernaut/lib/ipv4";
 import { local } from "../mac.ts";
 import type { Names } from "./names.ts";

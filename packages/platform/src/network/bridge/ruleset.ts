@@ -2,7 +2,6 @@
  * The nftables rules of a platform, as one text that replaces all of them at once. Pure. Comments in the text explain
  * the rules. Sets make the cost of a packet independent of the number of machines.
  */
-
 import { formatSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 import { METADATA_NETWORKS } from "@hibernaut/lib/public-addresses";
 import type { Endpoint } from "../contract.ts";

@@ -1,5 +1,4 @@
 /** Addresses within a subnet, and the choice of a free subnet. Pure. */
-
 import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import type { KnownMachine } from "../contract.ts";
 

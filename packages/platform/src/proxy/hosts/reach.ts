@@ -1,5 +1,4 @@
 /** How a proxy in a process of its own reaches other hosts: with the certificate that its platform keeps on the disk. */
-
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Home, isInCluster, readHome } from "../../cluster/home.ts";

@@ -1,5 +1,4 @@
 /** A host is drained: its machines go where they can run, with their volumes when that is asked for. */
-
 import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import type { HostRecord } from "../../../src/cluster/keys.ts";

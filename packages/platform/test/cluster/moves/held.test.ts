@@ -1,5 +1,4 @@
 /** Machines whose VMM was killed and does not end are not copied: it may still write to their disks. */
-
 import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test } from "vitest";
 import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../helpers/cluster-machines.ts";

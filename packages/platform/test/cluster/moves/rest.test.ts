@@ -1,5 +1,4 @@
 /** Machines are at rest before they are copied, whatever happens to them on the way there. */
-
 import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
 import { FRAMES, frame } from "../../../src/cluster/moves/frames.ts";

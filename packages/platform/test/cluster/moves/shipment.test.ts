@@ -3,7 +3,6 @@
  *
  * @module-tag again
  */
-
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -3,7 +3,6 @@
  *
  * @module-tag again
  */
-
 import { never } from "@hibernaut/lib/async";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KEYS } from "../../../src/cluster/keys.ts";

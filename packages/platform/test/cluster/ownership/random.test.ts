@@ -1,5 +1,4 @@
 /** Random sequences of what users, operators and faults do to three hosts: no machine ever runs twice, and none is lost. */
-
 import { isResting } from "@hibernaut/domain/machine";
 import { never } from "@hibernaut/lib/async";
 import fc from "fast-check";

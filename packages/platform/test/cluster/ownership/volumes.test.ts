@@ -1,5 +1,4 @@
 /** What the cluster's directory says about the volumes of a machine that leaves a host. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { expect, test } from "vitest";
 import type { VolumeOwner } from "../../../src/cluster/keys.ts";

@@ -1,5 +1,4 @@
 /** Starts on a host that has room in memory for a few machines. Real rules, fake hypervisor. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";

@@ -1,5 +1,4 @@
 /** What people, and the proxy, may ask of a machine. */
-
 import type { MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
 import type { Command, LifecycleEvent } from "../../../src/machines/decide/index.ts";

@@ -1,5 +1,4 @@
 /** What is stored about a machine while its state stays. */
-
 import { STATES } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
 import { after, CONTEXT, machine, NOW, PREWARM, SNAPSHOT } from "../../helpers/decisions.ts";

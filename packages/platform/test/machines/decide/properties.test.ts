@@ -1,5 +1,4 @@
 /** What holds for every state and every event. */
-
 import { isResting, type MachineRecord, type MachineState, STATES } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

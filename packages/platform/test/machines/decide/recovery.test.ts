@@ -1,5 +1,4 @@
 /** What happens to a machine when the platform comes back. */
-
 import { type MachineRecord, STATES } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
 import type { Found, TakenOver, TakeOver } from "../../../src/machines/decide/index.ts";

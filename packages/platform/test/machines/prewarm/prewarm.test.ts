@@ -1,5 +1,4 @@
 /** A new version of a sleeping machine that runs once before anyone needs it. On a fake host. */
-
 import type { CheckResult } from "@hibernaut/domain/check";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { Prewarm } from "@hibernaut/domain/machine";

@@ -1,5 +1,4 @@
 /** Which schedules are accepted, and what people are told about the others. */
-
 import { cronRefusal } from "@hibernaut/domain/cron";
 import { scheduleRefusal } from "@hibernaut/domain/schedule";
 import { Cron } from "croner";

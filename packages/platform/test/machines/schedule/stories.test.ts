@@ -1,5 +1,4 @@
 /** Machines that start by a schedule, or at a time that they asked for, on a clock that the test moves. */
-
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { WaitTarget } from "../../../src/machines/waiting.ts";

@@ -1,5 +1,4 @@
 /** The one timer: it looks in time, and notices a clock that was set. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MachineChanges } from "../../../src/machines/changes.ts";

@@ -1,5 +1,4 @@
 /** Warm sleep on a fake host: what is kept, what ends it, and that nothing depends on it. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";

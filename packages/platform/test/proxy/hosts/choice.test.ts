@@ -1,5 +1,4 @@
 /** Which host's machine a request is given to: the rule, and what hosts do with it. */
-
 import type { MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { expect, test } from "vitest";

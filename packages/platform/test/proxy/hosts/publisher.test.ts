@@ -1,5 +1,4 @@
 /** What a host tells the others about its machines, and how often. */
-
 import { HibernautError } from "@hibernaut/domain/errors";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { KEYS, type PublishedMachine } from "../../../src/cluster/keys.ts";
