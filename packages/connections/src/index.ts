@@ -1,7 +1,7 @@
 /** What other packages may use. */
 export { ConnectionBudget } from "./budget.ts";
 export { guard, guardHttp } from "./guard.ts";
-export { connectionLimits } from "./limits.ts";
+export { BACKLOG, connectionLimits } from "./limits.ts";
 export { openConnections } from "./open.ts";
 export type { Seat } from "./seat.ts";
 export type { Shares } from "./shares.ts";

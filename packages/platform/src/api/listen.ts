@@ -1,6 +1,6 @@
 /** Opens the API's port. */
 import type { AddressInfo } from "node:net";
-import { type ConnectionBudget, guardHttp } from "@hibernaut/connections";
+import { BACKLOG, type ConnectionBudget, guardHttp } from "@hibernaut/connections";
 import type { Listen } from "@hibernaut/settings";
 import { cannotListen } from "../listening.ts";
 import type { Api } from "./deps.ts";
@@ -13,7 +13,7 @@ import type { Api } from "./deps.ts";
 export async function listenForApi(api: Api, at: Listen, connections: ConnectionBudget): Promise<string> {
   guardHttp(api.server, connections, api.initialConfig.https !== undefined);
   try {
-    await api.listen(at);
+    await api.listen({ backlog: BACKLOG, ...at });
   } catch (error) {
     throw await cannotListen("The API", at, "HIBERNAUT_API_LISTEN", error);
   }

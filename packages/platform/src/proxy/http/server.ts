@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { ConnectionBudget, connectionLimits, guard } from "@hibernaut/connections";
+import { BACKLOG, ConnectionBudget, connectionLimits, guard } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import { mostFiles } from "@hibernaut/lib/open-files";
 import type { Tracing } from "../../tracing/contract.ts";
@@ -141,7 +141,7 @@ class HttpProxy implements ProxyServer {
     const server = this.#balancers?.inFrontOf(inner, { tls: this.#tls !== undefined }) ?? inner;
     this.#server = server;
     guard(server, (socket) => this.#admit(socket));
-    server.listen(listen);
+    server.listen({ backlog: BACKLOG, ...listen });
     await once(server, "listening");
     // Running out of file descriptors, for example, is temporary, and must not end the process.
     server.on("error", (error) => this.#path.onFault(error));

@@ -1,7 +1,7 @@
 /** The ports at which the proxy takes TCP connections. They open and close as machines with such services come and go. */
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ConnectionBudget, Seat } from "@hibernaut/connections";
+import { BACKLOG, type ConnectionBudget, type Seat } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Limits } from "../http/limits.ts";
@@ -135,7 +135,7 @@ export class TcpFronts {
       this.#servers.delete(place);
       this.#tryAgain(place, messageOf(error));
     });
-    server.listen({ host, port, reusePort }, () => {
+    server.listen({ host, port, reusePort, backlog: BACKLOG }, () => {
       if (this.#troubles.delete(place)) this.#options.onClosed?.();
     });
   }

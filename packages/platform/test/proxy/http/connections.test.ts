@@ -1,4 +1,5 @@
 /** Client connections: kept, pipelined, timed out, closed. */
+import { execFileSync } from "node:child_process";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
@@ -44,6 +45,21 @@ describe("a connection", () => {
     await browser.sees("tre");
     expect(statuses(browser.text)).toEqual([200, 200, 200]);
     expect(browser.text.indexOf("uno")).toBeLessThan(browser.text.indexOf("due"));
+  });
+
+  test("waits in a rush that comes while the proxy is busy, and is not dropped", async () => {
+    const proxy = createProxyServer({ leases: noLeases });
+    onTestFinished(() => proxy.close(0));
+    const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+    // A rush from another process, while this one is busy waiting for it.
+    const rush = `
+      import { connect } from "node:net";
+      let open = 0;
+      for (let count = 0; count < 1000; count += 1)
+        connect(${port}, "127.0.0.1", () => (open += 1) === 1000 && process.exit());
+    `;
+    const options = { timeout: 20_000, stdio: "inherit" } as const;
+    execFileSync(process.execPath, ["--input-type=module", "--eval", rush], options);
   });
 
   test("is bounded in what it reads ahead", async () => {
