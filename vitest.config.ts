@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { listTestFiles, needsOwnProcess } from "./scripts/lib/test-files.mjs";
 import SpreadingSequencer from "./scripts/lib/test-sequencer.mjs";
 
 const QEMU = "{packages,services}/*/test/**/*.qemu.test.ts";
@@ -26,25 +27,26 @@ const ALONE = [
  */
 const FILES = availableParallelism() + 1;
 
+const UNIT = listTestFiles(import.meta.dirname).filter((file) => !/\.(qemu|long)\.test\.ts$/.test(file));
+const APART = UNIT.filter((file) => needsOwnProcess(import.meta.dirname, file));
+
+const unit = {
+  setupFiles: GUARD,
+  globalSetup: BUILD,
+  maxWorkers: FILES,
+  // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  sequence: { groupOrder: 0 },
+};
+
 export default defineConfig({
   test: {
     sequence: { sequencer: SpreadingSequencer },
     tags: [{ name: "again", description: "tries once more what another test shows: npm run test:all" }],
     projects: [
-      {
-        test: {
-          name: "unit",
-          include: ["{packages,services}/*/test/**/*.test.ts"],
-          exclude: [QEMU, LONG, "**/node_modules/**"],
-          setupFiles: GUARD,
-          globalSetup: BUILD,
-          maxWorkers: FILES,
-          // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          sequence: { groupOrder: 0 },
-        },
-      },
+      { test: { ...unit, name: "unit", include: UNIT.filter((file) => !APART.includes(file)), isolate: false } },
+      { test: { ...unit, name: "unit-apart", include: APART } },
       {
         test: {
           name: "qemu",

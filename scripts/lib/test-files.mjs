@@ -55,6 +55,19 @@ export function isLong(root, file) {
   return file.endsWith(".long.test.ts") || LONG_IMPORT.test(readFileSync(join(root, file), "utf8"));
 }
 
+/** What changes a process for all files that run in it, or replaces modules. */
+const CHANGES_PROCESS = /\bvi\.(?!fn\b|waitFor\b)|\bprocess\.(chdir|emit|env|off|on|once)\b|\bglobalThis\b/;
+
+/**
+ * Returns whether a file needs a process of its own, because others would notice what it changes there. To start one and
+ * to load the modules again takes longer than most unit tests.
+ *
+ * @param {string} root @param {string} file @returns {boolean}
+ */
+export function needsOwnProcess(root, file) {
+  return CHANGES_PROCESS.test(readFileSync(join(root, file), "utf8"));
+}
+
 /** The tag of a whole file, and that of a test or a group. */
 const ALL_AGAIN = /^ \* @module-tag again$/m;
 const AGAIN = /\btags: "again"/;

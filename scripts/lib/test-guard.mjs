@@ -18,24 +18,32 @@ if (!inRun) {
   Object.assign(process.env, own);
 }
 
-/**
- * What all ways to start a program without waiting for it come to.
- *
- * @type {{spawn(options: {envPairs?: string[]}): unknown}}
- */
-const prototype = /** @type {any} */ (childProcess.ChildProcess.prototype);
-const { spawn } = prototype;
-prototype.spawn = function (options) {
-  return spawn.call(this, { ...options, envPairs: guarded(options.envPairs ?? [], home) });
-};
+/** Files that share a process load this module once for each. */
+const GUARDED = Symbol.for("hibernaut.guarded");
+if (!(GUARDED in childProcess.ChildProcess)) guardPrograms();
 
-for (const name of /** @type {const} */ (["execFileSync", "execSync", "spawnSync"])) {
-  const original = /** @type {(...args: any[]) => any} */ (childProcess[name]);
-  const withHome = (/** @type {any[]} */ ...args) =>
-    original(...args.map((arg) => (arg?.env === undefined ? arg : { ...arg, env: guardedRecord(arg.env) })));
-  Object.assign(childProcess, { [name]: withHome });
+function guardPrograms() {
+  Object.defineProperty(childProcess.ChildProcess, GUARDED, { value: true });
+
+  /**
+   * What all ways to start a program without waiting for it come to.
+   *
+   * @type {{spawn(options: {envPairs?: string[]}): unknown}}
+   */
+  const prototype = /** @type {any} */ (childProcess.ChildProcess.prototype);
+  const { spawn } = prototype;
+  prototype.spawn = function (options) {
+    return spawn.call(this, { ...options, envPairs: guarded(options.envPairs ?? [], home) });
+  };
+
+  for (const name of /** @type {const} */ (["execFileSync", "execSync", "spawnSync"])) {
+    const original = /** @type {(...args: any[]) => any} */ (childProcess[name]);
+    const withHome = (/** @type {any[]} */ ...args) =>
+      original(...args.map((arg) => (arg?.env === undefined ? arg : { ...arg, env: guardedRecord(arg.env) })));
+    Object.assign(childProcess, { [name]: withHome });
+  }
+  syncBuiltinESMExports();
 }
-syncBuiltinESMExports();
 
 /** @param {NodeJS.ProcessEnv} environment */
 function guardedRecord(environment) {

@@ -1,6 +1,7 @@
 /**
  * The order in which Vitest runs the test files. Unit tests come in short bursts, and a file on QEMU keeps a core busy
- * for a minute, then waits for an idle time. Spread among each other, each kind fills the gaps of the other.
+ * for a minute, then waits for an idle time. Spread among each other, each kind fills the gaps of the other. Unit tests
+ * come in blocks, because a process is kept only for the next file of its kind.
  */
 import { BaseSequencer } from "vitest/node";
 
@@ -16,6 +17,14 @@ export function spread(/** @type {readonly T[]} */ one, /** @type {readonly T[]}
   return [...place(one), ...place(other)].sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
+/** Files in a block: about as many as there are unit files for each on QEMU. */
+const BLOCK = 7;
+
+/** Cuts a list into blocks of up to `size` items. @template T */
+function blocks(/** @type {readonly T[]} */ list, size = BLOCK) {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
+}
+
 export default class SpreadingSequencer extends BaseSequencer {
   /**
    * @override
@@ -27,7 +36,8 @@ export default class SpreadingSequencer extends BaseSequencer {
     const isLate = (/** @type {import("vitest/node").TestSpecification} */ { moduleId }) =>
       Number(!SMALL_BUT_LONG.some((end) => moduleId.endsWith(end)));
     const qemu = of("qemu").toSorted((one, other) => isLate(one) - isLate(other));
-    const mixed = new Set(spread(qemu, of("unit")));
+    const unit = [...blocks(of("unit")), ...blocks(of("unit-apart"))];
+    const mixed = new Set(spread(blocks(qemu, 1), unit).flat());
     return [...mixed, ...sorted.filter((file) => !mixed.has(file))];
   }
 }

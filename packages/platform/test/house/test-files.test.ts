@@ -11,6 +11,7 @@ import {
   isAllAgain,
   isLong,
   listTestFiles,
+  needsOwnProcess,
 } from "../../../../scripts/lib/test-files.mjs";
 import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
 import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
@@ -40,6 +41,12 @@ describe("a word chooses the files whose paths have it between boundaries", () =
     expect(chooseFiles(files, [])).toEqual({ chosen: files, unknown: [] });
     expect(chooseFiles(files, ["lock", "wake", "lokc"])).toEqual({ chosen: [files[0], files[2]], unknown: ["lokc"] });
   });
+});
+
+test("a file that changes its process or replaces modules does not share its process", () => {
+  const needs = (file: string) => needsOwnProcess(ROOT, file);
+  expect(needs("packages/cli/test/backup.test.ts")).toBe(true);
+  expect(needs("packages/platform/test/proxy/http/smuggling.test.ts")).toBe(false);
 });
 
 describe("tests on QEMU are spread among unit tests, and each kind keeps its order", () => {
