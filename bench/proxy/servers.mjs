@@ -34,7 +34,7 @@ export const NODE_PROXIES = [
   "fastify-http-proxy",
   "http-proxy-3",
 ];
-export const NATIVE_PROXIES = ["nginx", "haproxy"];
+export const NATIVE_PROXIES = ["nginx", "haproxy", "caddy"];
 
 /** Starts servers, each bound to one CPU, so that the scheduler does not decide a round. */
 export class Servers {
@@ -70,6 +70,7 @@ export class Servers {
    */
   async proxy(name, cpu, app) {
     if (name === "nginx") return this.#nginxProxy(cpu, app);
+    if (name === "caddy") return this.#caddy(cpu, app);
     if (name === "haproxy") return this.#haproxy(cpu, app);
     if (name === "haproxy-tcp") return this.#haproxy(cpu, app, "tcp");
     const directory = this.#subdirectory(name);
@@ -144,6 +145,29 @@ backend b
     const child = this.#start(name, cpu, findTool("haproxy"), args, toolEnvironment());
     await answers(port);
     return describe(name, child, port);
+  }
+
+  /** As its documentation sets a reverse proxy up, with its access log. @param {number} cpu @param {number} app */
+  async #caddy(cpu, app) {
+    const port = await freePort();
+    const directory = this.#subdirectory("caddy");
+    const config = `{
+  admin off
+  persist_config off
+}
+http://${HOST}:${port} {
+  reverse_proxy ${HOST}:${app}
+  log {
+    output file ${directory}/access.log
+  }
+}
+`;
+    writeFileSync(join(directory, "Caddyfile"), config);
+    const args = ["run", "--config", join(directory, "Caddyfile")];
+    const home = { HOME: directory, XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory };
+    const child = this.#start("caddy", cpu, findTool("caddy"), args, { ...toolEnvironment(), ...home });
+    await answers(port);
+    return describe("caddy", child, port);
   }
 
   /** @param {string} name */

@@ -40,6 +40,7 @@ const TEST_PACKAGES = {
   curl: "calls the platform from inside a machine",
   nginx: "the proxy that we compare ours with",
   haproxy: "another proxy, which is stricter about framing",
+  caddy: "the proxy that most would pick instead of ours",
   wrk: "generates the load for the benches",
   zsh: "a shell to try the completion in",
   fish: "another shell to try the completion in",
