@@ -17,21 +17,24 @@ const SHARED = [
 ];
 /** Packages that are no part of the platform. All others are. */
 const APART = "^packages/(cli|client|dashboard|guest|jail)/";
-/** Parts that other parts know by their contract.ts only. */
-const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"];
-/** Everything below machines. */
-const BELOW = [...CONTRACTS, "snapshots", "guest"];
+/** Parts that other parts know by their contract.ts only, and where they are. */
+const CONTRACTS = {
+  hypervisor: `${SRC}/hypervisor`,
+  ...Object.fromEntries(
+    ["network", "images", "store", "secrets", "volumes", "certs"].map((name) => [name, `^packages/${name}/src`]),
+  ),
+};
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
   (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
 );
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
-const contracts = CONTRACTS.map((part) => ({
+const contracts = Object.entries(CONTRACTS).map(([part, folder]) => ({
   name: `only-${part}-contract-is-public`,
   comment: `server.ts alone chooses the implementation of ${part}, so that it can be exchanged`,
-  from: { path: SRC, pathNot: [`${SRC}/${part}/`, ROOTS] },
-  to: { path: `${SRC}/${part}/`, pathNot: `${SRC}/${part}/contract\\.ts$` },
+  from: { path: "^packages/[^/]+/src/", pathNot: [APART, `${folder}/`, ROOTS] },
+  to: { path: `${folder}/`, pathNot: `${folder}/contract\\.ts$` },
 }));
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
@@ -90,6 +93,7 @@ const rules = [
         `${SRC}/(machines|guest|snapshots)/`,
         "^packages/(domain|lib)/src/",
         `${SRC}/[^/]+/contract\\.ts$`,
+        "^packages/[^/]+/src/contract\\.ts$",
         "^packages/settings/src/settings\\.ts$",
         "node_modules/(typebox|croner)/",
         "^(node:)?[a-z_]+(/promises)?$",
@@ -105,7 +109,7 @@ const rules = [
   {
     name: "nothing-below-machines-looks-up",
     comment: "imports run one way: api and proxy, then machines, then the contracts",
-    from: { path: `${SRC}/(${BELOW.join("|")})/` },
+    from: { path: `${SRC}/(hypervisor|snapshots|guest)/` },
     to: { path: `${SRC}/(machines|api|proxy|checks|metering)/` },
   },
   {
@@ -116,7 +120,7 @@ const rules = [
       pathNot: [
         `${SRC}/(webhooks|stream)/`,
         "^packages/(domain|lib)/src/",
-        `${SRC}/(store|secrets)/contract\\.ts$`,
+        "^packages/(store|secrets)/src/contract\\.ts$",
         "^packages/settings/src/settings\\.ts$",
         "node_modules/(standardwebhooks|p-limit)/",
         "^(node:)?[a-z_]+(/promises)?$",

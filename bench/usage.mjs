@@ -8,9 +8,9 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AMOUNTS } from "@hibernaut/domain/usage";
+import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
 import { Usage } from "../packages/platform/src/metering/usage.ts";
-import { openStore } from "../packages/platform/src/store/store.ts";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
 import { round, summary } from "./lib/stats.mjs";
 
@@ -123,7 +123,7 @@ function fill(path) {
 /**
  * How long it takes to store a transition, with its event and its usage, in this full database.
  *
- * @param {import("../packages/platform/src/store/contract.ts").Store} store
+ * @param {import("@hibernaut/store").Store} store
  * @param {(ms: number) => void} pass
  */
 function transitions(store, pass) {

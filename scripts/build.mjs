@@ -46,7 +46,7 @@ async function bundle() {
   const { outputFiles } = await build({
     entryPoints: {
       hibernaut: join(root, "packages/cli/src/main.ts"),
-      "unpack-image": join(root, "packages/platform/src/images/flatten/main.ts"),
+      "unpack-image": join(root, "packages/images/src/flatten/main.ts"),
     },
     outdir: dirname(output),
     write: false,

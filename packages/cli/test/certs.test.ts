@@ -3,8 +3,8 @@
  *
  * @module-tag again
  */
+import { AuthorityFault } from "@hibernaut/certs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AuthorityFault } from "../../platform/src/certs/contract.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { openStore } from "@hibernaut/store/open";
 import { expect, test } from "vitest";
-import { openStore } from "../../platform/src/store/store.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 
 const PROGRAM = join(import.meta.dirname, "../bin/hibernaut");

@@ -1,13 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { addLayer, makeLayout, temporaryFolder } from "../../platform/test/images/fixtures.ts";
-import {
-  badLine,
-  layoutSource,
-  startUploadPlatform,
-  type UploadPlatform,
-} from "../../platform/test/images/uploading.ts";
+import { addLayer, makeLayout, temporaryFolder } from "../../images/test/fixtures.ts";
+import { badLine, layoutSource, startUploadPlatform, type UploadPlatform } from "../../images/test/uploading.ts";
 import { nextSize, Pieces } from "../src/pieces.ts";
 
 const KB = 1024;

@@ -1,20 +1,20 @@
 /** A host that cannot tell whether something is there has not said that it is absent: what follows from absence is destructive. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { hasLink } from "@hibernaut/network/bridge/commands";
+import { readKey } from "@hibernaut/secrets/key";
+import { readMachines } from "@hibernaut/store/read-machines";
+import { VolumeFiles } from "@hibernaut/volumes/files";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ImageDirectory } from "../../images/src/image-directory.ts";
+import { readSubnets } from "../../network/src/bridge/state.ts";
 import { isInCluster, readDraft } from "../../platform/src/cluster/home.ts";
 import { arrivingVolumes, readPapers } from "../../platform/src/cluster/moves/arriving.ts";
 import { FailedCarryOvers } from "../../platform/src/hypervisor/qemu/failed-carry-overs.ts";
-import { ImageDirectory } from "../../platform/src/images/image-directory.ts";
 import { takenBytes } from "../../platform/src/machines/disk-quota.ts";
 import { MachineFiles } from "../../platform/src/machines/files.ts";
-import { hasLink } from "../../platform/src/network/bridge/commands.ts";
-import { readSubnets } from "../../platform/src/network/bridge/state.ts";
-import { readKey } from "../../platform/src/secrets/key.ts";
 import { readSeal } from "../../platform/src/snapshots/seal.ts";
 import { SnapshotStore } from "../../platform/src/snapshots/store.ts";
-import { readMachines } from "../../platform/src/store/read-machines.ts";
-import { VolumeFiles } from "../../platform/src/volumes/files.ts";
 import { beginFault, endFault } from "../../platform/test/helpers/faulty-fs.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { GENERATION, MACHINE, ORIGIN, Sealed } from "../../platform/test/snapshots/sealed.ts";

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { QUOTA_NAMES, type Quota } from "@hibernaut/domain/quota";
 import type { Settings } from "@hibernaut/settings";
+import { readMachines } from "@hibernaut/store/read-machines";
+import { readQuotaApps } from "@hibernaut/store/read-quotas";
 import { usedQuota } from "./machines/quotas.ts";
 import { quotaOf } from "./quota-settings.ts";
-import { readMachines } from "./store/read-machines.ts";
-import { readQuotaApps } from "./store/read-quotas.ts";
 
 /** From this share on, an app is about to reach its quota. */
 const NEARLY = 0.9;

@@ -1,5 +1,4 @@
 /** Checks what the platform needs from its host, and names a command to repair each fault. */
-
 import { constants } from "node:fs";
 import { access, mkdtemp, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -144,8 +143,8 @@ async function* checkNetwork(
 async function checkFlowLimits(): Promise<Diagnosis> {
   const name = "connections";
   try {
-    const { acceptsRuleset } = await import("./network/bridge/commands.ts");
-    const { FLOW_PROBE } = await import("./network/bridge/limits.ts");
+    const { acceptsRuleset } = await import("@hibernaut/network/bridge/commands");
+    const { FLOW_PROBE } = await import("@hibernaut/network/bridge/limits");
     if (await acceptsRuleset(FLOW_PROBE)) return { name, status: "ok", found: "the kernel can count a machine's" };
     const found = "the kernel cannot count a machine's, so one machine can fill the host's table of them";
     return { name, status: "warn", found, fix: "modprobe nft_connlimit" };
@@ -290,7 +289,7 @@ async function sleepersOf(dataDir: string): Promise<FoundSleepers> {
 async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "volumes";
   try {
-    const { readScheduledVolumes } = await import("./store/read-volumes.ts");
+    const { readScheduledVolumes } = await import("@hibernaut/store/read-volumes");
     const volumes = readScheduledVolumes(join(dataDir, "hibernaut.db"));
     if (volumes.length === 0) return;
     const [first, ...others] = volumes.filter(({ schedule }) => schedule.trouble !== null);
@@ -314,7 +313,7 @@ async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
 async function* checkCertificates(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "certificates";
   try {
-    const { readManagedCertificates } = await import("./store/read-certificates.ts");
+    const { readManagedCertificates } = await import("@hibernaut/store/read-certificates");
     const managed = readManagedCertificates(join(dataDir, "hibernaut.db"));
     if (managed.length === 0) return;
     const [first, ...others] = managed.filter(({ failure }) => failure !== null);
@@ -369,8 +368,8 @@ async function* checkEtcd(dataDir: string): AsyncIterable<Diagnosis> {
 /** When the stored certificate of a name expires, in milliseconds since 1970. Undefined if there is none. */
 async function expiry(dataDir: string, name: string): Promise<number | undefined> {
   const [{ CertificateFiles }, { certificatesFolder }] = await Promise.all([
-    import("./certs/files.ts"),
-    import("./certs/contract.ts"),
+    import("@hibernaut/certs/files"),
+    import("@hibernaut/certs"),
   ]);
   const stored = await new CertificateFiles(certificatesFolder(dataDir)).readAll(() => {}).catch(() => undefined);
   return stored?.get(name)?.notAfter;

@@ -1,6 +1,7 @@
 /** Mends what a host has of its cluster, while its platform is stopped. A composition root of its own. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { wiping } from "@hibernaut/lib/wipe";
+import { REPAIR, readKey } from "@hibernaut/secrets/key";
 import { makeEtcdCertificates, startText } from "./cluster/etcd/certificates.ts";
 import type { EtcdTls } from "./cluster/etcd/gateway.ts";
 import { requireGuarded } from "./cluster/etcd/guard.ts";
@@ -9,7 +10,6 @@ import { requireCluster } from "./cluster/membership.ts";
 import { signRecord, unsignedRecords } from "./cluster/sign-records.ts";
 import { RecordSeal } from "./cluster/signed-directory.ts";
 import { type HostSettings, offline } from "./membership.ts";
-import { REPAIR, readKey } from "./secrets/key.ts";
 
 interface SignOptions {
   settings: HostSettings;

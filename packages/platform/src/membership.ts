@@ -4,7 +4,12 @@ import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { wiping } from "@hibernaut/lib/wipe";
+import { chooseForAll, useSubnet } from "@hibernaut/network/agreed";
+import { makeKey as makeSecretsKey, readKey } from "@hibernaut/secrets/key";
 import type { Settings } from "@hibernaut/settings";
+import type { Store } from "@hibernaut/store";
+import { openDataDir } from "@hibernaut/store/data-dir";
+import { openStore } from "@hibernaut/store/open";
 import { agreedRecords } from "./agreed/records.ts";
 import { certificateHash, nameTaken } from "./cluster/admission.ts";
 import { askToJoin } from "./cluster/ask-to-join.ts";
@@ -33,11 +38,6 @@ import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from ".
 import { requireCluster, requireMember } from "./cluster/membership.ts";
 import { configOf, nameKey } from "./cluster/ownership/claims.ts";
 import { splitAddress } from "./cluster/peers.ts";
-import { chooseForAll, useSubnet } from "./network/agreed.ts";
-import { makeKey as makeSecretsKey, readKey } from "./secrets/key.ts";
-import type { Store } from "./store/contract.ts";
-import { openDataDir } from "./store/data-dir.ts";
-import { openStore } from "./store/store.ts";
 import { VERSION } from "./version.ts";
 
 /** etcd takes up to 128 changes in a transaction by default. */

@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { mountsOf } from "@hibernaut/lib/mounts";
 import { messageOf } from "@hibernaut/lib/text";
+import { uninstallBridge } from "@hibernaut/network/bridge/remove";
+import type { Store } from "@hibernaut/store";
+import { LOCK_FILE, lockDataDir } from "@hibernaut/store/lock";
+import { openStore } from "@hibernaut/store/open";
 import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
 import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
 import { killProcess } from "./hypervisor/qemu/process.ts";
-import { uninstallBridge } from "./network/bridge/remove.ts";
-import type { Store } from "./store/contract.ts";
-import { LOCK_FILE, lockDataDir } from "./store/lock.ts";
-import { openStore } from "./store/store.ts";
 
 interface UninstallOptions {
   dataDir: string;

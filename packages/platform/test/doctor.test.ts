@@ -2,11 +2,11 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readSettings } from "@hibernaut/settings";
+import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
 import { qemuVersion } from "../src/hypervisor/qemu/accelerator.ts";
 import { identityOf, PRESENT_HARDWARE } from "../src/hypervisor/qemu/hardware.ts";
-import { openStore } from "../src/store/store.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
 

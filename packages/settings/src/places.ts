@@ -20,8 +20,8 @@ function imageUnpacker(): { program: string; files: string[] } {
     const dist = join(packages, "cli/dist");
     return { program: join(dist, "unpack-image.js"), files: [dist, join(packages, "cli/package.json")] };
   }
-  const sources = join(packages, "platform/src/images/flatten");
-  return { program: join(sources, "main.ts"), files: [sources, join(packages, "platform/package.json")] };
+  const sources = join(packages, "images/src/flatten");
+  return { program: join(sources, "main.ts"), files: [sources, join(packages, "images/package.json")] };
 }
 
 /** The directory of the packages. This code runs from the sources or, a directory higher, from the CLI's bundle. */

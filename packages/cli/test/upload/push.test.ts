@@ -7,9 +7,9 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { Library, openImages } from "@hibernaut/images/open";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { Library, openImages } from "../../../platform/src/images/index.ts";
-import { addLayer, makeLayout, makeTool, skopeo, temporaryFolder } from "../../../platform/test/images/fixtures.ts";
+import { addLayer, makeLayout, makeTool, skopeo, temporaryFolder } from "../../../images/test/fixtures.ts";
 import { startCli, type TestCli } from "../helpers.ts";
 import { throttled } from "./throttled.ts";
 

@@ -5,11 +5,11 @@ import { appendFile, cp, mkdir, readFile, rm, truncate, writeFile } from "node:f
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
+import type { ImageSource } from "@hibernaut/client";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ImageSource } from "@hibernaut/client";
+import { addLayer, makeLayout, makeList, skopeo, temporaryFolder } from "../../../images/test/fixtures.ts";
 import { longOr } from "../../../platform/test/helpers/long.ts";
-import { addLayer, makeLayout, makeList, skopeo, temporaryFolder } from "../../../platform/test/images/fixtures.ts";
 import { formatLocal, localImage, uploadName } from "../../src/upload/reference.ts";
 import { withSource } from "../../src/upload/source.ts";
 

@@ -6,7 +6,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { addLayer, skopeo, temporaryFolder } from "../../../platform/test/images/fixtures.ts";
+import { addLayer, skopeo, temporaryFolder } from "../../../images/test/fixtures.ts";
 import { ask } from "../../../platform/test/helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../../platform/test/helpers/small-app/image.ts";

@@ -1,8 +1,6 @@
 /** The store as a draft has it: the rules of apps, tokens and so on run on it as they do on the real one, and store nothing. */
 import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
 import { isFullAccess } from "@hibernaut/domain/scopes";
-import { beingDeleted } from "../cluster/app-deletion.ts";
-import { KEYS, nameOf } from "../cluster/keys.ts";
 import type {
   AppStore,
   HostnameStore,
@@ -11,7 +9,9 @@ import type {
   Store,
   TokenRecord,
   TokenStore,
-} from "../store/contract.ts";
+} from "@hibernaut/store";
+import { beingDeleted } from "../cluster/app-deletion.ts";
+import { KEYS, nameOf } from "../cluster/keys.ts";
 import type { Draft } from "./draft.ts";
 import {
   type AgreedApp,

@@ -1,16 +1,16 @@
 /** Brings this host's store in line with the records that all hosts share, and tells those who follow them. */
+import type { Store, TokenRecord } from "@hibernaut/store";
 import { KEYS, nameOf } from "../cluster/keys.ts";
-import type { Store, TokenRecord } from "../store/contract.ts";
 import type { Changes } from "./copy.ts";
 import {
   type AgreedApp,
   type AgreedHostname,
-  agreedRecords,
   type AgreedRelease,
   type AgreedSecret,
+  type AgreedToken,
+  agreedRecords,
   agreedSecret,
   agreedToken,
-  type AgreedToken,
   releaseOf,
   storedSecret,
 } from "./records.ts";

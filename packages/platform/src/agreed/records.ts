@@ -1,8 +1,8 @@
 /** The records that all hosts of a cluster share, as the directory holds them. Pure. */
 import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
+import type { SecretRecord, Store, TokenRecord } from "@hibernaut/store";
 import type { Deletable } from "../cluster/app-deletion.ts";
 import { KEYS, nameOf } from "../cluster/keys.ts";
-import type { SecretRecord, Store, TokenRecord } from "../store/contract.ts";
 
 /** An app. While it is being deleted, nothing can be added to it. */
 export type AgreedApp = AppRecord & Deletable;

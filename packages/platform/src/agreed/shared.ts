@@ -1,7 +1,7 @@
 /** How the API changes what all hosts of a cluster share. On a host alone, the same work is done at once on its own store. */
+import type { TokenStore } from "@hibernaut/store";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
-import type { TokenStore } from "../store/contract.ts";
 
 /** What a change is made with. */
 export interface SharedParts {

@@ -1,8 +1,8 @@
 /** What a route says about who may use it, and what that means for a token. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { type Grant, hasScope, type NeededScope, reachesApp } from "@hibernaut/domain/scopes";
+import type { TokenRecord } from "@hibernaut/store";
 import type { FastifyRequest } from "fastify";
-import type { TokenRecord } from "../store/contract.ts";
 import type { LiveSession } from "./sessions.ts";
 
 /** Which routes a machine may use on itself, through its local API. Routes without this need a token. */

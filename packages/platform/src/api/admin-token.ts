@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isFullAccess } from "@hibernaut/domain/scopes";
-import type { TokenStore } from "../store/contract.ts";
+import type { TokenStore } from "@hibernaut/store";
 import { createToken, verifyToken } from "./tokens.ts";
 
 /** What the command line reads: `config.json`. */

@@ -1,6 +1,6 @@
 /** What the metrics say about managed certificates. */
+import { CERTIFICATE_STATUSES, type CertificateService } from "@hibernaut/certs";
 import { Counter, Gauge, type Registry } from "prom-client";
-import { CERTIFICATE_STATUSES, type CertificateService } from "../certs/contract.ts";
 
 /** Registers them. */
 export function certificateMetrics(registry: Registry, certificates: Pick<CertificateService, "all" | "orders">): void {

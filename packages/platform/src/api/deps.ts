@@ -1,7 +1,10 @@
 /** What the API needs from the rest of the platform. */
-
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import type { CertificateService } from "@hibernaut/certs";
 import type { Activity } from "@hibernaut/domain/awake";
+import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "@hibernaut/images";
+import type { SessionStore, TokenStore } from "@hibernaut/store";
+import type { VolumeService } from "@hibernaut/volumes";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -13,20 +16,16 @@ import type { Registry } from "prom-client";
 import type { SharedRecords, Write } from "../agreed/shared.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { BackupService } from "../backup/contract.ts";
-import type { CertificateService } from "../certs/contract.ts";
 import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { View } from "../cluster/cluster.ts";
 import type { ClusterHosts } from "../cluster/owning.ts";
 import type { PeerClient } from "../cluster/peer-client.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
-import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { TxtRecords } from "../machines/hostname-proof.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
-import type { SessionStore, TokenStore } from "../store/contract.ts";
 import type { EventStream } from "../stream/stream.ts";
-import type { VolumeService } from "../volumes/contract.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { LocalConnections } from "./auth.ts";
 import type { PeerConnections } from "./cluster/peer.ts";

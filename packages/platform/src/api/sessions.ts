@@ -3,7 +3,7 @@
  * its token may, and ends with it. Only the SHA-256 of its secret is stored; 256 random bits need no slow hash.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { SessionRecord, SessionStore, TokenRecord, TokenStore } from "../store/contract.ts";
+import type { SessionRecord, SessionStore, TokenRecord, TokenStore } from "@hibernaut/store";
 import { isLive } from "./tokens.ts";
 
 const HOUR_MS = 3_600_000;

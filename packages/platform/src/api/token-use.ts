@@ -1,5 +1,5 @@
 /** When tokens were last used: kept in memory, and written now and then. */
-import type { TokenStore } from "../store/contract.ts";
+import type { TokenStore } from "@hibernaut/store";
 
 /** At most one write in this time, in milliseconds, however many requests there are. A minute tells a used token from a forgotten one. */
 const WRITE_MS = 60_000;

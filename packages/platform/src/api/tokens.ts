@@ -3,7 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { type Grant, isFullAccess } from "@hibernaut/domain/scopes";
 import { wiping } from "@hibernaut/lib/wipe";
-import type { TokenRecord, TokenStore } from "../store/contract.ts";
+import type { TokenRecord, TokenStore } from "@hibernaut/store";
 
 /** Lets people and secret scanners see what a string is. */
 const TOKEN_PREFIX = "hib_";

@@ -1,8 +1,8 @@
 /** How many of the uploads that are open belong to the tokens of one app: all apps share the platform's places for uploads. */
 import { createHash } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { OpenUpload } from "../images/contract.ts";
-import type { TokenRecord } from "../store/contract.ts";
+import type { OpenUpload } from "@hibernaut/images";
+import type { TokenRecord } from "@hibernaut/store";
 
 /** Counts what tokens that are limited to apps have begun since the platform started. What is older belongs to nobody. */
 export class UploadShares {

@@ -1,6 +1,6 @@
 /** All that a host does with its machines because it is in a cluster, put together. */
+import type { VolumeTravel } from "@hibernaut/volumes";
 import type { Resources } from "../machines/open.ts";
-import type { VolumeTravel } from "../volumes/contract.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Evacuation, evacuate } from "./evacuation/evacuate.ts";
 import { LostHosts } from "./evacuation/lost-hosts.ts";
@@ -8,11 +8,11 @@ import { Recreation } from "./evacuation/recreate.ts";
 import { choose } from "./moves/choose.ts";
 import { HostDrain } from "./moves/drain.ts";
 import { type Moves, openMoves } from "./moves/open.ts";
+import { serveMoves } from "./moves/routes.ts";
 import { dropCopy } from "./ownership/drop.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
-import { serveMoves } from "./moves/routes.ts";
-import type { PeerRoute } from "./peer-server.ts";
 import type { PeerCall } from "./peer-call.ts";
+import type { PeerRoute } from "./peer-server.ts";
 
 export interface ClusterMachinesOptions {
   cluster: Cluster;

@@ -3,7 +3,7 @@
  * `packages/guest/agent/` is the guest's side.
  */
 import type { GuestFile } from "@hibernaut/domain/guest-files";
-import type { GuestNetwork } from "../network/contract.ts";
+import type { GuestNetwork } from "@hibernaut/network";
 import type { Frame } from "./frame.ts";
 
 /** How the app ended. */

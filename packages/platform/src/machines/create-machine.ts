@@ -4,7 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { CreateMachine, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import { messageOf } from "@hibernaut/lib/text";
-import type { HeldMounts } from "../volumes/contract.ts";
+import type { HeldMounts } from "@hibernaut/volumes";
 import { freeAddress } from "./address.ts";
 import type { MachineController } from "./controller.ts";
 import type { ControllerSet } from "./controller-set.ts";

@@ -4,9 +4,9 @@ import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "@hibernau
 import { guestFiles } from "@hibernaut/domain/guest-files";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Mount } from "@hibernaut/domain/volume";
+import type { ImageConfig } from "@hibernaut/images";
+import type { GuestNetwork } from "@hibernaut/network";
 import type { GuestConfig } from "../guest/protocol.ts";
-import type { ImageConfig } from "../images/contract.ts";
-import type { GuestNetwork } from "../network/contract.ts";
 
 const STOP_TIMEOUT_S = 5;
 

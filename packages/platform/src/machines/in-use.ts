@@ -1,6 +1,6 @@
 /** What machines still need, and a cleanup must therefore keep. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import type { MachineStore } from "../store/contract.ts";
+import type { MachineStore } from "@hibernaut/store";
 
 /** Returns the digests of the images that machines use, or will use once their update is done. */
 export function imagesInUse(machines: MachineStore): Set<string> {

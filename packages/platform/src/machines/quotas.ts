@@ -3,7 +3,7 @@ import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
 import type { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { overQuota, QUOTA_NAMES, type Quota, type QuotaOverrides } from "@hibernaut/domain/quota";
-import type { AppStore, Store } from "../store/contract.ts";
+import type { AppStore, Store } from "@hibernaut/store";
 import { occupies } from "./decide/occupies.ts";
 
 interface QuotasOptions {

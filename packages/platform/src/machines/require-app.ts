@@ -1,7 +1,7 @@
 /** The check that everything of an app begins with: that the app exists. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
-import type { AppStore } from "../store/contract.ts";
+import type { AppStore } from "@hibernaut/store";
 
 /** Returns the app. Throws `not_found` when it does not exist, with `advice` on what to do about that. */
 export function requireApp(apps: AppStore, name: string, advice = "See `hibernaut apps list`."): AppRecord {

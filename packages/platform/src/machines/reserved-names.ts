@@ -1,7 +1,7 @@
 /** The names under which the API and its dashboard are opened. Browsers keep the cookies of sessions by name, so no app gets one. */
 import { hostname } from "node:os";
 import type { Settings } from "@hibernaut/settings";
-import type { ReservedNameStore } from "../store/contract.ts";
+import type { ReservedNameStore } from "@hibernaut/store";
 
 /** More names than anyone opens a dashboard under. The one that was not used for longest is forgotten first. */
 const MOST_REMEMBERED = 100;

@@ -6,7 +6,7 @@
 import { wholeMb } from "@hibernaut/domain/usage";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Traffic, UsageStore } from "../store/contract.ts";
+import type { Traffic, UsageStore } from "@hibernaut/store";
 
 export interface RecorderOptions {
   store: Pick<UsageStore, "addTraffic" | "measureLayer">;

@@ -1,7 +1,7 @@
 /** Adds up the usage of a range: what the store has added up, and what has accrued since. */
 import { DAY_MS, dayRange, daysOf, dayText, periodRanges } from "@hibernaut/domain/periods";
 import { type Amounts, accrued, addAmounts, noAmounts } from "@hibernaut/domain/usage";
-import type { OpenUsage, UsageStore } from "../store/contract.ts";
+import type { OpenUsage, UsageStore } from "@hibernaut/store";
 import type { UsageRange } from "./range.ts";
 
 /** What each row of a report is about. */

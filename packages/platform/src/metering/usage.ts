@@ -2,7 +2,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import { ALL_TIME_RANGE } from "@hibernaut/domain/periods";
 import { type Amounts, accrued, addAmounts, noAmounts } from "@hibernaut/domain/usage";
-import type { UsageStore } from "../store/contract.ts";
+import type { UsageStore } from "@hibernaut/store";
 import { type Cost, costOf, type Prices } from "./prices.ts";
 import { usageRange } from "./range.ts";
 import { type Grouping, type ReportQuery, reportRows, type UsageGroup } from "./report.ts";

@@ -1,6 +1,6 @@
 /** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
 import type { BootKind, MachineState } from "@hibernaut/domain/machine";
-import type { Traffic } from "../store/contract.ts";
+import type { Traffic } from "@hibernaut/store";
 import type { ServicePolicy } from "./service-policy.ts";
 import type { TcpPort } from "./tcp/ports.ts";
 

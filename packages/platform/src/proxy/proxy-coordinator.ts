@@ -2,16 +2,16 @@
  * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
  * have open, and lets machines sleep that no proxy needs.
  */
+import type { Challenges } from "@hibernaut/certs";
 import type { Activity } from "@hibernaut/domain/awake";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Challenges } from "../certs/contract.ts";
+import type { Traffic } from "@hibernaut/store";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
 import type { Machines } from "../machines/resources/machines.ts";
-import type { Traffic } from "../store/contract.ts";
 import type { WakeTraces } from "../tracing/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";

@@ -1,12 +1,12 @@
 /** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
 import type { TLSSocket } from "node:tls";
+import type { Challenges } from "@hibernaut/certs";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import type { Settings } from "@hibernaut/settings";
+import type { Traffic } from "@hibernaut/store";
 import type { Registry } from "prom-client";
-import type { Challenges } from "../certs/contract.ts";
 import type { CheckRunner } from "../checks/runner.ts";
 import type { Resources } from "../machines/open.ts";
-import type { Traffic } from "../store/contract.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";

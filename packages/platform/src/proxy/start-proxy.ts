@@ -1,12 +1,12 @@
 /** Starts a proxy, in the platform's process or its own: its ports, the broker behind them, its log and its metrics. */
 import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { certificatesFolder } from "@hibernaut/certs";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import { type Listens, ownPorts } from "@hibernaut/domain/own-ports";
 import { findMachineMs } from "@hibernaut/domain/patience";
 import type { Listen, Settings } from "@hibernaut/settings";
 import type { Registry } from "prom-client";
-import { certificatesFolder } from "../certs/contract.ts";
 import { cannotListen } from "../listening.ts";
 import { lineWriter } from "../log.ts";
 import type { Tracing } from "../tracing/contract.ts";

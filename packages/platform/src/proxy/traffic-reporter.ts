@@ -2,7 +2,7 @@
  * Reports to the coordinator what a proxy has forwarded between clients and machines. While the platform is away, it is
  * counted and reported later.
  */
-import type { Traffic } from "../store/contract.ts";
+import type { Traffic } from "@hibernaut/store";
 import type { CoordinatorLink } from "./messages.ts";
 
 /** Traffic is reported together, after this time in milliseconds. A proxy that is killed loses what it did not report. */

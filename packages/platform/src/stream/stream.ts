@@ -2,7 +2,7 @@
 import { setTimeout as delay, setImmediate } from "node:timers/promises";
 import type { StreamEvent } from "@hibernaut/domain/stream-event";
 import { background } from "@hibernaut/lib/background";
-import type { OutboxStore } from "../store/contract.ts";
+import type { OutboxStore } from "@hibernaut/store";
 import { filterAfter, passes, type StreamFilter } from "./filter.ts";
 import { serverSent, textOf } from "./wire.ts";
 

@@ -1,8 +1,8 @@
 /** Puts the parts together that deliver events to webhooks. */
 import { networkList } from "@hibernaut/lib/public-addresses";
+import type { Vault } from "@hibernaut/secrets";
 import type { Settings } from "@hibernaut/settings";
-import type { Vault } from "../secrets/contract.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "@hibernaut/store";
 import type { EventStream } from "../stream/stream.ts";
 import { type Clock, HOST_CLOCK } from "./clock.ts";
 import type { DeliveryParts } from "./parts.ts";

@@ -1,6 +1,6 @@
 /** What deliveries need from the rest of the platform. */
 import type { WebhookRecord } from "@hibernaut/domain/webhook";
-import type { DeliveryStore, WebhookStore } from "../store/contract.ts";
+import type { DeliveryStore, WebhookStore } from "@hibernaut/store";
 import type { Clock } from "./clock.ts";
 import type { Attempt } from "./rules.ts";
 

@@ -1,8 +1,8 @@
 /** Secrets of webhooks, and the signatures that they make (https://www.standardwebhooks.com). */
 import { randomBytes } from "node:crypto";
 import type { SealedSecret, WebhookRecord } from "@hibernaut/domain/webhook";
+import type { Vault } from "@hibernaut/secrets";
 import { Webhook } from "standardwebhooks";
-import type { Vault } from "../secrets/contract.ts";
 
 /** As many bytes as the digest of the signature has. The standard asks for 24 to 64. */
 const SECRET_BYTES = 32;

@@ -4,7 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { EVENT_GROUPS } from "@hibernaut/domain/stream-event";
 import type { DeliveryRecord, WebhookRecord } from "@hibernaut/domain/webhook";
 import { background } from "@hibernaut/lib/background";
-import type { WebhookChanges } from "../store/contract.ts";
+import type { WebhookChanges } from "@hibernaut/store";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { testMessage } from "./message.ts";
 import type { Outcome } from "./rules.ts";

@@ -1,6 +1,8 @@
 /** Several hosts in one process that share their records through one directory file. Only their hypervisors are fakes. */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openSecrets } from "@hibernaut/secrets/open";
+import type { SecretStore } from "@hibernaut/store";
 import { openAgreed } from "../../src/agreed/open.ts";
 import { agreedRecords } from "../../src/agreed/records.ts";
 import type { SharedRecords } from "../../src/agreed/shared.ts";
@@ -11,8 +13,6 @@ import { KEYS } from "../../src/cluster/keys.ts";
 import { LocalDirectory } from "../../src/cluster/local/directory.ts";
 import { newerOn } from "../../src/cluster/ownership/volumes.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
-import { openSecrets } from "../../src/secrets/index.ts";
-import type { SecretStore } from "../../src/store/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "../helpers/fake-world.ts";
 
 /** A host in its cluster. */

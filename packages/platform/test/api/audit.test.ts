@@ -4,10 +4,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
+import { temporaryFolder } from "../../../store/test/helpers.ts";
+import { createToken } from "../../src/api/tokens.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { AuditLog } from "../../src/audit/log.ts";
-import { createToken } from "../../src/api/tokens.ts";
-import { temporaryFolder } from "../store/helpers.ts";
 import { startApi } from "./helpers.ts";
 import { checkedCalls } from "./openapi-check.ts";
 

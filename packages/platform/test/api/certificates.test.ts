@@ -1,8 +1,8 @@
 /** Certificates over HTTP. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { AuthorityFault } from "@hibernaut/certs";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { AuthorityFault } from "../../src/certs/contract.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
 

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
-import { temporaryFolder } from "../store/helpers.ts";
+import { temporaryFolder } from "../../../store/test/helpers.ts";
 import { startApi } from "./helpers.ts";
 
 const PAGE = "<!doctype html><title>Hibernaut</title>";

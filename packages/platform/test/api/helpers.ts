@@ -1,23 +1,23 @@
 /** The API on a free port, over a platform on a fake host. Everything is gone when it is closed. */
 import { join } from "node:path";
+import { openCertificates } from "@hibernaut/certs/open";
+import { openImages } from "@hibernaut/images/open";
+import { openVault } from "@hibernaut/secrets/open";
 import { readSettings } from "@hibernaut/settings";
+import type { TokenStore } from "@hibernaut/store";
 import pino from "pino";
 import { vi } from "vitest";
+import { Library } from "../../../images/src/library.ts";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { listenForApi } from "../../src/api/listen.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import { AuditLog } from "../../src/audit/log.ts";
-import { openCertificates } from "../../src/certs/open.ts";
-import { openImages } from "../../src/images/index.ts";
-import { Library } from "../../src/images/library.ts";
 import { imagesInUse } from "../../src/machines/in-use.ts";
 import type { LogBlocks } from "../../src/machines/logs/follow.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
-import { openVault } from "../../src/secrets/index.ts";
-import type { TokenStore } from "../../src/store/contract.ts";
 import { EventStream } from "../../src/stream/stream.ts";
 import { openWebhooks } from "../../src/webhooks/open.ts";
 import { budgetOf } from "../helpers/connections.ts";

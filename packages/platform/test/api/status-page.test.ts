@@ -2,9 +2,9 @@
 import { appStatusOf } from "@hibernaut/domain/app-status";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { machineRecord } from "../../../store/test/helpers.ts";
 import { statusPage } from "../../src/api/status-page.ts";
 import { createToken } from "../../src/api/tokens.ts";
-import { machineRecord } from "../store/helpers.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
 

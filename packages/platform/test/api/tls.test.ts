@@ -6,8 +6,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { temporaryFolder } from "../../../store/test/helpers.ts";
 import { acceptPlain } from "../../src/api/tls.ts";
-import { temporaryFolder } from "../store/helpers.ts";
 import { startApi } from "./helpers.ts";
 
 /** An authority, and a certificate for 127.0.0.1 that it signed. */

@@ -1,13 +1,13 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Store } from "@hibernaut/store";
+import { openStore } from "@hibernaut/store/open";
 import Database from "better-sqlite3";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "../../../store/test/helpers.ts";
 import { type AdminToken, ensureAdminToken } from "../../src/api/admin-token.ts";
 import { TokenUse } from "../../src/api/token-use.ts";
 import { createToken, revokeToken, rotateToken, verifyToken } from "../../src/api/tokens.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { openStore } from "../../src/store/store.ts";
-import { temporaryFolder } from "../store/helpers.ts";
 
 let folder: string;
 let store: Store;

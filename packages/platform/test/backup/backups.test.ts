@@ -4,10 +4,10 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { certificatesFolder } from "@hibernaut/certs";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { certificatesFolder } from "../../src/certs/contract.ts";
-import { openStore } from "../../src/store/store.ts";
 import {
   type FakePlatform,
   newWorld,

@@ -5,11 +5,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster, HibernautClient } from "@hibernaut/client";
+import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { vi } from "vitest";
 import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
 import { killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { initCluster, joinCluster } from "../../src/membership.ts";
-import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 import { addPreparedImages } from "../helpers/prepared-images.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
 import { Served } from "../helpers/served.ts";

@@ -1,11 +1,11 @@
 /** Hosts of a cluster in one process, without platforms: what joining and the peer port are tested with. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openDataDir } from "@hibernaut/store/data-dir";
+import { openStore } from "@hibernaut/store/open";
 import { onTestFinished } from "vitest";
 import { type OpenedCluster, openCluster } from "../../src/cluster/open.ts";
 import { initCluster, joinCluster } from "../../src/membership.ts";
-import { openDataDir } from "../../src/store/data-dir.ts";
-import { openStore } from "../../src/store/store.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 export const FACTS = {

@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { VolumeTravel } from "@hibernaut/volumes";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { Cluster, HostLease, LeaseState } from "../../src/cluster/cluster.ts";
 import type { Change, Directory } from "../../src/cluster/contract.ts";
@@ -22,7 +23,6 @@ import { PeerClient } from "../../src/cluster/peer-client.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
 import type { HypervisorIdentity, VmmSpec } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import type { VolumeTravel } from "../../src/volumes/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
 import { Mortality } from "./mortal.ts";
 

@@ -1,8 +1,8 @@
 /** A certificate authority without a network: it signs what it is asked for, or fails as a test wants. */
 import { generateKeyPairSync, type KeyObject, randomBytes, webcrypto } from "node:crypto";
+import type { AuthorityInfo, CertificateAuthority, Issued, Order, Proof } from "@hibernaut/certs";
 import { abortable } from "@hibernaut/lib/async";
 import { BasicConstraintsExtension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
-import type { AuthorityInfo, CertificateAuthority, Issued, Order, Proof } from "../../src/certs/contract.ts";
 
 const DAY_MS = 86_400_000;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;

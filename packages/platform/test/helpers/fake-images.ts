@@ -11,8 +11,8 @@ import type {
   Login,
   RegistryLogins,
   StoredImage,
-} from "../../src/images/contract.ts";
-import { registryHost } from "../../src/images/reference.ts";
+} from "@hibernaut/images";
+import { registryHost } from "../../../images/src/reference.ts";
 
 const LAYER_BYTES = 1_000_000;
 /** A registry takes longer to answer than the API takes to read the request. */

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { copyFile, link, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { openImageStore } from "../../src/images/index.ts";
+import { openImageStore } from "@hibernaut/images/open";
 
 export const PREPARED = join(import.meta.dirname, "../../../../.build/test-images");
 

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { slowed } from "./slow.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");

@@ -9,6 +9,9 @@ import { openTempFolder } from "../helpers/temp.ts";
 const SRC = "packages/platform/src";
 const { forbidden = [], options = {} } = configuration;
 
+/** Packages that the platform's other parts know by their contracts only. */
+const PARTS = ["store", "images", "network", "secrets", "volumes", "certs"];
+
 /** Imports that must be refused: file, import, the rule that refuses it. */
 const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/machines/http.ts`, 'import "node:http";', "machines-opens-no-sockets-or-databases"],
@@ -17,21 +20,16 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/machines/client.ts`, 'import "../../../client/src/index.ts";', "machines-knows-contracts-only"],
   [`${SRC}/machines/effects/boot.ts`, 'import "../../hypervisor/qemu/qmp.ts";', "only-hypervisor-contract-is-public"],
   [`${SRC}/machines/type.ts`, 'import type { A } from "../hypervisor/qemu/qmp.ts";', "machines-knows-contracts-only"],
-  [`${SRC}/api/store.ts`, 'import "../store/machines.ts";', "only-store-contract-is-public"],
-  [`${SRC}/api/images.ts`, 'import "../images/store.ts";', "only-images-contract-is-public"],
-  [`${SRC}/api/network.ts`, 'import "../network/user.ts";', "only-network-contract-is-public"],
-  [`${SRC}/api/secrets.ts`, 'import "../secrets/key.ts";', "only-secrets-contract-is-public"],
-  [`${SRC}/api/volumes.ts`, 'import "../volumes/files.ts";', "only-volumes-contract-is-public"],
-  [`${SRC}/api/certs.ts`, 'import "../certs/files.ts";', "only-certs-contract-is-public"],
+  ...PARTS.map((part): [string, string, string] => [
+    `${SRC}/api/${part}.ts`,
+    `import "@hibernaut/${part}/open";`,
+    `only-${part}-contract-is-public`,
+  ]),
   [`${SRC}/api/proxy.ts`, 'import "../proxy/contract.ts";', "nothing-imports-proxy"],
   [`${SRC}/proxy/api.ts`, 'import "../api/app.ts";', "nothing-imports-api"],
-  [`${SRC}/store/up.ts`, 'import type { A } from "../machines/controller.ts";', "nothing-below-machines-looks-up"],
+  [`${SRC}/snapshots/up.ts`, 'import type { A } from "../machines/controller.ts";', "nothing-below-machines-looks-up"],
   [`${SRC}/guest/up.ts`, 'import "../proxy/contract.ts";', "nothing-below-machines-looks-up"],
-  [
-    "packages/domain/src/up.ts",
-    'import type { A } from "@hibernaut/platform/store/contract.ts";',
-    "domain-is-the-floor",
-  ],
+  ["packages/domain/src/up.ts", 'import type { A } from "@hibernaut/store";', "domain-is-the-floor"],
   ["packages/connections/src/up.ts", 'import "@hibernaut/platform/log.ts";', "nothing-below-imports-the-platform"],
   ["packages/settings/src/up.ts", 'import "@hibernaut/client";', "the-platform-does-not-know-its-users"],
   [
@@ -73,21 +71,21 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ],
   ["packages/cli/src/b.ts", 'import "../../../services/orders/src/c.ts";', "packages-know-no-service"],
   [`${SRC}/checks/one.ts`, 'import type { A } from "./two.ts";', "no-file-cycles"],
-  [`${SRC}/dns/a.ts`, 'import type { A } from "../network/contract.ts";', "no-folder-cycles"],
+  [`${SRC}/audit/a.ts`, 'import type { A } from "../tracing/contract.ts";', "no-folder-cycles"],
 ];
 
 /** Imports that must pass. */
 const ALLOWED: [file: string, code: string][] = [
-  [`${SRC}/machines/fine.ts`, 'import "node:fs/promises"; import "./controller.ts"; import "../store/contract.ts";'],
+  [`${SRC}/machines/fine.ts`, 'import "node:fs/promises"; import "./controller.ts"; import "@hibernaut/store";'],
   [`${SRC}/machines/effects/fine.ts`, 'import "../../guest/frame.ts"; import "@hibernaut/domain/machine";'],
   [
     `${SRC}/machines/late.ts`,
     'import "@hibernaut/settings"; import "../snapshots/manifest.ts"; import "@hibernaut/lib/text";',
   ],
   [`${SRC}/hypervisor/qemu/fine.ts`, 'import "./qmp.ts"; import "@hibernaut/domain/machine"; import "node:net";'],
-  [`${SRC}/api/fine.ts`, 'import "../machines/controller.ts"; import "../store/contract.ts"; import "node:net";'],
-  [`${SRC}/webhooks/fine.ts`, 'import "../store/contract.ts"; import "@hibernaut/domain/machine"; import "node:dns";'],
-  [`${SRC}/server.ts`, 'import "./api/app.ts"; import "./store/machines.ts"; import "./hypervisor/qemu/qmp.ts";'],
+  [`${SRC}/api/fine.ts`, 'import "../machines/controller.ts"; import "@hibernaut/store"; import "node:net";'],
+  [`${SRC}/webhooks/fine.ts`, 'import "@hibernaut/store"; import "@hibernaut/domain/machine"; import "node:dns";'],
+  [`${SRC}/server.ts`, 'import "./api/app.ts"; import "@hibernaut/store/open"; import "./hypervisor/qemu/qmp.ts";'],
   [`${SRC}/doctor.ts`, 'import "./hypervisor/qemu/qmp.ts";'],
   ["packages/cli/src/commands/serve.ts", 'await import("@hibernaut/platform/server.ts");'],
   ["packages/cli/src/times.ts", 'import "@hibernaut/lib/quantities";'],
@@ -103,29 +101,27 @@ const TARGETS: Record<string, string> = {
   "packages/dashboard/src/parts/fine.ts": "",
   "services/orders/src/c.ts": "",
   ...Object.fromEntries(
+    PARTS.flatMap((part) =>
+      ["contract", "open"].map((name) => [`packages/${part}/src/${name}.ts`, "export type A = 1;"]),
+    ),
+  ),
+  ...Object.fromEntries(
     ["domain/src/machine", "domain/src/naming", "lib/src/quantities", "lib/src/text", "settings/src/settings"].map(
       (name) => [`packages/${name}.ts`, "export type A = 1;"],
     ),
   ),
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
-  [`${SRC}/network/contract.ts`]: 'import type { A } from "../dns/contract.ts"; export type A = 1;',
+  [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
   ...Object.fromEntries(
     [
       "log",
       "api/app",
-      "certs/files",
-      "dns/contract",
+      "audit/contract",
       "guest/frame",
       "hypervisor/qemu/qmp",
-      "images/store",
       "machines/controller",
-      "network/user",
       "proxy/contract",
-      "secrets/key",
       "snapshots/manifest",
-      "store/contract",
-      "store/machines",
-      "volumes/files",
     ].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
   ),
 };
@@ -152,6 +148,7 @@ beforeAll(async () => {
     settings: { ".": "./src/settings.ts" },
     domain: { "./*": "./src/*.ts" },
     lib: { "./*": "./src/*.ts" },
+    ...Object.fromEntries(PARTS.map((part) => [part, { ".": "./src/contract.ts", "./open": "./src/open.ts" }])),
   };
   for (const [name, exports] of Object.entries(exported)) {
     const manifest = { name: `@hibernaut/${name}`, exports };

@@ -3,11 +3,11 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { expect, onTestFinished, test } from "vitest";
 import { closeRun, findLeftovers, openRun } from "../../../../scripts/leftovers.mjs";
-import { BridgeNetwork } from "../../src/network/bridge/index.ts";
-import { namesFor } from "../../src/network/bridge/names.ts";
-import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+import { BridgeNetwork } from "../../../network/src/bridge/index.ts";
+import { namesFor } from "../../../network/src/bridge/names.ts";
 
 const isRoot = process.getuid?.() === 0;
 /** Two runs, closed after all else that the test has made is gone. */

@@ -20,7 +20,7 @@ const ROOT = join(import.meta.dirname, "../../../..");
 
 describe("a word chooses the files whose paths have it between boundaries", () => {
   test.each([
-    ["packages/platform/test/store/lock.test.ts", "lock", true],
+    ["packages/store/test/lock.test.ts", "lock", true],
     ["packages/platform/test/stories/clock.qemu.test.ts", "lock", false],
     ["packages/platform/test/stories/volumes-postgres.qemu.test.ts", "postgres", true],
     ["packages/platform/test/stories/volumes-postgres.qemu.test.ts", "volumes", true],

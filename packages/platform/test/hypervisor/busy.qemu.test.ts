@@ -6,15 +6,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { cpus } from "node:os";
+import { openImageStore } from "@hibernaut/images/open";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { UserNetwork } from "../../../network/src/user.ts";
 import { GuestAgent } from "../../src/guest/agent.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";
-import { openImageStore } from "../../src/images/index.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
-import { UserNetwork } from "../../src/network/user.ts";
 import { longOr } from "../helpers/long.ts";
 import { BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";

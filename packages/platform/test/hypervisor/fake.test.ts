@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { UserNetwork } from "../../../network/src/user.ts";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
-import { UserNetwork } from "../../src/network/user.ts";
 import { describeHypervisor, describeTimeOfDay, type Harness } from "./conformance.ts";
 
 async function openFake(): Promise<Harness> {

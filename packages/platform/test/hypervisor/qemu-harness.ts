@@ -1,6 +1,8 @@
 /** QEMU with the small app, for the suites that every hypervisor must pass. */
 import { mkdir } from "node:fs/promises";
+import { openImageStore } from "@hibernaut/images/open";
 import { readSettings } from "@hibernaut/settings";
+import { UserNetwork } from "../../../network/src/user.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
@@ -8,10 +10,8 @@ import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
 import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";
 import { findJail } from "../../src/hypervisor/qemu/jail/find.ts";
 import { qemuLimits } from "../../src/hypervisor/qemu/limits.ts";
-import { openImageStore } from "../../src/images/index.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
-import { UserNetwork } from "../../src/network/user.ts";
 import { ACCELERATOR, askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import type { Harness } from "./conformance.ts";

@@ -1,9 +1,8 @@
 /** An app that may take only so much of the disk. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { link } from "node:fs/promises";
+import { link, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { imageFolder } from "@hibernaut/images/open";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { imageFolder } from "../../src/images/index.ts";
 import { refusedGrowth } from "../../src/machines/decide/disk-quota.ts";
 import { takenBytes } from "../../src/machines/disk-quota.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";

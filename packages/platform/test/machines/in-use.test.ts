@@ -1,8 +1,8 @@
 /** What cleanups must keep. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { MachineStore } from "@hibernaut/store";
 import { expect, test } from "vitest";
 import { bundlesInUse, imagesInUse } from "../../src/machines/in-use.ts";
-import type { MachineStore } from "../../src/store/contract.ts";
 
 const records = [
   { imageDigest: "sha256:a", bundleVersion: "1", pending: null },

@@ -2,6 +2,7 @@ import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import type { Goal, MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { UserNetwork } from "../../../network/src/user.ts";
 import { suspendEligibility } from "../../src/machines/eligibility.ts";
 import { commandOf, environmentOf, stopOf } from "../../src/machines/environment.ts";
 import { newMachineId, newMachineName, newUlid } from "../../src/machines/identity.ts";
@@ -13,7 +14,6 @@ import {
   restartDelay,
   restartsInARow,
 } from "../../src/machines/restart.ts";
-import { UserNetwork } from "../../src/network/user.ts";
 
 const image = {
   entrypoint: ["node"],

@@ -3,13 +3,13 @@ import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { UserNetwork } from "../../../network/src/user.ts";
 import type { Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";
-import { UserNetwork } from "../../src/network/user.ts";
 import { checkedJson, readCheckedJson } from "../../src/snapshots/checked-json.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 

@@ -1,7 +1,7 @@
 /** Changes a machine's state as fast as it can, and prints a line for each change, until it is killed. */
 import type { MachineState } from "@hibernaut/domain/machine";
-import { openStore } from "../../src/store/store.ts";
-import { machineEvent, machineRecord } from "../store/helpers.ts";
+import { openStore } from "@hibernaut/store/open";
+import { machineEvent, machineRecord } from "../../../store/test/helpers.ts";
 
 const [file = "", round = ""] = process.argv.slice(2);
 let clock = Date.now();

@@ -1,8 +1,8 @@
 /** Reads the intervals of a store's file, and proves that they account for all time. */
 import { AMOUNTS, accrued, addAmounts, noAmounts, type Rates } from "@hibernaut/domain/usage";
+import type { OpenUsage } from "@hibernaut/store";
 import Sqlite from "better-sqlite3";
 import { expect } from "vitest";
-import type { OpenUsage } from "../../src/store/contract.ts";
 
 export interface Interval extends Rates {
   subject: string;

@@ -2,14 +2,14 @@
 import { join } from "node:path";
 import { type MachineRecord, type MachineState, STATES } from "@hibernaut/domain/machine";
 import { DAY_MS, dayOf, monthOf, type PeriodRange, periodRanges } from "@hibernaut/domain/periods";
+import type { Store, UsageQuery } from "@hibernaut/store";
+import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
 import fc from "fast-check";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { Store, UsageQuery } from "../../src/store/contract.ts";
-import { MIGRATIONS, migrate } from "../../src/store/migrations.ts";
-import { openStore } from "../../src/store/store.ts";
-import { parametersOf, sumsSql } from "../../src/store/usage.ts";
-import { machineEvent, machineRecord, temporaryFolder } from "../store/helpers.ts";
+import { MIGRATIONS, migrate } from "../../../store/src/migrations.ts";
+import { parametersOf, sumsSql } from "../../../store/src/usage.ts";
+import { machineEvent, machineRecord, temporaryFolder } from "../../../store/test/helpers.ts";
 import { expectWhole, intervalsOf } from "./ledger.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";

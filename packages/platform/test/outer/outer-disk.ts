@@ -45,8 +45,8 @@ const REPOSITORY = [
   "packages/cli/dist",
   "packages/jail/.build",
   // What makes file systems of images, for the programs of tests: they take it from the sources.
-  "packages/platform/package.json",
-  "packages/platform/src/images/flatten",
+  "packages/images/package.json",
+  "packages/images/src/flatten",
   `${NATIVE}/package.json`,
   `${NATIVE}/lib`,
 ];

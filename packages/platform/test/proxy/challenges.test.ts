@@ -1,14 +1,14 @@
 /** Challenges of certificate authorities: every proxy answers those that are open, and no others. */
+import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { ChallengeBoard } from "../../src/certs/challenges.ts";
+import { ChallengeBoard } from "../../../certs/src/challenges.ts";
+import { connectInProcess } from "../../src/proxy/connect-in-process.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
+import { createProxyServer } from "../../src/proxy/http/server.ts";
 import type { ToProxy } from "../../src/proxy/messages.ts";
 import { ProxyCoordinator } from "../../src/proxy/proxy-coordinator.ts";
-import { connectInProcess } from "../../src/proxy/connect-in-process.ts";
-import { createProxyServer } from "../../src/proxy/http/server.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 import { parsed, RawClient } from "./http/helpers.ts";
-import { connect } from "node:net";
 
 const TARGET = "/.well-known/acme-challenge/token";
 

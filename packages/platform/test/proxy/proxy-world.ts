@@ -1,6 +1,7 @@
 /** Apps on the fake hypervisor, a coordinator, and proxies in its process, with a clock that the test moves. */
 import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
+import type { Traffic } from "@hibernaut/store";
 import { afterEach, beforeEach } from "vitest";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
@@ -10,7 +11,6 @@ import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";
 import type { LeaseBroker } from "../../src/proxy/lease-broker.ts";
 import { ProxyCoordinator } from "../../src/proxy/proxy-coordinator.ts";
-import type { Traffic } from "../../src/store/contract.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 export const IDLE_S = 5;

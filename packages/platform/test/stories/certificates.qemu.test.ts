@@ -8,10 +8,10 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { startDns } from "../certs/dns-server.ts";
-import { startPebble } from "../certs/pebble.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { startDns } from "../../../certs/test/dns-server.ts";
+import { startPebble } from "../../../certs/test/pebble.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const NAME = "www.example.com";

@@ -6,9 +6,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openBadLine } from "../images/bad-line.ts";
-import { temporaryFolder } from "../images/fixtures.ts";
-import { startRegistry } from "../images/real-registry.ts";
+import { openBadLine } from "../../../images/test/bad-line.ts";
+import { temporaryFolder } from "../../../images/test/fixtures.ts";
+import { startRegistry } from "../../../images/test/real-registry.ts";
 import { askUntilAnswered, COUNTER_IMAGE, dataFolder } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { HibernautClient } from "@hibernaut/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { makeLayout } from "../images/fixtures.ts";
-import { LOGIN, type RealRegistry, startRegistry } from "../images/real-registry.ts";
+import { makeLayout } from "../../../images/test/fixtures.ts";
+import { LOGIN, type RealRegistry, startRegistry } from "../../../images/test/real-registry.ts";
 import { Served } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 

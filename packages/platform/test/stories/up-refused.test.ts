@@ -7,8 +7,8 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { lockDataDir } from "@hibernaut/store/lock";
 import { expect, onTestFinished, test } from "vitest";
-import { lockDataDir } from "../../src/store/lock.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");

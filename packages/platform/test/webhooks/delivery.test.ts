@@ -5,7 +5,7 @@ import { networkList } from "@hibernaut/lib/public-addresses";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { KEPT_DELIVERIES } from "../../src/store/deliveries.ts";
+import { KEPT_DELIVERIES } from "../../../store/src/deliveries.ts";
 import { guardedLookup } from "../../src/webhooks/target.ts";
 import { quietFor } from "../helpers/quiet.ts";
 import { selfSigned } from "../helpers/self-signed.ts";

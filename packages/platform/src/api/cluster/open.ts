@@ -1,12 +1,12 @@
 /** Opens what the API of a host in a cluster needs. Loaded only on such a host. */
 import type { Duplex } from "node:stream";
-import { openAgreed, type OpenAgreedOptions } from "../../agreed/open.ts";
+import type { FetchImage, ImageStore } from "@hibernaut/images";
+import { type OpenAgreedOptions, openAgreed } from "../../agreed/open.ts";
 import { PeerClient } from "../../cluster/peer-client.ts";
-import type { FetchImage, ImageStore } from "../../images/contract.ts";
 import type { Api, ApiCluster } from "../deps.ts";
-import { fetchImage } from "./images.ts";
 import { acceptPlain } from "../tls.ts";
 import { verifyToken } from "../tokens.ts";
+import { fetchImage } from "./images.ts";
 
 /** What it is opened with. */
 export interface OpenSharedOptions extends OpenAgreedOptions {

@@ -1,7 +1,7 @@
 /** Requests that another host of the cluster has sent on: who sent them, and for whom. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { TokenRecord, TokenStore } from "@hibernaut/store";
 import type { FastifyRequest } from "fastify";
-import type { TokenRecord, TokenStore } from "../../store/contract.ts";
 import { isLive } from "../tokens.ts";
 
 /** Connections from other hosts, each with the host's name. Only the peer port puts any in here. */

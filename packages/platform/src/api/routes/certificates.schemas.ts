@@ -1,6 +1,6 @@
 /** Shapes of `/v1/apps/{app_name}/certificates`. Private keys are in none of them. */
+import { CERTIFICATE_STATUSES } from "@hibernaut/certs";
 import { type Static, Type } from "typebox";
-import { CERTIFICATE_STATUSES } from "../../certs/contract.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 

@@ -1,5 +1,5 @@
 /** `/v1/apps/{app_name}/certificates`: certificates that the platform gets and renews by itself. */
-import type { CertificateView } from "../../certs/contract.ts";
+import type { CertificateView } from "@hibernaut/certs";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

@@ -2,11 +2,11 @@
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { reachesApp } from "@hibernaut/domain/scopes";
+import type { Image, ImageProgress } from "@hibernaut/images";
+import type { TokenRecord } from "@hibernaut/store";
 import type { FastifyError } from "fastify";
 import type { Static } from "typebox";
-import type { Image, ImageProgress } from "../../images/contract.ts";
 import type { MachineView } from "../../machines/view.ts";
-import type { TokenRecord } from "../../store/contract.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { errorWire, toHibernautError } from "../errors.ts";

@@ -1,5 +1,5 @@
 /** `/v1/apps/{app_name}/secrets`: encrypted environment variables of apps. Values can be set but never read. */
-import type { SecretSummary } from "../../secrets/contract.ts";
+import type { SecretSummary } from "@hibernaut/secrets";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { NoQuery, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";

@@ -1,8 +1,8 @@
 /** `/v1/session`: a browser shows a token once and gets a cookie in its place. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { hasScope } from "@hibernaut/domain/scopes";
+import type { TokenRecord } from "@hibernaut/store";
 import type { FastifyRequest } from "fastify";
-import type { TokenRecord } from "../../store/contract.ts";
 import { FailedAttempts } from "../attempts.ts";
 import { beginAudit } from "../audit.ts";
 import type { Api, ApiDeps } from "../deps.ts";

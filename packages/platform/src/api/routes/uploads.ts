@@ -1,7 +1,7 @@
 /** `/v1/images/uploads` and `/v1/images/blobs`: receive images from clients on other machines. */
 import { Readable } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { UploadBlob } from "../../images/contract.ts";
+import type { UploadBlob } from "@hibernaut/images";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

@@ -1,8 +1,8 @@
 /** `/v1/apps/{app_name}/volumes`: disks that outlive machines, with Fly's field names. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { VolumeSnapshotRecord } from "@hibernaut/domain/volume";
+import type { VolumeView } from "@hibernaut/volumes";
 import type { Static } from "typebox";
-import type { VolumeView } from "../../volumes/contract.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

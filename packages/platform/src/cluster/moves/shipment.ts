@@ -10,7 +10,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
-import type { VolumePapers, VolumeTravel } from "../../volumes/contract.ts";
+import type { VolumePapers, VolumeTravel } from "@hibernaut/volumes";
 import type { PeerCall } from "../peer-call.ts";
 import type { SentMemory } from "./arriving-memory.ts";
 import { compression } from "./compression.ts";

@@ -2,9 +2,9 @@
 import { guestSize, servicePorts, swapMbOf } from "@hibernaut/domain/config";
 import { type GuestFile, guestFiles } from "@hibernaut/domain/guest-files";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Image } from "@hibernaut/images";
 import { within } from "@hibernaut/lib/async";
 import { wipe } from "@hibernaut/lib/wipe";
-import type { Image } from "../../images/contract.ts";
 import { anotherAddress } from "../address.ts";
 import type { Boot, EffectOutcome, Moved } from "../decide/index.ts";
 import { guestConfigOf } from "../environment.ts";

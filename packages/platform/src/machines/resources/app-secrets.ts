@@ -1,7 +1,7 @@
 /** Secrets: encrypted environment variables of an app, whose values nobody can read back. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { SecretSummary } from "../../secrets/contract.ts";
-import type { Store } from "../../store/contract.ts";
+import type { SecretSummary } from "@hibernaut/secrets";
+import type { Store } from "@hibernaut/store";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 import { changeSecrets, type HasSecrets, type SecretsEffect } from "../secrets.ts";

@@ -3,7 +3,7 @@ import { type AppStatus, appStatusOf, type JudgedMachine } from "@hibernaut/doma
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
-import type { AppStore, Store } from "../../store/contract.ts";
+import type { AppStore, Store } from "@hibernaut/store";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 import type { Machines } from "./machines.ts";

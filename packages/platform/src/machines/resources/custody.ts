@@ -4,7 +4,7 @@ import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import { volumesOf } from "@hibernaut/domain/mounts";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { messageOf } from "@hibernaut/lib/text";
-import type { VolumePapers } from "../../volumes/contract.ts";
+import type { VolumePapers } from "@hibernaut/volumes";
 import { freeAddress } from "../address.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { Command } from "../decide/index.ts";

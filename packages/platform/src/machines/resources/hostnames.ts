@@ -1,7 +1,7 @@
 /** Hostnames: names of their own at which apps answer, in addition to `<app>.<suffix>`. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isAddress } from "@hibernaut/lib/address-names";
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "@hibernaut/store";
 import type { MachineDependencies } from "../dependencies.ts";
 import { appUnder, checkHostname, nameIn } from "../hostnames.ts";
 import { requireApp } from "../require-app.ts";

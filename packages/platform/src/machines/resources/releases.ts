@@ -1,7 +1,7 @@
 /** Releases: which image and configuration of an app were deployed, and how the deployment ended. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { ReleaseRecord } from "@hibernaut/domain/machine";
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "@hibernaut/store";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 

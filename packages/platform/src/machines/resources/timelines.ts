@@ -14,7 +14,7 @@ import {
   type Wake,
   type WakeSummary,
 } from "@hibernaut/domain/timeline";
-import type { TimelineStore } from "../../store/contract.ts";
+import type { TimelineStore } from "@hibernaut/store";
 import type { ControllerSet } from "../controller-set.ts";
 
 /** Spans of one machine in a chart: more are narrower than what screens show. */

@@ -1,6 +1,6 @@
 /** Remembers when VMMs were kept, for charts. Written a little later, because a wake must not wait for that. */
 import { messageOf } from "@hibernaut/lib/text";
-import type { KeptWarm, TimelineStore } from "../../store/contract.ts";
+import type { KeptWarm, TimelineStore } from "@hibernaut/store";
 import type { Logger } from "../dependencies.ts";
 
 /** How long several are collected, in milliseconds. */

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { endianness } from "node:os";
 import { parseAddress, type Subnet, size } from "@hibernaut/lib/ipv4";
-import { isBridgeName } from "../../network/contract.ts";
+import { isBridgeName } from "@hibernaut/network";
 
 /** The routes of this host. A bridge has one from before its first machine exists. */
 const ROUTES = "/proc/net/route";

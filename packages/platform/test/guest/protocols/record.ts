@@ -7,20 +7,19 @@
  */
 import { execFileSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
-import { duplexPair } from "node:stream";
 import { join } from "node:path";
+import { duplexPair } from "node:stream";
+import { openImageStore } from "@hibernaut/images/open";
+import { UserNetwork } from "../../../../network/src/user.ts";
 import { readBundle } from "../../../src/guest/bundles.ts";
-import { FrameReader } from "../../../src/guest/frame.ts";
+import { FrameReader, FrameType } from "../../../src/guest/frame.ts";
 import { decodeHello } from "../../../src/guest/hello.ts";
 import { QemuHypervisor } from "../../../src/hypervisor/qemu/index.ts";
-import { openImageStore } from "../../../src/images/index.ts";
 import { MachineFiles } from "../../../src/machines/files.ts";
 import { newMachineId } from "../../../src/machines/identity.ts";
-import { UserNetwork } from "../../../src/network/user.ts";
 import { dataFolder } from "../../helpers/qemu-world.ts";
 import { packSmallApp, SMALL_APP } from "../../helpers/small-app/image.ts";
-import { FrameType } from "../../../src/guest/frame.ts";
-import { recorded, type Recording, type RecordedFrame, tell } from "./story.ts";
+import { type RecordedFrame, type Recording, recorded, tell } from "./story.ts";
 
 const BOOT_MS = 120_000;
 

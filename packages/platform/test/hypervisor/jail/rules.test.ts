@@ -1,10 +1,10 @@
 /** Who a machine's QEMU is, what it may take, and how the launcher is told. */
+import type { NetworkAttachment } from "@hibernaut/network";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { launcherArguments } from "../../../src/hypervisor/qemu/jail/arguments.ts";
 import { cgroupFiles, resourceLimits } from "../../../src/hypervisor/qemu/jail/limits.ts";
-import { uidOf, USERS } from "../../../src/hypervisor/qemu/jail/users.ts";
-import type { NetworkAttachment } from "../../../src/network/contract.ts";
+import { USERS, uidOf } from "../../../src/hypervisor/qemu/jail/users.ts";
 
 const FIRST = 1_900_000_000;
 const GUEST = { gateway: "10.9.0.1", dns: "10.9.0.1", hosts: [] };

@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
+import type { NetworkAttachment } from "@hibernaut/network";
 import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import type { VmmSpec } from "../../../src/hypervisor/contract.ts";
 import type { Cgroups } from "../../../src/hypervisor/qemu/jail/cgroups.ts";
 import { findProgram, hostPlaces } from "../../../src/hypervisor/qemu/jail/host-places.ts";
 import { Jail } from "../../../src/hypervisor/qemu/jail/jail.ts";
-import type { NetworkAttachment } from "../../../src/network/contract.ts";
 import { NOBODY } from "../../helpers/nobody.ts";
 
 const run = promisify(execFile);

@@ -1,0 +1,37 @@
+/** Starts the name server for the platform. */
+import { DNS_PORT } from "@hibernaut/domain/own-ports";
+import { messageOf } from "@hibernaut/lib/text";
+import type { Store } from "@hibernaut/store";
+import { DnsServer } from "./server.ts";
+import type { Zone } from "./zone.ts";
+
+/**
+ * Starts the name server on the host's address in the machines' network, if there is one. When another program has the
+ * port, the platform starts anyway and logs a warning: machines then cannot resolve names.
+ */
+export async function startDns(
+  gateway: string | undefined,
+  store: Pick<Store, "apps" | "machines">,
+  log: { warn(fields: object, message: string): void },
+): Promise<{ close(): Promise<void> }> {
+  if (gateway === undefined) return { close: async () => {} };
+  const zone: Zone = {
+    gateway,
+    running(app) {
+      if (store.apps.get(app) === undefined) return undefined;
+      return store.machines.list(app).filter(({ state }) => state === "running");
+    },
+    hasPorts: (app) =>
+      store.apps.get(app) !== undefined &&
+      store.machines.list(app).some(({ config }) => config.services?.some(({ ports = [] }) => ports.length > 0)),
+  };
+  try {
+    return await DnsServer.open({ address: gateway, port: DNS_PORT, zone });
+  } catch (error) {
+    log.warn(
+      { gateway },
+      `names do not resolve inside machines: the name server cannot listen on ${gateway}, port ${DNS_PORT}: ${messageOf(error)}. Configure the name server that listens on all addresses to leave this one out.`,
+    );
+    return { close: async () => {} };
+  }
+}

@@ -1,0 +1,46 @@
+/** A large upload over loopback: how fast it is, and that the platform's memory does not grow with the image. */
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { addLayer, makeLayout, temporaryFolder } from "./fixtures.ts";
+import { layoutSource } from "./uploading.ts";
+
+const MB = 1024 * 1024;
+const SIZES_MB = [200, 600];
+/** Buffers of connections and files that the garbage collector has not freed yet. */
+const GROWTH_MB = 128;
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open();
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+/** The largest resident size of the platform's process so far. */
+async function peakMb(): Promise<number> {
+  const status = await readFile(`/proc/${place.served.pid}/status`, "utf8");
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+test.each(SIZES_MB)("%i MB", { timeout: 300_000 }, async (sizeMb) => {
+  await using folder = await temporaryFolder();
+  const layout = await makeLayout(folder.path, `size-${sizeMb}`);
+  await addLayer(folder.path, layout, "big", sizeMb * MB);
+  const before = await peakMb();
+  let sentMs = 0;
+  const begun = performance.now();
+  await place.client.uploadImage(await layoutSource(layout), {
+    onProgress: ({ step }) => {
+      if (step === "upload") sentMs = performance.now() - begun;
+    },
+  });
+  const [after, whole] = [await peakMb(), performance.now() - begun];
+  const speed = Math.round(sizeMb / (sentMs / 1000));
+  console.log(
+    `${sizeMb} MB: sent in ${Math.round(sentMs)} ms (${speed} MB/s), ready after ${Math.round(whole)} ms; ` +
+      `peak memory of the platform ${Math.round(before)} MB before, ${Math.round(after)} MB after`,
+  );
+  expect(after - before).toBeLessThan(GROWTH_MB);
+});
