@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { GuestAgent } from "../../packages/platform/src/guest/agent.ts";
+import { GuestAgent } from "@hibernaut/guest";
 import { runTool } from "./wake-files.mjs";
 import { askUntilAnswered, now } from "./wake-request.mjs";
 
@@ -33,7 +33,7 @@ const STATE = 3;
  * @property {string} directory Its memory, writable layer and sockets, under the platform's names.
  * @property {number} memoryMb
  * @property {string} layer An empty writable layer to copy.
- * @property {import("../../packages/platform/src/guest/protocol.ts").GuestConfig} config What to start the app with.
+ * @property {import("../../packages/guest/src/protocol.ts").GuestConfig} config What to start the app with.
  * @property {import("./wake-request.mjs").Target} target
  *
  * @typedef {Record<string, number>} Marks The time of each named moment, in milliseconds.

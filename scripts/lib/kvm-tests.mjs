@@ -37,8 +37,8 @@ export const STORIES = {
 
 /** On real KVM: the stories, and more that would take too long in there. The last one is the tour. */
 export const ON_KVM = [
-  `${TEST}/hypervisor/qemu.qemu.test.ts`,
-  `${TEST}/hypervisor/time-of-day.qemu.test.ts`,
+  "packages/hypervisor/test/qemu.qemu.test.ts",
+  "packages/hypervisor/test/time-of-day.qemu.test.ts",
   ...Object.keys(STORIES),
   `${TEST}/stories/clock.qemu.test.ts`,
   `${TEST}/stories/cycles.qemu.test.ts`,

@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readBundle } from "@hibernaut/guest/bundles";
+import { proveAccelerator } from "@hibernaut/hypervisor/qemu/accelerator";
 import { readSettings } from "@hibernaut/settings";
-import { readBundle } from "../../packages/platform/src/guest/bundles.ts";
-import { proveAccelerator } from "../../packages/platform/src/hypervisor/qemu/accelerator.ts";
 
 /** The proof ends by itself. This is the bound for a QEMU that does not even say its version. */
 const LIMIT_MS = 15 * 60_000;

@@ -1,6 +1,6 @@
 /* Configuration: the records of F_SET frames, each `u8 key, u32 length (little endian), value`. The platform sends any
  * number of such frames before F_RUN. The limits below are the agent's, which refuses a record that exceeds one. The
- * platform's side is packages/platform/src/guest/records.ts. */
+ * platform's side is packages/guest/src/records.ts. */
 #ifndef HIBERNAUT_CONFIG_H
 #define HIBERNAUT_CONFIG_H
 

@@ -1,5 +1,5 @@
 /* The frames between the agent and the platform: many streams over one byte channel. The platform's side is
- * packages/platform/src/guest/frame.ts and hello.ts; a test there reads this file and compares the two.
+ * packages/guest/src/frame.ts and hello.ts; a test there reads this file and compares the two.
  *
  *   offset size field (little endian)
  *        0    4 magic   "HBN1"

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../../platform/src/guest/frame.ts";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../src/frame.ts";
 
 const run = promisify(execFile);
 const GUEST = join(import.meta.dirname, "..");

@@ -3,21 +3,21 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasLink } from "@hibernaut/network/bridge/commands";
 import { readKey } from "@hibernaut/secrets/key";
+import { SnapshotStore } from "@hibernaut/snapshots";
 import { readMachines } from "@hibernaut/store/read-machines";
 import { VolumeFiles } from "@hibernaut/volumes/files";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { FailedCarryOvers } from "../../hypervisor/src/qemu/failed-carry-overs.ts";
 import { ImageDirectory } from "../../images/src/image-directory.ts";
 import { readSubnets } from "../../network/src/bridge/state.ts";
 import { isInCluster, readDraft } from "../../platform/src/cluster/home.ts";
 import { arrivingVolumes, readPapers } from "../../platform/src/cluster/moves/arriving.ts";
-import { FailedCarryOvers } from "../../platform/src/hypervisor/qemu/failed-carry-overs.ts";
 import { takenBytes } from "../../platform/src/machines/disk-quota.ts";
 import { MachineFiles } from "../../platform/src/machines/files.ts";
-import { readSeal } from "../../platform/src/snapshots/seal.ts";
-import { SnapshotStore } from "../../platform/src/snapshots/store.ts";
 import { beginFault, endFault } from "../../platform/test/helpers/faulty-fs.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { GENERATION, MACHINE, ORIGIN, Sealed } from "../../platform/test/snapshots/sealed.ts";
+import { readSeal } from "../../snapshots/src/seal.ts";
+import { GENERATION, MACHINE, ORIGIN, Sealed } from "../../snapshots/test/sealed.ts";
 
 vi.mock(import("node:fs"), async (original) =>
   (await import("../../platform/test/helpers/faulty-fs.ts")).faultySync(original),

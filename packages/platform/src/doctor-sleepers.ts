@@ -2,19 +2,19 @@
 import { join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { readBundle } from "@hibernaut/guest/bundles";
+import type { Verdict } from "@hibernaut/hypervisor/qemu/accelerator";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
+import { openQemu } from "@hibernaut/hypervisor/qemu/open";
 import type { NetworkMode } from "@hibernaut/network";
 import { boundMode } from "@hibernaut/network/bound";
 import { plannedNetwork } from "@hibernaut/network/planned";
 import { knownMachine } from "@hibernaut/network/start";
 import type { Settings } from "@hibernaut/settings";
+import { SnapshotStore } from "@hibernaut/snapshots";
 import { readMachines } from "@hibernaut/store/read-machines";
-import { readBundle } from "./guest/bundles.ts";
-import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
-import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
-import { openQemu } from "./hypervisor/qemu/open.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
-import { SnapshotStore } from "./snapshots/store.ts";
 
 /** The machines of the data directory, and those whose guests are running. */
 export interface Sleepers {

@@ -4,12 +4,12 @@ import { access, mkdtemp, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import { readBundle } from "@hibernaut/guest/bundles";
+import type { Verdict } from "@hibernaut/hypervisor/qemu/accelerator";
 import { run } from "@hibernaut/lib/exec";
 import { messageOf } from "@hibernaut/lib/text";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "@hibernaut/settings";
 import type { Sleepers } from "./doctor-sleepers.ts";
-import { readBundle } from "./guest/bundles.ts";
-import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
 
 /** The outcome of one check. */
 export interface Diagnosis {
@@ -99,7 +99,7 @@ export function checkSocketPath(dataDir: string): Diagnosis {
 async function checkQemu(program: string): Promise<Diagnosis> {
   // Loaded late, here and below, so that one broken part does not keep the others from being checked.
   try {
-    const { qemuVersion } = await import("./hypervisor/qemu/accelerator.ts");
+    const { qemuVersion } = await import("@hibernaut/hypervisor/qemu/accelerator");
     return { name: "qemu", status: "ok", found: await qemuVersion(program) };
   } catch (error) {
     return { name: "qemu", status: "fail", found: messageOf(error), fix: "apt-get install -y qemu-system-x86" };
@@ -243,7 +243,7 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
   const name = "accelerator";
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-doctor-"));
   try {
-    const { proveAccelerator } = await import("./hypervisor/qemu/accelerator.ts");
+    const { proveAccelerator } = await import("@hibernaut/hypervisor/qemu/accelerator");
     // The verdict is stored for the platform if its data directory exists; a check does not make one.
     const dataDir = (await existing(settings.dataDir)) === settings.dataDir ? settings.dataDir : folder;
     const signal = AbortSignal.timeout(settings.kvmProofTimeoutMs + PROOF_MARGIN_MS * settings.slowFactor);
@@ -262,7 +262,7 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
 async function checkJail(settings: Settings, accelerator: "kvm" | "tcg"): Promise<Diagnosis> {
   const name = "jail";
   try {
-    const { findJail } = await import("./hypervisor/qemu/jail/find.ts");
+    const { findJail } = await import("@hibernaut/hypervisor/qemu/jail/find");
     const { found, lacks } = await findJail({ ...settings, accelerator, look: true });
     if (lacks.length === 0 || settings.jail === "off")
       return { name, status: lacks.length === 0 ? "ok" : "warn", found };

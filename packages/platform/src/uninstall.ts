@@ -2,15 +2,15 @@
 import { access, constants, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
+import { Cgroups } from "@hibernaut/hypervisor/qemu/jail/cgroups";
+import { killProcess } from "@hibernaut/hypervisor/qemu/process";
 import { mountsOf } from "@hibernaut/lib/mounts";
 import { messageOf } from "@hibernaut/lib/text";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import type { Store } from "@hibernaut/store";
 import { LOCK_FILE, lockDataDir } from "@hibernaut/store/lock";
 import { openStore } from "@hibernaut/store/open";
-import { guestsIn } from "./hypervisor/qemu/find-processes.ts";
-import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
-import { killProcess } from "./hypervisor/qemu/process.ts";
 
 interface UninstallOptions {
   dataDir: string;

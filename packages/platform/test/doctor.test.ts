@@ -1,12 +1,12 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { qemuVersion } from "@hibernaut/hypervisor/qemu/accelerator";
 import { readSettings } from "@hibernaut/settings";
 import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware.ts";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
-import { qemuVersion } from "../src/hypervisor/qemu/accelerator.ts";
-import { identityOf, PRESENT_HARDWARE } from "../src/hypervisor/qemu/hardware.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
 
@@ -64,7 +64,7 @@ async function diagnosesOfNobody(dataDir: string): Promise<Diagnosis[]> {
   const src = join(import.meta.dirname, "../src");
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
   return runAsNobody<Diagnosis[]>({
-    imports: ["doctor.ts", "../../settings/src/settings.ts", "hypervisor/qemu/accelerator.ts"].map((file) =>
+    imports: ["doctor.ts", "../../settings/src/settings.ts", "../../hypervisor/src/qemu/accelerator.ts"].map((file) =>
       join(src, file),
     ),
     code: `

@@ -47,7 +47,7 @@ test("a guest bundle is copied whole: without it no machine that has it starts, 
   for (const name of ["vmlinux", "initrd"]) await writeFile(join(built, name), name);
   await writeFile(join(built, "bundle.json"), '{"version":"0123456789abcdef","image":"vmlinux","protocol":3}');
   const program = `
-    import { BundleStore } from ${JSON.stringify(join(SRC, "guest/bundles.ts"))};
+    import { BundleStore } from ${JSON.stringify(join(SRC, "../../guest/src/bundles.ts"))};
     await BundleStore.open(${JSON.stringify(join(folder, "data"))}, ${JSON.stringify(built)});`;
   expect(await namedBeforeFlushed(folder, program)).toEqual([]);
 });

@@ -5,13 +5,11 @@ import type * as Fs from "node:fs";
 import { writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { decodeRecords, encodeFrame, FrameReader, FrameType, GuestAgent, Key } from "@hibernaut/guest";
 import { wiping } from "@hibernaut/lib/wipe";
 import { openStore } from "@hibernaut/store/open";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createToken } from "../../platform/src/api/tokens.ts";
-import { GuestAgent } from "../../platform/src/guest/agent.ts";
-import { encodeFrame, FrameReader, FrameType } from "../../platform/src/guest/frame.ts";
-import { decodeRecords, Key } from "../../platform/src/guest/records.ts";
 import { temporaryFolder } from "../../store/test/helpers.ts";
 import { openSecrets } from "../src/open.ts";
 

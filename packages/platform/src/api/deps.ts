@@ -2,6 +2,7 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { CertificateService } from "@hibernaut/certs";
 import type { Activity } from "@hibernaut/domain/awake";
+import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "@hibernaut/images";
 import type { SessionStore, TokenStore } from "@hibernaut/store";
 import type { VolumeService } from "@hibernaut/volumes";
@@ -20,7 +21,6 @@ import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { View } from "../cluster/cluster.ts";
 import type { ClusterHosts } from "../cluster/owning.ts";
 import type { PeerClient } from "../cluster/peer-client.ts";
-import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { TxtRecords } from "../machines/hostname-proof.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";

@@ -1,7 +1,7 @@
 /** Why a copy into or out of a machine failed, as an error for users. */
 import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
+import type { CommandExit } from "@hibernaut/guest";
 import { capital } from "@hibernaut/lib/text";
-import type { CommandExit } from "../guest/protocol.ts";
 
 /** Exit codes of the agent's tasks: `enum copy_exit` in `packages/guest/agent/copy.h`. */
 export const CopyExit = { done: 0, failed: 1, notFound: 2, refused: 3 } as const;

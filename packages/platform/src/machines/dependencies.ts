@@ -2,14 +2,14 @@
 import type { Duplex } from "node:stream";
 import type { CheckResult } from "@hibernaut/domain/check";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import type { CarryOvers, Hypervisor } from "@hibernaut/hypervisor";
 import type { ImageStore } from "@hibernaut/images";
 import type { Network } from "@hibernaut/network";
 import type { Secrets } from "@hibernaut/secrets";
 import type { Settings } from "@hibernaut/settings";
+import type { SnapshotStore } from "@hibernaut/snapshots";
 import type { Store } from "@hibernaut/store";
 import type { MachineVolumes } from "@hibernaut/volumes";
-import type { CarryOvers, Hypervisor } from "../hypervisor/contract.ts";
-import type { SnapshotStore } from "../snapshots/store.ts";
 import type { HostMemory } from "./admission/host-memory.ts";
 import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";

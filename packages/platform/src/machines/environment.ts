@@ -4,9 +4,9 @@ import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "@hibernau
 import { guestFiles } from "@hibernaut/domain/guest-files";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Mount } from "@hibernaut/domain/volume";
+import type { GuestConfig } from "@hibernaut/guest";
 import type { ImageConfig } from "@hibernaut/images";
 import type { GuestNetwork } from "@hibernaut/network";
-import type { GuestConfig } from "../guest/protocol.ts";
 
 const STOP_TIMEOUT_S = 5;
 

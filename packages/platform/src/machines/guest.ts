@@ -1,11 +1,9 @@
 /** The guest of one machine: its VMM, the connection to the agent in it, and how its app ended. */
+import { GuestAgent, type GuestExit, type GuestStreams } from "@hibernaut/guest";
+import { type Vmm, VmmKilled, VmmSilent } from "@hibernaut/hypervisor";
 import { never, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import { GuestAgent } from "../guest/agent.ts";
-import type { GuestExit } from "../guest/protocol.ts";
-import type { GuestStreams } from "../guest/streams.ts";
-import { type Vmm, VmmKilled, VmmSilent } from "../hypervisor/contract.ts";
 import type { Logger } from "./dependencies.ts";
 import type { LogStream } from "./logs/entry.ts";
 import type { MachineLog } from "./logs/machine-log.ts";

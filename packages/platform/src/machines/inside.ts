@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { GuestStreams } from "@hibernaut/guest";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
-import { GuestStreams } from "../guest/streams.ts";
 
 /** What `GET /v1/events` in the machine carries. Times in milliseconds. */
 export type InsideEvent =

@@ -1,5 +1,5 @@
 /** Whether requests can reach an app, judged by where it listens, and if not, how to fix that. */
-import { isLoopback, type Listener, listenerText } from "../guest/listening.ts";
+import { isLoopback, type Listener, listenerText } from "@hibernaut/guest";
 
 /** An app may open its ports one after the other, so its ports count once they have not changed for this long. */
 const LOOPBACK_SETTLES_MS = 1_000;

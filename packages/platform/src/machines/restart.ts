@@ -1,7 +1,7 @@
 /** What follows when an app ends by itself: pure rules. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { Crash, MachineRecord, RestingState } from "@hibernaut/domain/machine";
-import type { GuestExit } from "../guest/protocol.ts";
+import type { GuestExit } from "@hibernaut/guest";
 
 const DEFAULT_POLICY = "on-failure";
 const DEFAULT_MAX_RETRIES = 10;

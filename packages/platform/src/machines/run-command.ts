@@ -1,10 +1,8 @@
 /** Running a command in a machine, or saying why that is not possible. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { type CommandSpec, encodeCommand, type GuestCommand, TASKS_PROTOCOL } from "@hibernaut/guest";
 import { capital } from "@hibernaut/lib/text";
-import type { GuestCommand } from "../guest/command.ts";
-import { type CommandSpec, TASKS_PROTOCOL } from "../guest/protocol.ts";
-import { encodeCommand } from "../guest/records.ts";
 import type { LiveGuest } from "./guest.ts";
 
 /** A machine as a command finds it. */

@@ -5,10 +5,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster, HibernautClient } from "@hibernaut/client";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
+import { killProcess } from "@hibernaut/hypervisor/qemu/process";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { vi } from "vitest";
-import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
-import { killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { initCluster, joinCluster } from "../../src/membership.ts";
 import { addPreparedImages } from "../helpers/prepared-images.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";

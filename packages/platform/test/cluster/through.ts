@@ -3,13 +3,13 @@
  * second, `b`. So every request about a machine is sent on. `npm run test:cluster` runs stories that way.
  */
 import { type ClientOptions, HibernautClient } from "@hibernaut/client";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
+import { killProcess } from "@hibernaut/hypervisor/qemu/process";
 import { vi } from "vitest";
-import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
-import { killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { initCluster, joinCluster } from "../../src/membership.ts";
+import { Served } from "../helpers/platform-process.ts";
 import { addPreparedImages } from "../helpers/prepared-images.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
-import { Served } from "../helpers/platform-process.ts";
 import { slowed } from "../helpers/slow.ts";
 import { type Etcd, startEtcd } from "./etcd.ts";
 

@@ -6,8 +6,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { HypervisorIdentity, VmmSpec } from "@hibernaut/hypervisor";
 import type { VolumeTravel } from "@hibernaut/volumes";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
+import { FakeHost, FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
 import type { Cluster, HostLease, LeaseState } from "../../src/cluster/cluster.ts";
 import type { Change, Directory } from "../../src/cluster/contract.ts";
 import { leaveGuests } from "../../src/cluster/evacuation/left-guests.ts";
@@ -21,8 +23,6 @@ import { type OpenOwnership, openOwnership } from "../../src/cluster/ownership/o
 import { peerCall } from "../../src/cluster/peer-call.ts";
 import { PeerClient } from "../../src/cluster/peer-client.ts";
 import { DirectoryView } from "../../src/cluster/view.ts";
-import type { HypervisorIdentity, VmmSpec } from "../../src/hypervisor/contract.ts";
-import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "./fake-world.ts";
 import { Mortality } from "./mortal.ts";
 

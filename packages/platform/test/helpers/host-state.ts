@@ -2,9 +2,9 @@
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
 import { listTaps } from "@hibernaut/network/bridge/commands";
 import { namesFor } from "../../../network/src/bridge/names.ts";
-import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
 import { networkOf } from "./served.ts";
 
 /** Control groups of machines are in `hibernaut-*` in one of these, and have the machine's id in their path. */

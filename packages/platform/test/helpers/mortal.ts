@@ -2,8 +2,8 @@
  * Kills a platform at an exact step, as `kill -9` would: every call to the world outside (store,
  * hypervisor, VMM, snapshots, files) is a step; from the fatal one on, no call has any effect.
  */
+import type { Vmm } from "@hibernaut/hypervisor";
 import type { VolumesOptions } from "@hibernaut/volumes/open";
-import type { Vmm } from "../../src/hypervisor/contract.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 
 /** Thrown by synchronous calls of a dead platform, so that its code stops where it is. */

@@ -59,8 +59,10 @@ describe("settings", () => {
 describe("machines", () => {
   test("every reason of a start is explained, and no other", () => {
     const found = new Set(["snapshot"]);
-    for (const file of globSync("{hypervisor,machines,snapshots}/**/*.ts", { cwd: SRC })) {
-      const code = readFileSync(join(SRC, file), "utf8");
+    for (const file of globSync("{hypervisor/src,snapshots/src,platform/src/machines}/**/*.ts", {
+      cwd: join(ROOT, "packages"),
+    })) {
+      const code = text(join("packages", file));
       const words = [
         ...code.matchAll(/\bcoldReason: "(\w+)"/g),
         ...code.matchAll(/\bLOST = "(\w+)"/g),

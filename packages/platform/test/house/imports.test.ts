@@ -10,7 +10,7 @@ const SRC = "packages/platform/src";
 const { forbidden = [], options = {} } = configuration;
 
 /** Packages that the platform's other parts know by their contracts only. */
-const PARTS = ["store", "images", "network", "secrets", "volumes", "certs"];
+const PARTS = ["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"];
 
 /** Imports that must be refused: file, import, the rule that refuses it. */
 const REFUSED: [file: string, code: string, rule: string][] = [
@@ -18,8 +18,7 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/machines/net.ts`, 'import "node:net";', "machines-opens-no-sockets-or-databases"],
   [`${SRC}/machines/log.ts`, 'import "../log.ts";', "machines-knows-contracts-only"],
   [`${SRC}/machines/client.ts`, 'import "../../../client/src/index.ts";', "machines-knows-contracts-only"],
-  [`${SRC}/machines/effects/boot.ts`, 'import "../../hypervisor/qemu/qmp.ts";', "only-hypervisor-contract-is-public"],
-  [`${SRC}/machines/type.ts`, 'import type { A } from "../hypervisor/qemu/qmp.ts";', "machines-knows-contracts-only"],
+  [`${SRC}/machines/type.ts`, 'import type { A } from "@hibernaut/store/open";', "machines-knows-contracts-only"],
   ...PARTS.map((part): [string, string, string] => [
     `${SRC}/api/${part}.ts`,
     `import "@hibernaut/${part}/open";`,
@@ -27,8 +26,6 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ]),
   [`${SRC}/api/proxy.ts`, 'import "../proxy/contract.ts";', "nothing-imports-proxy"],
   [`${SRC}/proxy/api.ts`, 'import "../api/app.ts";', "nothing-imports-api"],
-  [`${SRC}/snapshots/up.ts`, 'import type { A } from "../machines/controller.ts";', "nothing-below-machines-looks-up"],
-  [`${SRC}/guest/up.ts`, 'import "../proxy/contract.ts";', "nothing-below-machines-looks-up"],
   ["packages/domain/src/up.ts", 'import type { A } from "@hibernaut/store";', "domain-is-the-floor"],
   ["packages/connections/src/up.ts", 'import "@hibernaut/platform/log.ts";', "nothing-below-imports-the-platform"],
   ["packages/settings/src/up.ts", 'import "@hibernaut/client";', "the-platform-does-not-know-its-users"],
@@ -41,7 +38,7 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/machines/door.ts`, 'import "../../../domain/src/machine.ts";', "packages-share-what-they-export"],
   [`${SRC}/api/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
   [`${SRC}/webhooks/machines.ts`, 'import type { A } from "../machines/controller.ts";', "webhooks-know-events-only"],
-  [`${SRC}/webhooks/qemu.ts`, 'import "../hypervisor/qemu/qmp.ts";', "webhooks-know-events-only"],
+  [`${SRC}/webhooks/qemu.ts`, 'import "@hibernaut/hypervisor";', "webhooks-know-events-only"],
   [`${SRC}/api/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
   [
     "packages/cli/src/commands/a.ts",
@@ -77,16 +74,15 @@ const REFUSED: [file: string, code: string, rule: string][] = [
 /** Imports that must pass. */
 const ALLOWED: [file: string, code: string][] = [
   [`${SRC}/machines/fine.ts`, 'import "node:fs/promises"; import "./controller.ts"; import "@hibernaut/store";'],
-  [`${SRC}/machines/effects/fine.ts`, 'import "../../guest/frame.ts"; import "@hibernaut/domain/machine";'],
+  [`${SRC}/machines/effects/fine.ts`, 'import "@hibernaut/guest"; import "@hibernaut/domain/machine";'],
   [
     `${SRC}/machines/late.ts`,
-    'import "@hibernaut/settings"; import "../snapshots/manifest.ts"; import "@hibernaut/lib/text";',
+    'import "@hibernaut/settings"; import "@hibernaut/snapshots"; import "@hibernaut/lib/text";',
   ],
-  [`${SRC}/hypervisor/qemu/fine.ts`, 'import "./qmp.ts"; import "@hibernaut/domain/machine"; import "node:net";'],
   [`${SRC}/api/fine.ts`, 'import "../machines/controller.ts"; import "@hibernaut/store"; import "node:net";'],
   [`${SRC}/webhooks/fine.ts`, 'import "@hibernaut/store"; import "@hibernaut/domain/machine"; import "node:dns";'],
-  [`${SRC}/server.ts`, 'import "./api/app.ts"; import "@hibernaut/store/open"; import "./hypervisor/qemu/qmp.ts";'],
-  [`${SRC}/doctor.ts`, 'import "./hypervisor/qemu/qmp.ts";'],
+  [`${SRC}/server.ts`, 'import "./api/app.ts"; import "@hibernaut/store/open"; import "@hibernaut/hypervisor/open";'],
+  [`${SRC}/doctor.ts`, 'import "@hibernaut/hypervisor/open";'],
   ["packages/cli/src/commands/serve.ts", 'await import("@hibernaut/platform/server.ts");'],
   ["packages/cli/src/times.ts", 'import "@hibernaut/lib/quantities";'],
   ["packages/cli/src/names.ts", 'import "@hibernaut/domain/naming";'],
@@ -106,23 +102,23 @@ const TARGETS: Record<string, string> = {
     ),
   ),
   ...Object.fromEntries(
-    ["domain/src/machine", "domain/src/naming", "lib/src/quantities", "lib/src/text", "settings/src/settings"].map(
-      (name) => [`packages/${name}.ts`, "export type A = 1;"],
-    ),
+    [
+      "guest/src/index",
+      "snapshots/src/index",
+      "domain/src/machine",
+      "domain/src/naming",
+      "lib/src/quantities",
+      "lib/src/text",
+      "settings/src/settings",
+    ].map((name) => [`packages/${name}.ts`, "export type A = 1;"]),
   ),
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
   ...Object.fromEntries(
-    [
-      "log",
-      "api/app",
-      "audit/contract",
-      "guest/frame",
-      "hypervisor/qemu/qmp",
-      "machines/controller",
-      "proxy/contract",
-      "snapshots/manifest",
-    ].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
+    ["log", "api/app", "audit/contract", "machines/controller", "proxy/contract"].map((name) => [
+      `${SRC}/${name}.ts`,
+      "export type A = 1;",
+    ]),
   ),
 };
 
@@ -148,6 +144,8 @@ beforeAll(async () => {
     settings: { ".": "./src/settings.ts" },
     domain: { "./*": "./src/*.ts" },
     lib: { "./*": "./src/*.ts" },
+    guest: { ".": "./src/index.ts" },
+    snapshots: { ".": "./src/index.ts" },
     ...Object.fromEntries(PARTS.map((part) => [part, { ".": "./src/contract.ts", "./open": "./src/open.ts" }])),
   };
   for (const [name, exports] of Object.entries(exported)) {

@@ -2,7 +2,7 @@
 import { open, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readTail, tellingLine } from "../../src/hypervisor/qemu/failure.ts";
+import { readTail, tellingLine } from "../../../hypervisor/src/qemu/failure.ts";
 import { cutConsole, KEPT_CONSOLE_BYTES, MOST_CONSOLE_BYTES } from "../../src/machines/console-log.ts";
 import { tempFolder } from "../helpers/temp.ts";
 

@@ -1,6 +1,6 @@
 /** The platform is drained before its host goes down, and what ran is there again afterwards. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
+import { FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";
 import {
   type FakePlatform,

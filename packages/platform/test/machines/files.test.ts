@@ -2,8 +2,8 @@
 import { type FileConfig, filesRefusal, guestFiles, MAX_FILES_BYTES } from "@hibernaut/domain/guest-files";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { MAX_PAYLOAD } from "../../src/guest/frame.ts";
-import { decodeRecords, encodeRecords, Key } from "../../src/guest/records.ts";
+import { MAX_PAYLOAD } from "../../../guest/src/frame.ts";
+import { decodeRecords, encodeRecords, Key } from "../../../guest/src/records.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";

@@ -1,10 +1,10 @@
 /** A host that has no descriptor left, or whose disk does not answer, costs no machine its memory, and none stays down for it. */
 import { join } from "node:path";
+import { VmmKilled } from "@hibernaut/hypervisor";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { VmmKilled } from "../../src/hypervisor/contract.ts";
+import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 import { beginFault, endFault } from "../helpers/faulty-fs.ts";
 import { quietFor } from "../helpers/quiet.ts";
-import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 
 vi.mock(import("node:fs"), async (original) => (await import("../helpers/faulty-fs.ts")).faultySync(original));
 vi.mock(import("node:fs/promises"), async (original) => (await import("../helpers/faulty-fs.ts")).faulty(original));

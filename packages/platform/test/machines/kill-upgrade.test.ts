@@ -1,7 +1,7 @@
 /** The platform is killed at every step of the first start after an upgrade of QEMU and of the guest bundle. */
 import { afterEach, describe, expect, test } from "vitest";
-import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.ts";
-import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
+import { FailedCarryOvers } from "../../../hypervisor/src/qemu/failed-carry-overs.ts";
+import { identityOf, PRESENT_HARDWARE } from "../../../hypervisor/src/qemu/hardware.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";

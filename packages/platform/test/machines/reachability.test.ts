@@ -1,9 +1,9 @@
 /** Apps that listen where no request arrives: what is reported about them, and when. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { decodeListeners, encodeListeners, type Listener, listenerText } from "../../src/guest/listening.ts";
+import { decodeListeners, encodeListeners, type Listener, listenerText } from "../../../guest/src/listening.ts";
 import type { Resources } from "../../src/machines/open.ts";
-import type { Machines } from "../../src/machines/resources/machines.ts";
 import { Reachability, whyUnreachable } from "../../src/machines/reachability.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const at = (address: string, port: number): Listener => ({ address, port });

@@ -1,7 +1,7 @@
 /** After a restart, the platform finds processes of its machines. Nothing is ended before it is known which one is the machine's. */
+import type { Vmm, VmmRef } from "@hibernaut/hypervisor";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import type { Vmm, VmmRef } from "../../src/hypervisor/contract.ts";
+import { FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
 import { type FakePlatform, newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;

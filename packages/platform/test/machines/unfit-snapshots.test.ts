@@ -2,7 +2,7 @@
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
+import { identityOf, PRESENT_HARDWARE } from "../../../hypervisor/src/qemu/hardware.ts";
 import { droppingRefusal } from "../../src/machines/unfit-snapshots.ts";
 import {
   type FakePlatform,

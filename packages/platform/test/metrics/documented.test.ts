@@ -1,8 +1,8 @@
 /** docs/metrics.md and what the platform prints are the same, and no label has values without end. */
 import { STATES } from "@hibernaut/domain/machine";
 import { OPERATION_OUTCOMES, START_STEPS, SUSPEND_STEPS } from "@hibernaut/domain/operation";
+import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
 import { expect, test } from "vitest";
-import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
 import { EVICTION_REASONS } from "../../src/machines/warm/rules.ts";
 import { AGENT_FAULTS } from "../../src/machines/watch.ts";
 import { SMALL } from "../helpers/fake-world.ts";

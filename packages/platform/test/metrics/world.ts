@@ -1,4 +1,5 @@
 /** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
+import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
@@ -7,7 +8,6 @@ import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
 import { apiMetrics } from "../../src/api/metrics.ts";
 import { warmMetrics } from "../../src/api/warm-metrics.ts";
 import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
-import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
 import { usageMetrics } from "../../src/metering/metrics.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";

@@ -1,15 +1,15 @@
 /** What real KVM has to show, as a program that runs in the outer machine: the conformance suite, and other CPUs than the host's. */
+import { readBundle } from "@hibernaut/guest/bundles";
+import { qemuVersion } from "@hibernaut/hypervisor/qemu/accelerator";
 import { readSettings } from "@hibernaut/settings";
 import { describe, expect, test } from "vitest";
-import { readBundle } from "../../src/guest/bundles.ts";
-import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
-import { PLAIN_CPU } from "../../src/hypervisor/qemu/cpu-choice.ts";
-import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
-import { qemuLimits } from "../../src/hypervisor/qemu/limits.ts";
-import { bootUnderKvm } from "../../src/hypervisor/qemu/proof.ts";
+import { PLAIN_CPU } from "../../../hypervisor/src/qemu/cpu-choice.ts";
+import { readHostCpu } from "../../../hypervisor/src/qemu/host-cpu.ts";
+import { qemuLimits } from "../../../hypervisor/src/qemu/limits.ts";
+import { bootUnderKvm } from "../../../hypervisor/src/qemu/proof.ts";
+import { describeHypervisor } from "../../../hypervisor/test/conformance.ts";
+import { openQemu } from "../../../hypervisor/test/qemu-harness.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
-import { describeHypervisor } from "../hypervisor/conformance.ts";
-import { openQemu } from "../hypervisor/qemu-harness.ts";
 
 /** At how many moments a capture is cancelled. Each takes seconds in there. */
 const MOMENTS = 4;

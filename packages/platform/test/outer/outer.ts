@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { HibernautClient } from "@hibernaut/client";
-import { Qmp } from "../../src/hypervisor/qemu/qmp.ts";
+import { Qmp } from "@hibernaut/hypervisor/qemu/qmp";
 import type { OuterFiles } from "./outer-disk.ts";
 import { API_PORT, ENDED, EXITED, PROGRAM, PROXY_PORT } from "./outer-init.ts";
 

@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
+import { killProcess } from "@hibernaut/hypervisor/qemu/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
-import { killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 

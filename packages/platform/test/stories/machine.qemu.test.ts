@@ -2,7 +2,7 @@
 import { chmod, cp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readSeal, writeSeal } from "../../src/snapshots/seal.ts";
+import { readSeal, writeSeal } from "../../../snapshots/src/seal.ts";
 import { longOr } from "../helpers/long.ts";
 import { ask, askUntilAnswered, BUNDLE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";

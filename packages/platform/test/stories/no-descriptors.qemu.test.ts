@@ -8,10 +8,10 @@ import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
+import { killProcess } from "@hibernaut/hypervisor/qemu/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { killProcess } from "../../src/hypervisor/qemu/process.ts";
-import { quietFor } from "../helpers/quiet.ts";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
+import { quietFor } from "../helpers/quiet.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const run = promisify(execFile);

@@ -7,8 +7,8 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { guestsIn } from "../../src/hypervisor/qemu/find-processes.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");

@@ -1,9 +1,9 @@
 /** What an upgrade of QEMU does to machines that sleep, with two real builds. */
+import { qemuVersion } from "@hibernaut/hypervisor/qemu/accelerator";
 import { expect, test } from "vitest";
 import { otherQemu } from "../../../../scripts/lib/other-qemu.mjs";
-import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
-import { seriesOf } from "../../src/hypervisor/qemu/carry-over.ts";
-import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
+import { seriesOf } from "../../../hypervisor/src/qemu/carry-over.ts";
+import { readHostCpu } from "../../../hypervisor/src/qemu/host-cpu.ts";
 import { longOr } from "../helpers/long.ts";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";

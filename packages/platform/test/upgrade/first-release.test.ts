@@ -4,8 +4,8 @@ import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { MachineConfig } from "@hibernaut/domain/config";
+import { BundleStore } from "@hibernaut/guest/bundles";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { BundleStore } from "../../src/guest/bundles.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 import { tempFolder } from "../helpers/temp.ts";
 

@@ -4,10 +4,10 @@
  */
 import type { Readable } from "node:stream";
 import type { WebSocket } from "@fastify/websocket";
+import type { GuestCommand } from "@hibernaut/guest";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Static } from "typebox";
-import type { GuestCommand } from "../../guest/command.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { streams } from "../schemas.ts";
 import { ExecStreamQuery } from "./exec.schemas.ts";

@@ -1,7 +1,7 @@
 /** `POST .../machines/{machine_id}/exec`: runs a command in a machine and replies when it has ended. */
 import type { Readable } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { GuestError } from "../../guest/error.ts";
+import { GuestError } from "@hibernaut/guest";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, replies } from "../schemas.ts";

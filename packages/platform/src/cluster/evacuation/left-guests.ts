@@ -3,8 +3,8 @@
  * others are told not to.
  */
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VmmRef } from "@hibernaut/hypervisor";
 import { messageOf } from "@hibernaut/lib/text";
-import type { VmmRef } from "../../hypervisor/contract.ts";
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS, type MemberRecord } from "../keys.ts";
 import { put } from "../ownership/claims.ts";

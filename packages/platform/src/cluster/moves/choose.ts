@@ -1,7 +1,7 @@
 /** Chooses the hosts to which a machine of this host can move: those that could also resume its memory. */
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import type { DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import type { Cluster } from "../cluster.ts";
 import type { HostRecord } from "../keys.ts";

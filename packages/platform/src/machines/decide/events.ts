@@ -1,8 +1,8 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "@hibernaut/domain/machine";
-import type { GuestExit } from "../../guest/protocol.ts";
-import type { FailedCarryOver } from "../../hypervisor/contract.ts";
+import type { GuestExit } from "@hibernaut/guest";
+import type { FailedCarryOver } from "@hibernaut/hypervisor";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
 
 /** What a machine's history records in addition to type and states, for example who requested it. */

@@ -1,9 +1,9 @@
 /** Waiting before the next start that the restart policy gives an app. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { VmmHeld } from "@hibernaut/hypervisor";
 import { isHostTrouble } from "@hibernaut/lib/absence";
 import { messageOf } from "@hibernaut/lib/text";
-import { VmmHeld } from "../../hypervisor/contract.ts";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { EffectPorts } from "./ports.ts";
 

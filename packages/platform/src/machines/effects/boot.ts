@@ -1,10 +1,10 @@
 /** Starting a machine: from its snapshot if there is one that fits, otherwise a cold start. */
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { LastBoot, MachineRecord } from "@hibernaut/domain/machine";
+import { VmmKilled } from "@hibernaut/hypervisor";
 import { adviceFor, isPassing } from "@hibernaut/lib/absence";
 import { within } from "@hibernaut/lib/async";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
-import { VmmKilled } from "../../hypervisor/contract.ts";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { coldStart, startApp } from "./cold-start.ts";

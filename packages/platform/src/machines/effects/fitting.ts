@@ -1,6 +1,6 @@
 /** Whether a machine's snapshot can be resumed by this platform. */
 import type { MachineRecord, SnapshotRecord } from "@hibernaut/domain/machine";
-import type { FittingSnapshot } from "../../snapshots/store.ts";
+import type { FittingSnapshot } from "@hibernaut/snapshots";
 import { type EffectPorts, originOf } from "./ports.ts";
 
 /** What a snapshot has to fit. */

@@ -2,8 +2,8 @@
 import { guestSize } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Steps } from "@hibernaut/domain/operation";
-import type { FailedCarryOver, HypervisorIdentity } from "../../hypervisor/contract.ts";
-import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
+import type { FailedCarryOver, HypervisorIdentity } from "@hibernaut/hypervisor";
+import type { SnapshotOrigin } from "@hibernaut/snapshots";
 import type { Admission } from "../admission/admission.ts";
 import { protocolOf } from "../agent-protocol.ts";
 import type { Moved } from "../decide/index.ts";

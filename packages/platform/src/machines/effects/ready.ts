@@ -1,6 +1,6 @@
 /** When a start is over. */
+import type { GuestAgent } from "@hibernaut/guest";
 import { never, within } from "@hibernaut/lib/async";
-import type { GuestAgent } from "../../guest/agent.ts";
 import type { Boot, EffectOutcome } from "../decide/index.ts";
 import type { EffectPorts } from "./ports.ts";
 

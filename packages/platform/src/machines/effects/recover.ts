@@ -1,9 +1,9 @@
 /** The doing side of recovery: look at the host, and take over what runs there. */
 import { servicePorts } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { type Vmm, VmmFailed, VmmHeld, type VmmRef } from "@hibernaut/hypervisor";
 import { isHostTrouble } from "@hibernaut/lib/absence";
 import { messageOf } from "@hibernaut/lib/text";
-import { type Vmm, VmmFailed, VmmHeld, type VmmRef } from "../../hypervisor/contract.ts";
 import type { Found, TakenOver, TakeOver } from "../decide/index.ts";
 import type { Logger } from "../dependencies.ts";
 import type { EffectPorts } from "./ports.ts";

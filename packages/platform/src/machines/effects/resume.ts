@@ -2,11 +2,11 @@
 import { servicePorts } from "@hibernaut/domain/config";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { type FailedCarryOver, type Vmm, VmmKilled } from "@hibernaut/hypervisor";
 import { adviceFor, isHostTrouble } from "@hibernaut/lib/absence";
 import { within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
-import { type FailedCarryOver, type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
-import type { FittingSnapshot } from "../../snapshots/store.ts";
+import type { FittingSnapshot } from "@hibernaut/snapshots";
 import type { Details } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { fittingSnapshot } from "./fitting.ts";

@@ -2,8 +2,8 @@
 import { guestSize, servicePorts } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VmmSpec } from "@hibernaut/hypervisor";
 import type { Image } from "@hibernaut/images";
-import type { VmmSpec } from "../../hypervisor/contract.ts";
 import type { EffectPorts } from "./ports.ts";
 
 type SpecPorts = Pick<EffectPorts, "images" | "bundles" | "files" | "volumes" | "network">;

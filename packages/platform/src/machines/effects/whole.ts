@@ -4,7 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isHostTrouble } from "@hibernaut/lib/absence";
 import { within } from "@hibernaut/lib/async";
-import type { FittingSnapshot } from "../../snapshots/store.ts";
+import type { FittingSnapshot } from "@hibernaut/snapshots";
 import type { EffectPorts } from "./ports.ts";
 
 /** A disk that is slower than this cannot resume machines in time either. MB per second. */

@@ -1,7 +1,7 @@
 /** What the machine of a release command is made of, and what its end means: pure rules. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineEvent, MachineState } from "@hibernaut/domain/machine";
-import type { GuestExit } from "../../guest/protocol.ts";
+import type { GuestExit } from "@hibernaut/guest";
 
 /** How a release command ended. */
 export interface CommandVerdict {

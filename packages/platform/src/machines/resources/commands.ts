@@ -1,6 +1,5 @@
 /** Commands that run inside a machine in addition to its app. */
-import type { GuestCommand } from "../../guest/command.ts";
-import type { CommandSpec } from "../../guest/protocol.ts";
+import type { CommandSpec, GuestCommand } from "@hibernaut/guest";
 import type { ControllerSet } from "../controller-set.ts";
 import { requireCommand, runCommand } from "../run-command.ts";
 

@@ -1,11 +1,10 @@
 /** Machines on their way to another host. What carries them there is not known here. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
+import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
-import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
-import type { TakenFrom } from "../../snapshots/manifest.ts";
-import { takenFrom } from "../../snapshots/manifest.ts";
+import { type TakenFrom, takenFrom } from "@hibernaut/snapshots";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { Command } from "../decide/index.ts";

@@ -1,9 +1,7 @@
 /** Files inside machines: what is at a path, and copies in both directions as tar archives. */
 import type { Readable } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { GuestCommand } from "../../guest/command.ts";
-import { GuestError } from "../../guest/error.ts";
-import type { TaskName } from "../../guest/protocol.ts";
+import { type GuestCommand, GuestError, type TaskName } from "@hibernaut/guest";
 import { copyFailure } from "../copy-failure.ts";
 import type { Commands } from "./commands.ts";
 

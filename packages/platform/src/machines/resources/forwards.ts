@@ -2,8 +2,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineState } from "@hibernaut/domain/machine";
 import { HOLD_TIMEOUT_MS } from "@hibernaut/domain/patience";
-import type { GuestCommand } from "../../guest/command.ts";
-import type { CommandSpec } from "../../guest/protocol.ts";
+import type { CommandSpec, GuestCommand } from "@hibernaut/guest";
 import type { Commands } from "./commands.ts";
 import type { Machines } from "./machines.ts";
 

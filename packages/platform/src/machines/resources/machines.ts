@@ -1,7 +1,7 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
 import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "@hibernaut/domain/machine";
-import type { VmmUsage } from "../../hypervisor/contract.ts";
+import type { VmmUsage } from "@hibernaut/hypervisor";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";

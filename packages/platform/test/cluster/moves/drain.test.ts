@@ -1,9 +1,9 @@
 /** A host is drained: its machines go where they can run, with their volumes when that is asked for. */
 import { never } from "@hibernaut/lib/async";
 import { afterEach, expect, test, vi } from "vitest";
+import { FakeHypervisor } from "../../../../hypervisor/src/fake/index.ts";
 import type { HostRecord } from "../../../src/cluster/keys.ts";
 import { KEYS } from "../../../src/cluster/keys.ts";
-import { FakeHypervisor } from "../../../src/hypervisor/fake/index.ts";
 import { putToSleep, runOn } from "../../helpers/cluster-machines.ts";
 import { type ClusterWorld, newClusterWorld, type TestHost } from "../../helpers/cluster-world.ts";
 import { SMALL } from "../../helpers/fake-world.ts";

@@ -1,0 +1,17 @@
+/** What other packages may use. */
+export { GuestAgent } from "./agent.ts";
+export type { GuestCommand } from "./command.ts";
+export { GuestError } from "./error.ts";
+export { encodeFrame, type Frame, FrameReader, FrameType } from "./frame.ts";
+export { HelloOffset } from "./hello.ts";
+export { encodeListeners, isLoopback, type Listener, listenerText } from "./listening.ts";
+export {
+  type CommandExit,
+  type CommandSpec,
+  type GuestConfig,
+  type GuestExit,
+  TASKS_PROTOCOL,
+  type TaskName,
+} from "./protocol.ts";
+export { decodeRecords, encodeCommand, Key, milliseconds, nanoseconds } from "./records.ts";
+export { GuestStreams } from "./streams.ts";

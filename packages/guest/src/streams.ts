@@ -1,0 +1,154 @@
+/**
+ * Streams between programs in a guest and the platform, over the one agent channel: connections to the local API, and
+ * commands. They outlive the channel: while the machine sleeps they wait, and after a resume they continue.
+ * `packages/guest/agent/streams.h` is the agent's side and says what each frame means.
+ */
+import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { GuestCommand } from "./command.ts";
+import { GuestConnection } from "./connection.ts";
+import { GuestError } from "./error.ts";
+import { type Frame, FrameType } from "./frame.ts";
+import type { CommandSpec, SendFrame, StreamEnd, StreamLink } from "./protocol.ts";
+import { encodeCommand } from "./records.ts";
+
+/** The platform gives its streams even numbers. The low numbers are the app's output. */
+export const FIRST_COMMAND = 16;
+/** The agent opens fewer (CONNECTIONS_MAX in streams.h), but a guest is not trusted to. */
+export const MOST_CONNECTIONS = 128;
+/**
+ * How many frames, and bytes in them, may wait until the guest can be reached. Credit bounds what one stream has, but a
+ * guest can end its streams and begin others. A command's whole window, typed character by character, fits.
+ */
+export const MOST_HELD = 80_000;
+export const MOST_HELD_BYTES = 16 * 1024 * 1024;
+const STREAM_TYPES: ReadonlySet<number> = new Set([
+  FrameType.data,
+  FrameType.end,
+  FrameType.credit,
+  FrameType.reset,
+  FrameType.accept,
+  FrameType.dataErr,
+  FrameType.execExit,
+]);
+
+/** The streams of one guest. */
+export class GuestStreams {
+  /** By this the agent recognizes a platform that knows its streams. */
+  readonly session = randomBytes(8);
+  /** A program connected to the local API. */
+  onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
+  readonly #streams = new Map<number, StreamEnd>();
+  #send: SendFrame | undefined;
+  /** Frames that wait until the guest can be reached. Bounded, see {@link #hold}. */
+  #held: Parameters<SendFrame>[] = [];
+  #heldBytes = 0;
+  #nextCommand = FIRST_COMMAND;
+
+  /** How many frames wait until the guest can be reached. */
+  get held(): number {
+    return this.#held.length;
+  }
+
+  /** How many streams are open. */
+  get open(): number {
+    return this.#streams.size;
+  }
+
+  /** How many commands are running that the guest must stay awake for. */
+  get commands(): number {
+    return [...this.#streams.values()].filter((stream) => stream instanceof GuestCommand && stream.active).length;
+  }
+
+  /** Runs a command in the guest. Throws a RangeError when command and environment are too long for a frame. */
+  run(spec: CommandSpec): GuestCommand {
+    const payload = encodeCommand(spec);
+    const id = this.#nextCommand;
+    this.#nextCommand += 2;
+    const command = new GuestCommand(this.#link(id), { connection: spec.task === "connect" });
+    this.#streams.set(id, command);
+    this.#emit(FrameType.exec, payload, id);
+    return command;
+  }
+
+  /** Takes a frame. Returns false when the frame does not belong to a stream. */
+  receive(frame: Frame): boolean {
+    if (!STREAM_TYPES.has(frame.type)) return false;
+    if (frame.type === FrameType.accept) this.#accept(frame.stream);
+    else {
+      const stream = this.#streams.get(frame.stream);
+      if (stream !== undefined) stream.receive(frame);
+      // A stream of an earlier platform, or one that was ended here while this frame was on its way.
+      else if (this.#send !== undefined && (frame.type === FrameType.data || frame.type === FrameType.dataErr))
+        this.#emit(FrameType.reset, Buffer.from("unknown stream"), frame.stream);
+    }
+    return true;
+  }
+
+  /** The guest can be reached from now on. Sends what waited. */
+  flow(send: SendFrame): void {
+    this.#send = send;
+    const held = this.#held;
+    this.#forgetHeld();
+    for (const frame of held) send(...frame);
+  }
+
+  /** Sends nothing from now on, so that nothing is on its way when the guest is captured. */
+  hold(): void {
+    this.#send = undefined;
+  }
+
+  /** The guest is gone for good: all streams fail. */
+  reset(why: string): void {
+    this.hold();
+    this.#forgetHeld();
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
+    for (const stream of streams) stream.fail(new GuestError(why));
+  }
+
+  #accept(id: number): void {
+    if (id % 2 === 0 || this.#streams.has(id)) return; // No agent uses such a number.
+    const connections = [...this.#streams.values()].filter((stream) => stream instanceof GuestConnection);
+    if (connections.length >= MOST_CONNECTIONS) {
+      if (this.#send !== undefined) this.#emit(FrameType.reset, Buffer.from("too many connections"), id);
+      return;
+    }
+    const connection = new GuestConnection(this.#link(id));
+    this.#streams.set(id, connection);
+    this.onConnection(connection);
+  }
+
+  #link(id: number): StreamLink {
+    return {
+      send: (type, payload = Buffer.alloc(0)) => {
+        if (this.#streams.has(id)) this.#emit(type, payload, id);
+      },
+      forget: () => this.#streams.delete(id),
+    };
+  }
+
+  #emit(...frame: Parameters<SendFrame>): void {
+    if (this.#send === undefined) this.#hold(frame);
+    else this.#send(...frame);
+  }
+
+  #forgetHeld(): void {
+    this.#held = [];
+    this.#heldBytes = 0;
+  }
+
+  /** Credit bounds the data of a stream. A new size replaces an older one, and a signal is pending only once, as in a kernel. */
+  #hold(frame: Parameters<SendFrame>): void {
+    const [type, payload, stream] = frame;
+    if (type === FrameType.resize || type === FrameType.signal)
+      this.#held = this.#held.filter(([otherType, otherPayload, otherStream]) => {
+        const same = type === FrameType.resize || Buffer.compare(otherPayload, payload) === 0;
+        return otherStream !== stream || otherType !== type || !same;
+      });
+    this.#held.push(frame);
+    this.#heldBytes += payload.length;
+    if (this.#held.length > MOST_HELD || this.#heldBytes > MOST_HELD_BYTES)
+      this.reset("the guest began more streams than it may while it could not be reached");
+  }
+}

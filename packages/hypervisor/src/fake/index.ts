@@ -1,0 +1,348 @@
+/**
+ * A hypervisor in memory, for fast tests. {@link FakeHost} keeps what a real host keeps when the platform is killed, and
+ * a second {@link FakeHypervisor} on the same host finds it again.
+ */
+import { readFileSync } from "node:fs";
+import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { type Duplex, duplexPair } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Listener } from "@hibernaut/guest";
+import {
+  type DeviceState,
+  type Hypervisor,
+  type HypervisorIdentity,
+  type Vmm,
+  VmmFailed,
+  VmmHeld,
+  VmmKilled,
+  type VmmRef,
+  type VmmSpec,
+  type VmmUsage,
+} from "../contract.ts";
+import { FakeGuest, type FakeGuestState } from "./guest.ts";
+
+/** Bytes at the beginning of a memory file that hold the guest's state. */
+const STATE_BYTES = 4096;
+const MB = 1024 * 1024;
+/** What a fake VMM needs for itself. */
+const ANONYMOUS_MB = 64;
+/** Bytes of a memory file, however much memory the machine has: every suspend reads all of it. */
+const MEMORY_BYTES = 256 * 1024;
+
+class FakeProcess {
+  readonly ref: VmmRef;
+  readonly spec: VmmSpec;
+  readonly guest: FakeGuest;
+  readonly identity: HypervisorIdentity;
+  readonly gone = Promise.withResolvers<void>();
+  running = false;
+  /** Why its guest could not continue. */
+  failure: string | undefined;
+  /** The device state that the guest was restored from, until it runs for the first time. */
+  restoredFrom: string | undefined;
+  /** Likewise, of the snapshot that was taken of it while it was paused. */
+  capturedTo: string | undefined;
+  /** It answers nothing any more. */
+  hangs = false;
+  /** It was killed, and the kernel holds it. */
+  held = false;
+  /** How long its VMM takes to answer. */
+  answersAfterMs = 0;
+
+  constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
+    this.ref = ref;
+    this.identity = identity;
+    this.spec = spec;
+    this.guest = new FakeGuest(end);
+  }
+}
+
+/** The processes of a fake host, and the faults that tests inject. */
+export class FakeHost {
+  readonly processes = new Map<number, FakeProcess>();
+  /** The largest number of VMMs that one machine had at the same time. More than one is a fault. */
+  mostPerMachine = 0;
+  /** Device state files of the snapshots that were run, restored or not. A file that appears twice is a fault. */
+  readonly restored: string[] = [];
+  /** Thrown by the next capture, boot or restore, once. */
+  faults: { capture?: Error; boot?: Error; restore?: Error } = {};
+  /** Awaited in the middle of a capture, boot or restore, to hold it up. */
+  hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
+  /** Whether a load writes to the memory file, as KVM does. */
+  writesOnLoad = false;
+  /** Ids of machines whose VMMs do not end: the kernel holds them, until {@link letGo}. */
+  readonly holding = new Set<string>();
+  /** Ids of machines whose app ends as soon as it is started. */
+  readonly crashing = new Set<string>();
+  /** Where apps listen that do not listen where they should, by machine id. */
+  readonly listening = new Map<string, Listener[]>();
+  #nextPid = 1;
+
+  /** The guest of a machine. Undefined when the machine has no VMM. */
+  guest(machineId: string): FakeGuest | undefined {
+    return this.of(machineId)[0]?.guest;
+  }
+
+  /** The VMMs of a machine. */
+  of(machineId: string): FakeProcess[] {
+    return [...this.processes.values()].filter((process) => process.ref.machineId === machineId);
+  }
+
+  /** Starts a process whose guest is not running yet. */
+  launch(spec: VmmSpec, identity: HypervisorIdentity): FakeProcess {
+    const pid = this.#nextPid++;
+    const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
+    const process = new FakeProcess(ref, identity, spec, () => {
+      // A power off flushes disks, which is what the kernel does not get done.
+      if (!this.holding.has(ref.machineId)) this.end(ref);
+    });
+    process.guest.crashes = this.crashing.has(spec.machineId);
+    process.guest.listening = this.listening.get(spec.machineId);
+    this.processes.set(pid, process);
+    this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
+    return process;
+  }
+
+  /** Ends a process, unless its pid belongs to another one. */
+  end(ref: VmmRef): void {
+    const process = this.processes.get(ref.pid);
+    if (process?.ref.startTicks !== ref.startTicks) return;
+    this.processes.delete(ref.pid);
+    process?.guest.disconnect();
+    process?.gone.resolve();
+  }
+
+  /** Kills a process, which ends unless the kernel holds it. Throws {@link VmmHeld} then. */
+  kill(ref: VmmRef): void {
+    const process = this.processes.get(ref.pid);
+    if (process === undefined || !this.holding.has(ref.machineId)) return this.end(ref);
+    process.held = true;
+    process.running = false;
+    process.hangs = true;
+    process.guest.disconnect();
+    throw new VmmHeld(ref);
+  }
+
+  /** The kernel lets go of a machine's VMMs: those that were killed end. */
+  letGo(machineId: string): void {
+    this.holding.delete(machineId);
+    for (const { ref, held } of this.of(machineId)) if (held) this.end(ref);
+  }
+
+  /** Throws {@link VmmHeld} while a VMM of the machine that was killed has not ended. */
+  requireEnded(machineId: string): void {
+    const process = this.of(machineId).find(({ held }) => held);
+    if (process !== undefined) throw new VmmHeld(process.ref);
+  }
+
+  /** The guest of a machine cannot continue, which ends its process, or will when the next platform adopts it. */
+  fail(machineId: string, why: string, noticed: "now" | "when adopted" = "now"): void {
+    for (const process of this.of(machineId)) {
+      process.failure = why;
+      process.running = false;
+      if (noticed === "now") this.end(process.ref);
+    }
+  }
+
+  /** Throws the injected fault, if there is one, and clears it. */
+  takeFault(kind: keyof FakeHost["faults"]): void {
+    const fault = this.faults[kind];
+    delete this.faults[kind];
+    if (fault !== undefined) throw fault;
+  }
+}
+
+class FakeVmm implements Vmm {
+  readonly ref: VmmRef;
+  readonly identity: HypervisorIdentity;
+  onStalled: (reason: string | undefined) => void = () => {};
+  readonly exited: Promise<void>;
+  readonly #host: FakeHost;
+  readonly #process: FakeProcess;
+
+  constructor(host: FakeHost, process: FakeProcess) {
+    this.ref = process.ref;
+    this.identity = process.identity;
+    this.exited = process.gone.promise;
+    this.#host = host;
+    this.#process = process;
+  }
+
+  get failure(): string | undefined {
+    return this.#process.failure;
+  }
+
+  /** As if the guest had touched all of its memory. */
+  async usage(): Promise<VmmUsage | undefined> {
+    const process = this.#host.processes.get(this.ref.pid);
+    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB };
+  }
+
+  async state(): Promise<"running" | "paused"> {
+    const process = this.#alive();
+    if (process.hangs) await process.gone.promise;
+    if (process.answersAfterMs > 0) await delay(process.answersAfterMs);
+    return process.running ? "running" : "paused";
+  }
+
+  async run(): Promise<void> {
+    const process = this.#alive();
+    process.running = true;
+    const from = process.restoredFrom ?? process.capturedTo;
+    if (from !== undefined) this.#host.restored.push(from);
+    process.restoredFrom = undefined;
+    process.capturedTo = undefined;
+    process.guest.resume();
+  }
+
+  async pause(): Promise<void> {
+    const process = this.#alive();
+    process.running = false;
+    process.guest.pause();
+  }
+
+  async capture(deviceState: string, signal: AbortSignal): Promise<void> {
+    const { guest, spec, running } = this.#alive();
+    if (running) throw new Error("a capture needs a paused guest");
+    await this.#host.hold.capture;
+    signal.throwIfAborted();
+    this.#host.takeFault("capture");
+    const text = JSON.stringify(guest.state);
+    const memory = await open(spec.memory, "r+");
+    try {
+      await memory.write(Buffer.from(text.padEnd(STATE_BYTES)), 0, STATE_BYTES, 0);
+      await memory.sync();
+    } finally {
+      await memory.close();
+    }
+    await writeFile(deviceState, `devices of ${spec.machineId}`, { flag: "wx", flush: true });
+    // Where it will be once it is published.
+    this.#process.capturedTo = deviceState.replace("/tmp-", "/");
+    signal.throwIfAborted();
+  }
+
+  async openChannel(signal: AbortSignal): Promise<Duplex> {
+    signal.throwIfAborted();
+    const [ours, theirs] = duplexPair();
+    ours.on("error", () => {});
+    this.#alive().guest.connect(theirs);
+    theirs.on("close", () => ours.destroy());
+    ours.on("close", () => theirs.destroy());
+    return ours;
+  }
+
+  async kill(): Promise<void> {
+    this.#host.kill(this.ref);
+  }
+
+  release(): void {}
+
+  #alive(): FakeProcess {
+    if (!this.#host.processes.has(this.ref.pid)) throw new Error("the VMM is gone");
+    return this.#process;
+  }
+}
+
+/** The hypervisor contract on a fake host. */
+export class FakeHypervisor implements Hypervisor {
+  readonly #host: FakeHost;
+  readonly #identity: HypervisorIdentity;
+
+  constructor(host: FakeHost, identity: Partial<HypervisorIdentity> = {}) {
+    this.#host = host;
+    this.#identity = {
+      hypervisor: "fake",
+      version: "1",
+      accelerator: "fake",
+      cpu_model: "none",
+      machine_type: "none",
+      ...identity,
+    };
+  }
+
+  identity(): HypervisorIdentity {
+    return this.#identity;
+  }
+
+  async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
+    this.#host.requireEnded(spec.machineId);
+    await rm(spec.memory, { force: true });
+    await writeFile(spec.memory, "");
+    await truncate(spec.memory, MEMORY_BYTES);
+    const process = this.#host.launch(spec, this.#identity);
+    try {
+      await this.#host.hold.boot;
+      signal.throwIfAborted();
+      if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
+      this.#host.takeFault("boot");
+    } catch (error) {
+      this.#host.end(process.ref);
+      throw error;
+    }
+    process.running = true;
+    return new FakeVmm(this.#host, process);
+  }
+
+  async restore(
+    spec: VmmSpec,
+    { file, takenBy }: DeviceState,
+    signal: AbortSignal,
+    checked: Promise<void> = Promise.resolve(),
+  ): Promise<Vmm> {
+    this.#host.requireEnded(spec.machineId);
+    // It runs on what the snapshot was taken on, as QEMU does.
+    const { cpu_model, machine_type } = takenBy;
+    const process = this.#host.launch(spec, { ...this.#identity, cpu_model, machine_type });
+    try {
+      this.#host.takeFault("restore");
+      if (!readFileSync(file, "utf8").includes(spec.machineId))
+        throw new Error("the device state belongs to another machine");
+      await checked;
+      const memory = await readFile(spec.memory);
+      if (this.#host.writesOnLoad) await writeOnLoad(spec.memory);
+      await this.#host.hold.restore;
+      signal.throwIfAborted();
+      if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
+      process.guest.pause();
+      process.restoredFrom = file;
+      process.guest.state = JSON.parse(memory.toString("utf8", 0, STATE_BYTES)) as FakeGuestState;
+    } catch (error) {
+      this.#host.end(process.ref);
+      throw error;
+    }
+    return new FakeVmm(this.#host, process);
+  }
+
+  async find(): Promise<VmmRef[]> {
+    return [...this.#host.processes.values()].map((process) => process.ref);
+  }
+
+  async adopt(ref: VmmRef): Promise<Vmm> {
+    const process = this.#host.processes.get(ref.pid);
+    if (process === undefined || process.ref.startTicks !== ref.startTicks) throw new Error("the VMM is gone");
+    if (process.held) throw new Error("the VMM does not answer");
+    if (process.failure !== undefined) {
+      this.#host.end(ref);
+      throw new VmmFailed(process.failure);
+    }
+    return new FakeVmm(this.#host, process);
+  }
+
+  async end(ref: VmmRef): Promise<void> {
+    this.#host.kill(ref);
+  }
+
+  async requireEnded(machineId: string): Promise<void> {
+    this.#host.requireEnded(machineId);
+  }
+}
+
+/** The time, in a page behind the guest's state. */
+async function writeOnLoad(path: string): Promise<void> {
+  const memory = await open(path, "r+");
+  try {
+    await memory.write(Buffer.from(String(Date.now())), 0, undefined, STATE_BYTES);
+  } finally {
+    await memory.close();
+  }
+}

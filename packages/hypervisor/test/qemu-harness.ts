@@ -1,0 +1,82 @@
+/** QEMU with the small app, for the suites that every hypervisor must pass. */
+import { mkdir } from "node:fs/promises";
+import type { GuestConfig } from "@hibernaut/guest";
+import { readBundle } from "@hibernaut/guest/bundles";
+import { openImageStore } from "@hibernaut/images/open";
+import { readSettings } from "@hibernaut/settings";
+import { UserNetwork } from "../../network/src/user.ts";
+import { MachineFiles } from "../../platform/src/machines/files.ts";
+import { newMachineId } from "../../platform/src/machines/identity.ts";
+import { ACCELERATOR, askUntilAnswered, BUNDLE, dataFolder } from "../../platform/test/helpers/qemu-world.ts";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
+import { qemuVersion } from "../src/qemu/accelerator.ts";
+import { readHostCpu } from "../src/qemu/host-cpu.ts";
+import { QemuHypervisor } from "../src/qemu/index.ts";
+import { findJail } from "../src/qemu/jail/find.ts";
+import { qemuLimits } from "../src/qemu/limits.ts";
+import type { Harness } from "./conformance.ts";
+
+/** Makes a data directory with what a guest needs; {@link Harness.dispose} deletes it. */
+export async function openQemu(): Promise<Harness> {
+  const folder = await dataFolder();
+  const files = new MachineFiles(folder.path, 256);
+  await mkdir(files.machineRoot);
+  const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
+  const bundle = await readBundle(BUNDLE);
+  const version = await qemuVersion("qemu-system-x86_64");
+  const limits = qemuLimits(readSettings(process.env));
+  const host = ACCELERATOR === "kvm" ? await readHostCpu("qemu-system-x86_64", "kvm", { limits }) : undefined;
+  const { jail } = await findJail({ ...readSettings(process.env), accelerator: ACCELERATOR });
+  const network = new UserNetwork();
+  return {
+    hypervisor: () =>
+      new QemuHypervisor({
+        program: "qemu-system-x86_64",
+        version,
+        accelerator: ACCELERATOR,
+        host,
+        limits,
+        jail,
+        runRoot: files.runRoot,
+        machineRoot: files.machineRoot,
+      }),
+    newSpec: async () => {
+      const machineId = newMachineId();
+      await files.prepare(machineId);
+      await files.freshLayer(machineId);
+      const { layer, memory, run, console } = files.paths(machineId);
+      const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, [8080]);
+      return {
+        machineId,
+        cpus: 1,
+        memoryMb: 256,
+        bundle,
+        image: image.rootfs,
+        layer,
+        volumes: [],
+        memory,
+        runDir: run,
+        consoleLog: console,
+        network: plug,
+      };
+    },
+    guestConfig: (spec): GuestConfig => ({
+      hostname: spec.machineId,
+      args: [...image.config.entrypoint, ...image.config.cmd],
+      env: Object.fromEntries(image.config.env.map((line) => line.split("=", 2) as [string, string])),
+      user: image.config.user,
+      workdir: image.config.workingDir,
+      network: spec.network.guest,
+      ports: [8080],
+      volumes: [],
+    }),
+    request: async (spec) => {
+      if (spec.network.mode !== "user") throw new Error("not a user network");
+      const { nonce, count, now } = await askUntilAnswered(spec.network.address);
+      return { nonce, count, now: Date.parse(now) };
+    },
+    writesOnLoad: ACCELERATOR === "kvm" ? 1 : 0,
+    murder: (ref) => process.kill(ref.pid, "SIGKILL"),
+    dispose: () => folder.dispose(),
+  };
+}
