@@ -17,8 +17,11 @@ const SHARED = [
 ];
 /** Packages that are no part of the platform. All others are. */
 const APART = "^packages/(cli|client|dashboard|jail)/";
-/** Packages that others know by their contract.ts only. */
-const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"];
+/** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
+const CONTRACTS = [
+  ...["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"],
+  ...["guest", "snapshots", "machines"],
+];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
   (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
@@ -29,7 +32,7 @@ const contracts = CONTRACTS.map((part) => ({
   name: `only-${part}-contract-is-public`,
   comment: `server.ts alone chooses the implementation of ${part}, so that it can be exchanged`,
   from: { path: "^packages/[^/]+/src/", pathNot: [APART, `^packages/${part}/`, ROOTS] },
-  to: { path: `^packages/${part}/src/`, pathNot: `^packages/${part}/src/contract\\.ts$` },
+  to: { path: `^packages/${part}/src/`, pathNot: `^packages/${part}/src/(contract|index)\\.ts$` },
 }));
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
@@ -82,14 +85,13 @@ const rules = [
   {
     name: "machines-knows-contracts-only",
     comment: "the heart must be testable without QEMU, HTTP and SQL",
-    from: { path: `${SRC}/machines/` },
+    from: { path: "^packages/machines/src/" },
     to: {
       pathNot: [
-        `${SRC}/machines/`,
-        "^packages/(domain|lib|guest|snapshots)/src/",
-        "^packages/[^/]+/src/contract\\.ts$",
+        "^packages/(machines|domain|lib)/src/",
+        `^packages/(${CONTRACTS.join("|")})/src/(contract|index)\\.ts$`,
         "^packages/settings/src/settings\\.ts$",
-        "node_modules/(typebox|croner)/",
+        "node_modules/croner/",
         "^(node:)?[a-z_]+(/promises)?$",
       ],
     },
@@ -97,7 +99,7 @@ const rules = [
   {
     name: "machines-opens-no-sockets-or-databases",
     comment: "the heart must be testable without QEMU, HTTP and SQL",
-    from: { path: `${SRC}/machines/` },
+    from: { path: "^packages/machines/src/" },
     to: { path: "^(node:)?(http|https|http2|net|tls|sqlite)$" },
   },
   {

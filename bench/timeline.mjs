@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
-import { Timelines } from "../packages/platform/src/machines/resources/timelines.ts";
+import { Timelines } from "../packages/machines/src/resources/timelines.ts";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
 import { round, summary } from "./lib/stats.mjs";
 

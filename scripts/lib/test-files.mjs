@@ -55,8 +55,15 @@ export function isLong(root, file) {
   return file.endsWith(".long.test.ts") || LONG_IMPORT.test(readFileSync(join(root, file), "utf8"));
 }
 
-/** What changes a process for all files that run in it, or replaces modules. */
-const CHANGES_PROCESS = /\bvi\.(?!fn\b|waitFor\b)|\bprocess\.(chdir|emit|env|off|on|once)\b|\bglobalThis\b/;
+/** What changes a process for all files that run in it, or replaces modules: Vitest's helpers that do, and Node's own ways. */
+const CHANGES_PROCESS = new RegExp(
+  [
+    String.raw`\bvi\.(?!fn\b|waitFor\b|waitUntil\b|setConfig\b)`,
+    String.raw`\bprocess\.(chdir|emit|off|on|once)\b`,
+    String.raw`\bprocess\.env(\.\w+|\[[^\]]+\]) = |delete process\.env`,
+    String.raw`\bglobalThis\b`,
+  ].join("|"),
+);
 
 /**
  * Returns whether a file needs a process of its own, because others would notice what it changes there. To start one and

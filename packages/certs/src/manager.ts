@@ -6,6 +6,7 @@ import type { CertificateRecord } from "@hibernaut/store";
 import type { CertificateService, CertificateView, Finding } from "./contract.ts";
 import { Orders, type OrdersOptions } from "./orders.ts";
 import {
+  authorityUnreachable,
   changedMeanwhile,
   hookMissing,
   MAX_CERTIFICATES,
@@ -15,7 +16,6 @@ import {
   termsRefusal,
   tooMany,
   unknownCertificate,
-  unreachable,
 } from "./refusals.ts";
 import { challengeFor, checkName, covers, orderTime, renewalTime, type Situation, statusOf } from "./rules.ts";
 
@@ -183,7 +183,7 @@ export class CertificateManager implements CertificateService {
     if (await authority.agreed()) return;
     const { termsUrl } = await authority.describe(signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw unreachable(error, authority.directory);
+      throw authorityUnreachable(error, authority.directory);
     });
     if (!agree && termsUrl !== undefined) throw termsRefusal(name, app, termsUrl);
     await authority.agree(termsUrl);

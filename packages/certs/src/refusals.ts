@@ -21,7 +21,7 @@ export function termsRefusal(name: string, app: string, terms: string): Hibernau
   return new HibernautError("failed_precondition", message, { terms });
 }
 
-export function unreachable(error: unknown, directory: string): HibernautError {
+export function authorityUnreachable(error: unknown, directory: string): HibernautError {
   const message = `${sentence(error)} Nothing was added. Check the network and HIBERNAUT_ACME_DIRECTORY (${directory}), then add it again.`;
   return new HibernautError("unavailable", message, { directory }, { cause: error });
 }

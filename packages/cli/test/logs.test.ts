@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { LogEntry } from "@hibernaut/machines";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { LogEntry } from "../../platform/src/machines/logs/entry.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;

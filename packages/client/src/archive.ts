@@ -6,7 +6,7 @@ import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { type Address, type ClientOptions, errorOf, unreachable, urlOf } from "./transport.ts";
+import { type Address, type ClientOptions, errorOf, platformUnreachable, urlOf } from "./transport.ts";
 import type { UnpackedArchive } from "./types.ts";
 
 const TAR = "application/x-tar";
@@ -57,7 +57,7 @@ function exchange(
       resolve(response);
     });
     request.on("error", (cause) => {
-      if (!answered) reject(signal?.aborted ? (signal.reason as Error) : unreachable(options, cause));
+      if (!answered) reject(signal?.aborted ? (signal.reason as Error) : platformUnreachable(options, cause));
     });
     archive?.on("error", (error) => {
       reject(error);

@@ -2,7 +2,7 @@
 import { Readable, Writable } from "node:stream";
 import { WebSocket } from "ws";
 import { ExecChannel, type ExecExit } from "./exec-channels.ts";
-import { type Address, type ClientOptions, errorOf, unreachable, urlOf } from "./transport.ts";
+import { type Address, type ClientOptions, errorOf, platformUnreachable, urlOf } from "./transport.ts";
 
 /** What to run, and how. Names are those of the route's query, which the OpenAPI document leaves out. */
 export interface ExecOptions {
@@ -75,7 +75,7 @@ async function openSession(options: ClientOptions, address: Address): Promise<Ex
 function opened(socket: WebSocket, options: ClientOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("open", resolve);
-    socket.once("error", (cause) => reject(unreachable(options, cause)));
+    socket.once("error", (cause) => reject(platformUnreachable(options, cause)));
     socket.once("unexpected-response", (_request, response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -169,7 +169,7 @@ function nameIn(params: Record<string, string>, name: string): string {
 }
 
 /** The error of a platform that can't be reached. */
-export function unreachable(options: ClientOptions, cause: unknown): ApiError {
+export function platformUnreachable(options: ClientOptions, cause: unknown): ApiError {
   const { apiUrl } = options;
   const distrust = distrustOf(apiUrl, cause) ?? rejectionOf(options, cause);
   if (distrust !== undefined) return new ApiError({ code: "unavailable", message: distrust, cause });
@@ -220,7 +220,7 @@ function rejectionOf({ apiUrl, clientCertificate }: ClientOptions, error: unknow
 }
 
 function unanswered(options: ClientOptions, cause: unknown): ApiError {
-  if (!isTimeout(cause)) return unreachable(options, cause);
+  if (!isTimeout(cause)) return platformUnreachable(options, cause);
   const message = `The platform at ${options.apiUrl} accepted the request and did not answer in time. It may still carry it out: check before you repeat it.`;
   return new ApiError({ code: "deadline_exceeded", message, cause });
 }

@@ -103,6 +103,7 @@ describe("with a machine", () => {
 
   // First: this is the machine's first sleep.
   test("it is shown as warm, and as suspended when its virtual machine has ended", {
+    tags: "again",
     timeout: START_LIMIT_MS * 2,
   }, async () => {
     await place.served.stop();

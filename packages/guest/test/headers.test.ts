@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import { MachineConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
-import { CopyExit } from "../../platform/src/machines/copy-failure.ts";
+import { CopyExit } from "../../machines/src/copy-failure.ts";
 import { ENTROPY_BYTES } from "../src/agent.ts";
 import { CommandEnd } from "../src/command.ts";
 import { STREAM_WINDOW } from "../src/credit.ts";

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { GuestConfig } from "@hibernaut/guest";
+import { newMachineId } from "../../machines/src/identity.ts";
 import { UserNetwork } from "../../network/src/user.ts";
-import { newMachineId } from "../../platform/src/machines/identity.ts";
 import { FakeHost, FakeHypervisor } from "../src/fake/index.ts";
 import { describeHypervisor, describeTimeOfDay, type Harness } from "./conformance.ts";
 

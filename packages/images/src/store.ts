@@ -40,7 +40,7 @@ interface StoreParts {
 }
 
 /** The image of a reference when it was resolved. */
-interface Found {
+interface ResolvedImage {
   digest: string;
   stamp: string;
 }
@@ -52,7 +52,7 @@ const UPLOAD_GRACE_MS = 10 * 60_000;
 class DiskImageStore implements ImageStore {
   readonly #directory: ImageDirectory;
   readonly #parts: StoreParts;
-  readonly #resolving = new SharedJobs<Found, ImageProgress>();
+  readonly #resolving = new SharedJobs<ResolvedImage, ImageProgress>();
   readonly #building = new SharedJobs<Image, ImageProgress>();
   readonly #fetching = new SharedJobs<boolean, ImageProgress>();
   /** Images that callers are about to use. They are not deleted. */
@@ -196,7 +196,7 @@ class DiskImageStore implements ImageStore {
     }
   }
 
-  async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<Found> {
+  async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<ResolvedImage> {
     const stamp = await contentStamp(reference);
     const { tools, registries, layers, unpacking } = this.#parts;
     const work = (folder: string) =>
@@ -225,7 +225,7 @@ class DiskImageStore implements ImageStore {
     });
   }
 
-  #build(ref: string, reference: Reference, { digest, stamp }: Found, job: Job<ImageProgress>): Promise<Image> {
+  #build(ref: string, reference: Reference, { digest, stamp }: ResolvedImage, job: Job<ImageProgress>): Promise<Image> {
     return this.#directory.inTemporary(async (folder) => {
       const { tools, registries, layers, uploads, unpacking } = this.#parts;
       const work: Import = { ref, reference, folder, tools, registries, layers, unpacking, job };

@@ -11,7 +11,7 @@ export const PAGE = 4096;
 /** Pages read at a time: 1 MiB. */
 const PIECE_PAGES = 256;
 /** Bytes of the largest piece. */
-export const PIECE_BYTES = PIECE_PAGES * PAGE;
+export const READ_BYTES = PIECE_PAGES * PAGE;
 /** Gaps of up to this many pages are read too, because that is cheaper than another read. */
 const SMALL_GAP = 8;
 

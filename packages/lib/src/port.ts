@@ -3,7 +3,7 @@
 /**
  * @example
  * const machines = new Port<Machines>("the machines");
- * const volumes = new Volumes({ holdStill: (id, work) => machines.filled.holdStill(id, work) });
+ * const volumes = new Volumes({ whilePaused: (id, work) => machines.filled.whilePaused(id, work) });
  * machines.fill(new Machines({ volumes }));
  */
 export class Port<T> {

@@ -1,6 +1,8 @@
 /** A host that cannot tell whether something is there has not said that it is absent: what follows from absence is destructive. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { takenBytes } from "@hibernaut/machines/disk-quota";
+import { MachineFiles } from "@hibernaut/machines/files";
 import { hasLink } from "@hibernaut/network/bridge/commands";
 import { readKey } from "@hibernaut/secrets/key";
 import { SnapshotStore } from "@hibernaut/snapshots";
@@ -12,8 +14,6 @@ import { ImageDirectory } from "../../images/src/image-directory.ts";
 import { readSubnets } from "../../network/src/bridge/state.ts";
 import { isInCluster, readDraft } from "../../platform/src/cluster/home.ts";
 import { arrivingVolumes, readPapers } from "../../platform/src/cluster/moves/arriving.ts";
-import { takenBytes } from "../../platform/src/machines/disk-quota.ts";
-import { MachineFiles } from "../../platform/src/machines/files.ts";
 import { beginFault, endFault } from "../../platform/test/helpers/faulty-fs.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { readSeal } from "../../snapshots/src/seal.ts";

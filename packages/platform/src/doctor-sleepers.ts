@@ -3,9 +3,11 @@ import { join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { readBundle } from "@hibernaut/guest/bundles";
-import type { Verdict } from "@hibernaut/hypervisor/qemu/accelerator";
+import type { AcceleratorChoice } from "@hibernaut/hypervisor/qemu/accelerator";
 import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
 import { openQemu } from "@hibernaut/hypervisor/qemu/open";
+import { MachineFiles } from "@hibernaut/machines/files";
+import { type Unfit, unfitSnapshots } from "@hibernaut/machines/unfit-snapshots";
 import type { NetworkMode } from "@hibernaut/network";
 import { boundMode } from "@hibernaut/network/bound";
 import { plannedNetwork } from "@hibernaut/network/planned";
@@ -13,8 +15,6 @@ import { knownMachine } from "@hibernaut/network/start";
 import type { Settings } from "@hibernaut/settings";
 import { SnapshotStore } from "@hibernaut/snapshots";
 import { readMachines } from "@hibernaut/store/read-machines";
-import { MachineFiles } from "./machines/files.ts";
-import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
 
 /** The machines of the data directory, and those whose guests are running. */
 export interface Sleepers {
@@ -38,7 +38,7 @@ export function modeOfSleepers({ machines, alive }: Sleepers): NetworkMode | und
 export async function unfitSleepers(
   { machines, alive }: Sleepers,
   settings: Settings,
-  { bundle, accelerator, cpu }: { bundle: GuestBundle } & Pick<Verdict, "accelerator" | "cpu">,
+  { bundle, accelerator, cpu }: { bundle: GuestBundle } & Pick<AcceleratorChoice, "accelerator" | "cpu">,
 ): Promise<Unfit[]> {
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
   const { machineRoot, runRoot } = files;

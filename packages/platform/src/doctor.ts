@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import { readBundle } from "@hibernaut/guest/bundles";
-import type { Verdict } from "@hibernaut/hypervisor/qemu/accelerator";
+import type { AcceleratorChoice } from "@hibernaut/hypervisor/qemu/accelerator";
 import { run } from "@hibernaut/lib/exec";
 import { messageOf } from "@hibernaut/lib/text";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "@hibernaut/settings";
@@ -239,7 +239,10 @@ async function checkKvmDevice(): Promise<Diagnosis> {
   }
 }
 
-async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promise<Diagnosis & { verdict?: Verdict }> {
+async function checkAccelerator(
+  settings: Settings,
+  bundle: GuestBundle,
+): Promise<Diagnosis & { verdict?: AcceleratorChoice }> {
   const name = "accelerator";
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-doctor-"));
   try {
@@ -379,14 +382,14 @@ async function expiry(dataDir: string, name: string): Promise<number | undefined
 async function checkSnapshots(
   sleepers: FoundSleepers,
   settings: Settings,
-  installed: { bundle: GuestBundle } & Pick<Verdict, "accelerator" | "cpu">,
+  installed: { bundle: GuestBundle } & Pick<AcceleratorChoice, "accelerator" | "cpu">,
 ): Promise<Diagnosis> {
   const name = "snapshots";
   if (typeof sleepers === "string") return { name, status: "warn", found: `the machines cannot be read: ${sleepers}` };
   try {
     const [{ unfitSleepers }, { unfitText }] = await Promise.all([
       import("./doctor-sleepers.ts"),
-      import("./machines/unfit-snapshots.ts"),
+      import("@hibernaut/machines/unfit-snapshots"),
     ]);
     const asleep = sleepers.machines.filter(({ snapshot }) => snapshot !== null).length;
     const unfit = await unfitSleepers(sleepers, settings, installed);

@@ -7,7 +7,7 @@ import { openConnections } from "@hibernaut/connections";
 import { startDns } from "@hibernaut/dns";
 import { ownPorts } from "@hibernaut/domain/own-ports";
 import { BundleStore } from "@hibernaut/guest/bundles";
-import { proveAccelerator, type Verdict } from "@hibernaut/hypervisor/qemu/accelerator";
+import { type AcceleratorChoice, proveAccelerator } from "@hibernaut/hypervisor/qemu/accelerator";
 import { hotPagesFile } from "@hibernaut/hypervisor/qemu/hot-pages";
 import { findJail } from "@hibernaut/hypervisor/qemu/jail/find";
 import { openQemu } from "@hibernaut/hypervisor/qemu/open";
@@ -20,6 +20,14 @@ import { background } from "@hibernaut/lib/background";
 import { hostBootId } from "@hibernaut/lib/boot-id";
 import { readPageRanges } from "@hibernaut/lib/page-ranges";
 import { Port } from "@hibernaut/lib/port";
+import { Semaphore } from "@hibernaut/lib/semaphore";
+import { openMachines, Quotas, type Resources } from "@hibernaut/machines";
+import { HostMemory } from "@hibernaut/machines/admission/host-memory";
+import { appFolders } from "@hibernaut/machines/app-folders";
+import { DiskQuota } from "@hibernaut/machines/disk-quota";
+import { MachineFiles } from "@hibernaut/machines/files";
+import { bundlesInUse, imagesInUse } from "@hibernaut/machines/in-use";
+import { droppingRefusal, unfitText } from "@hibernaut/machines/unfit-snapshots";
 import { startNetwork } from "@hibernaut/network/start";
 import { makeKey, readKey } from "@hibernaut/secrets/key";
 import { openSecrets, openVault } from "@hibernaut/secrets/open";
@@ -52,15 +60,6 @@ import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/ope
 import type { Owning } from "./cluster/owning.ts";
 import { installLastResort } from "./last-resort.ts";
 import { openLog } from "./log.ts";
-import { HostMemory } from "./machines/admission/host-memory.ts";
-import { appFolders } from "./machines/app-folders.ts";
-import { DiskQuota } from "./machines/disk-quota.ts";
-import { MachineFiles } from "./machines/files.ts";
-import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
-import { openMachines, type Resources } from "./machines/open.ts";
-import { Quotas } from "./machines/quotas.ts";
-import { Slots } from "./machines/slots.ts";
-import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPrices } from "./metering/prices.ts";
 import { UsageRecorder } from "./metering/recorder.ts";
 import { Usage } from "./metering/usage.ts";
@@ -86,7 +85,7 @@ interface PlatformReady {
   /** Where apps answer. Undefined if proxies run in processes of their own. */
   proxyUrl: string | undefined;
   token: string;
-  accelerator: Verdict;
+  accelerator: AcceleratorChoice;
 }
 
 interface ServeOptions {
@@ -219,7 +218,7 @@ async function runLocked(
       owning?.requireLasting(app);
       quotas.requireVolume(app, gb);
     },
-    holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
+    whilePaused: (machineId, work) => machines.filled.whilePaused(machineId, work),
     schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),
   });
@@ -236,7 +235,7 @@ async function runLocked(
     files,
     diskQuota,
     // A boot under emulation keeps one CPU busy.
-    bootSlots: new Slots(Math.max(2, availableParallelism())),
+    bootSlots: new Semaphore(Math.max(2, availableParallelism())),
     bootId,
     settings,
     quotas,

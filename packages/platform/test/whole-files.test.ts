@@ -55,7 +55,7 @@ test("a guest bundle is copied whole: without it no machine that has it starts, 
 test("the template of writable layers is made whole: every later machine gets a copy of it", async () => {
   const folder = await tempFolder();
   const program = `
-    import { MachineFiles } from ${JSON.stringify(join(SRC, "machines/files.ts"))};
+    import { MachineFiles } from ${JSON.stringify(join(SRC, "../../machines/src/files.ts"))};
     const files = new MachineFiles(${JSON.stringify(join(folder, "data"))}, 64);
     await files.prepare("${MACHINE}");
     await files.freshLayer("${MACHINE}");`;

@@ -5,12 +5,12 @@
  */
 import type { FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
-import { PAGE, type PageRange, PIECE_BYTES, piecesOf } from "@hibernaut/lib/page-ranges";
+import { PAGE, type PageRange, piecesOf, READ_BYTES } from "@hibernaut/lib/page-ranges";
 
 /** Two readers: one waits for the disk while the piece of the other is summed up, and Node has threads left. */
 const READERS = 2;
 /** Much of a memory was never written. Comparing a piece with zeros is 15 times as fast as summing it up. */
-const ZEROS = Buffer.alloc(PIECE_BYTES);
+const ZEROS = Buffer.alloc(READ_BYTES);
 const SUM_OF_ZEROS = crc32(ZEROS);
 
 /** Consecutive pieces of 1 MiB that cover `size` bytes; the last one may be shorter. */
@@ -27,12 +27,12 @@ export async function checksums(
   const sums: number[] = [];
   const next = pieces.entries();
   const reader = async () => {
-    const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
     for (const [index, [from, to]] of next) {
       signal.throwIfAborted();
       const { bytesRead } = await file.read(buffer, 0, (to - from) * PAGE, from * PAGE);
       sums[index] =
-        bytesRead === PIECE_BYTES && buffer.equals(ZEROS) ? SUM_OF_ZEROS : crc32(buffer.subarray(0, bytesRead));
+        bytesRead === READ_BYTES && buffer.equals(ZEROS) ? SUM_OF_ZEROS : crc32(buffer.subarray(0, bytesRead));
     }
   };
   await Promise.all(Array.from({ length: READERS }, reader));

@@ -9,7 +9,7 @@ import { open } from "node:fs/promises";
 import { constants as os, setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { PIECE_BYTES } from "@hibernaut/lib/page-ranges";
+import { READ_BYTES } from "@hibernaut/lib/page-ranges";
 import { differing, type Seal } from "./seal.ts";
 
 export interface ScrubOptions {
@@ -43,8 +43,8 @@ export async function scrub(
   const began = performance.now();
   for await (const part of reader.stdout as AsyncIterable<Buffer>) {
     for (let at = 0; at < part.length; ) {
-      const chunk = Math.floor(bytes / PIECE_BYTES);
-      const piece = part.subarray(at, at + (chunk + 1) * PIECE_BYTES - bytes);
+      const chunk = Math.floor(bytes / READ_BYTES);
+      const piece = part.subarray(at, at + (chunk + 1) * READ_BYTES - bytes);
       sums[chunk] = crc32(piece, sums[chunk] ?? 0);
       at += piece.length;
       bytes += piece.length;

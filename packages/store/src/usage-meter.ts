@@ -33,10 +33,10 @@ interface OpenRow extends OpenUsage {
 }
 
 /** How a machine that a request woke came up. */
-type Wake = "resume" | "cold";
+type WakeKind = "resume" | "cold";
 
 /** A start from memory is metered as what it saves: a resume. */
-function wakeOf(lastBoot: LastBoot | null): Wake | null {
+function wakeOf(lastBoot: LastBoot | null): WakeKind | null {
   return lastBoot === null ? null : lastBoot.kind === "cold" ? "cold" : "resume";
 }
 
@@ -67,7 +67,7 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
   const volumesOf = db.prepare<[string], OpenRow>(
     `SELECT ${OPEN_COLUMNS}, state, woken FROM usage_open WHERE machine = ? AND meter = 'volume'`,
   );
-  const append = db.prepare<OpenRow & { until: number; wake: Wake | null }>(`
+  const append = db.prepare<OpenRow & { until: number; wake: WakeKind | null }>(`
     INSERT INTO usage_intervals
       (subject, app, machine, meter, since, until, cpus, memory_mb, layer_mb, volume_mb, snapshot_mb, wake)
     VALUES
@@ -80,7 +80,7 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
   const add = adder(db);
 
   /** Ends the interval of a row: appends it, and adds it to the sums of its days. */
-  function end(row: OpenRow, until: number, wake: Wake | null): void {
+  function end(row: OpenRow, until: number, wake: WakeKind | null): void {
     if (until === row.since && wake === null) return;
     append.run({ ...row, until, wake });
     const sums = new Map<number, Amounts>();
@@ -99,7 +99,7 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
   }
 
   /** Ends what accrued until now, and begins again as `next`, or not at all. Does nothing when nothing changes. */
-  function change(before: OpenRow | undefined, next: OpenRow | null, wake: Wake | null = null): void {
+  function change(before: OpenRow | undefined, next: OpenRow | null, wake: WakeKind | null = null): void {
     if (before !== undefined && next !== null && wake === null && sameRates(before, next)) {
       if (before.state !== next.state || before.woken !== next.woken) put.run({ ...next, since: before.since });
       return;

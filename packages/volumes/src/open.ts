@@ -23,7 +23,7 @@ export interface VolumesOptions {
   store: Pick<Store, "apps" | "machines" | "volumes">;
   files: VolumeFiles;
   /** Pauses a running machine, its disks flushed, for the time of the work. */
-  holdStill: HoldStill;
+  whilePaused: HoldStill;
   /** Throws when the app may not take this many bytes more of the disk. By default, it may. */
   requireDisk?(app: string, bytes: number): void;
   /** The snapshots that are taken by themselves. Default: none. */
@@ -61,7 +61,7 @@ export class Volumes implements VolumeService, VolumeCopies {
 
   constructor(options: VolumesOptions) {
     this.#options = options;
-    const { store, files, holdStill, requireDisk } = options;
+    const { store, files, whilePaused, requireDisk } = options;
     this.#attachments = new Attachments(store, {
       now: () => this.#now(),
       newerOn: (volume) => options.newerOn?.(volume),
@@ -76,7 +76,7 @@ export class Volumes implements VolumeService, VolumeCopies {
     });
     const isHeld = (id: string) => this.travel.isHeld(id);
     this.#snapshots = new VolumeSnapshots({
-      ...{ store: store.volumes, files, holdStill, queues, machineOf, requireDisk, isHeld },
+      ...{ store: store.volumes, files, whilePaused, queues, machineOf, requireDisk, isHeld },
     });
     this.scheduler = new SnapshotScheduler({
       store: store.volumes,

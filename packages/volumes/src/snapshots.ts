@@ -13,7 +13,7 @@ export type HoldStill = (machineId: string, work: () => Promise<void>) => Promis
 interface SnapshotsOptions {
   store: VolumeStore;
   files: VolumeFiles;
-  holdStill: HoldStill;
+  whilePaused: HoldStill;
   /** Work on one volume or one snapshot runs one at a time, by id. */
   queues: SerialQueues;
   machineOf(volumeId: string): MachineRecord | undefined;
@@ -145,7 +145,7 @@ export class VolumeSnapshots {
 
   /** Decides how to copy: at leisure when nothing writes to the disk, otherwise by a clone while the machine is paused. */
   async #howToCopy(volumeId: string): Promise<HowToCopy> {
-    const { files, holdStill, machineOf } = this.#options;
+    const { files, whilePaused, machineOf } = this.#options;
     const machine = machineOf(volumeId);
     if (machine === undefined || ["created", "stopped", "suspended", "failed"].includes(machine.state))
       return { atRest: true, copy: (from, to, signal) => files.copy(from, to, signal) };
@@ -158,7 +158,7 @@ export class VolumeSnapshots {
     if (machine.state !== "running")
       throw refuse(`its machine ${machine.id} is ${machine.state}. Try again in a moment.`);
     if (await files.canClone())
-      return { atRest: false, copy: (from, to) => holdStill(machine.id, () => files.clone(from, to)) };
+      return { atRest: false, copy: (from, to) => whilePaused(machine.id, () => files.clone(from, to)) };
     throw refuse(
       `its machine ${machine.id} is running, and the file system of ${files.root} cannot clone files (btrfs and XFS can). Suspend or stop the machine and try again.`,
     );

@@ -6,8 +6,8 @@
 import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Resources } from "@hibernaut/machines";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Resources } from "../../platform/src/machines/open.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import { Volumes } from "../src/open.ts";
@@ -53,7 +53,7 @@ async function liveUntilDeath(mortality: Mortality): Promise<Seen> {
   const seen: Seen = { kept: new Set(), destroyed: new Set() };
   const files = new FastVolumeFiles(folder);
   const volumes = new Volumes(
-    mortality.wrapVolumes({ store, files, holdStill: (_id, work) => work(), onTrouble: () => {} }),
+    mortality.wrapVolumes({ store, files, whilePaused: (_id, work) => work(), onTrouble: () => {} }),
   );
   const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap({ ...deps, volumes }) });
   platform.apps.create("shop");

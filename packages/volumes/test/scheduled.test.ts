@@ -1,9 +1,8 @@
 /** Scheduled snapshots of volumes, on the fake hypervisor, with a clock that the test moves. */
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Machines, Resources } from "@hibernaut/machines";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Resources } from "../../platform/src/machines/open.ts";
-import type { Machines } from "../../platform/src/machines/resources/machines.ts";
 import {
   FastVolumeFiles,
   newWorld,
@@ -58,7 +57,7 @@ function open(byDefault: "auto" | "on" | "off"): Volumes {
   return new Volumes({
     store: world.store,
     files,
-    holdStill: (machine, work) => machines.holdStill(machine, work),
+    whilePaused: (machine, work) => machines.whilePaused(machine, work),
     schedule: { intervalMs: DAY, byDefault, log: { info: note, warn: note } },
     clock: () => new Date(now),
     onTrouble: () => {},

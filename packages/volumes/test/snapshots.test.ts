@@ -2,9 +2,8 @@
 import { readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
+import type { Machines, Resources } from "@hibernaut/machines";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Resources } from "../../platform/src/machines/open.ts";
-import type { Machines } from "../../platform/src/machines/resources/machines.ts";
 import {
   FastVolumeFiles,
   newWorld,
@@ -51,8 +50,8 @@ let volumeId: string;
 beforeEach(async () => {
   world = await newWorld();
   files = new WatchedFiles(world.folder);
-  const holdStill = (machine: string, work: () => Promise<void>) => machines.holdStill(machine, work);
-  volumes = new Volumes({ store: world.store, files, holdStill, onTrouble: () => {} });
+  const whilePaused = (machine: string, work: () => Promise<void>) => machines.whilePaused(machine, work);
+  volumes = new Volumes({ store: world.store, files, whilePaused, onTrouble: () => {} });
   platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, volumes }) });
   ({ machines } = platform);
   id = await runningMachine(platform, MOUNTS);

@@ -3,9 +3,8 @@ import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineConfig } from "@hibernaut/domain/config";
+import type { Machines, Resources } from "@hibernaut/machines";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Resources } from "../../platform/src/machines/open.ts";
-import type { Machines } from "../../platform/src/machines/resources/machines.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import type { Volumes } from "../src/open.ts";
 

@@ -7,9 +7,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import type { HypervisorIdentity, Vmm } from "@hibernaut/hypervisor";
-import { MachineGuest } from "../../../platform/src/machines/guest.ts";
-import { Inside } from "../../../platform/src/machines/inside.ts";
-import { MachineLog } from "../../../platform/src/machines/logs/machine-log.ts";
+import { MachineGuest } from "../../../machines/src/guest.ts";
+import { GuestEvents } from "../../../machines/src/guest-events.ts";
+import { MachineLog } from "../../../machines/src/logs/machine-log.ts";
 import { encodeFrame, FrameReader, FrameType } from "../../src/frame.ts";
 import { HelloOffset } from "../../src/hello.ts";
 import { HostileGuest } from "./generator.ts";
@@ -39,7 +39,7 @@ export function heapBytes(): number {
 
 /** A machine as far as its guest is concerned: everything of the platform's that a guest's bytes reach. */
 export class Target {
-  readonly inside = new Inside();
+  readonly inside = new GuestEvents();
   readonly guest: MachineGuest;
   readonly log: MachineLog;
   /** What the platform's own log was told. */

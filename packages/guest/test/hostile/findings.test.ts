@@ -1,7 +1,7 @@
 /** What the hostile guest has found, each fault by itself. */
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { SELDOM_MS, SeldomLog } from "../../../platform/src/machines/seldom-log.ts";
+import { SELDOM_MS, SeldomLog } from "../../../machines/src/seldom-log.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { MOST_UNREAD_BYTES } from "../../src/agent.ts";
 import { encodeFrame, FrameType, MAX_PAYLOAD } from "../../src/frame.ts";

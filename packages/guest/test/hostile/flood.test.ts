@@ -1,8 +1,8 @@
 /** A guest that sends as fast as it can: how much of it the platform handles, counted at a real socket. */
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { textsOf } from "../../../machines/test/logs/helpers.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
-import { textsOf } from "../../../platform/test/machines/logs/helpers.ts";
 import { encodeFrame, FrameType } from "../../src/frame.ts";
 import { encodeListeners } from "../../src/listening.ts";
 import { costOf, PACE } from "../../src/pace.ts";

@@ -16,7 +16,7 @@ import { qemuLimits, USUAL_LIMITS } from "./limits.ts";
 const OLDEST_QEMU = [7, 2] as const;
 
 /** The accelerator to use, and why. */
-export interface Verdict {
+export interface AcceleratorChoice {
   accelerator: "kvm" | "tcg";
   /** What guests get under KVM, in the form of QEMU's `-cpu`. */
   cpu: string;
@@ -55,7 +55,7 @@ export async function proveAccelerator(
   options: ProofOptions,
   bundle: GuestBundle,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<AcceleratorChoice> {
   const cpu = HOST_CPU;
   if (options.accelerator === "tcg")
     return { accelerator: "tcg", cpu, reason: "software emulation, as set by HIBERNAUT_ACCELERATOR" };

@@ -6,7 +6,7 @@
  */
 import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PAGE, type PageRange, PIECE_BYTES, piecesOf, rangesOf, readPageRanges } from "@hibernaut/lib/page-ranges";
+import { PAGE, type PageRange, piecesOf, READ_BYTES, rangesOf, readPageRanges } from "@hibernaut/lib/page-ranges";
 
 /** Two readers keep a disk busy and leave half of Node's threads for other files. */
 const READERS = 2;
@@ -65,7 +65,7 @@ async function seemsCached(memory: FileHandle, ranges: PageRange[]): Promise<boo
 async function readAll(memory: FileHandle, ranges: PageRange[], signal: AbortSignal): Promise<void> {
   const next = piecesOf(ranges);
   const reader = async () => {
-    const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
     for (const [from, to] of next) {
       if (signal.aborted) return;
       const { bytesRead } = await memory.read(buffer, 0, (to - from) * PAGE, from * PAGE);

@@ -1,13 +1,10 @@
 /** Puts together what a host does with the records that all hosts of its cluster share. */
 import type { MachineState } from "@hibernaut/domain/machine";
+import type { Logger, Quotas, Resources, SecretsEffect } from "@hibernaut/machines";
 import type { Secrets } from "@hibernaut/secrets";
 import type { SecretStore, Store } from "@hibernaut/store";
 import type { Cluster } from "../cluster/cluster.ts";
 import { KEYS } from "../cluster/keys.ts";
-import type { Logger } from "../machines/dependencies.ts";
-import type { Resources } from "../machines/open.ts";
-import type { Quotas } from "../machines/quotas.ts";
-import type { SecretsEffect } from "../machines/secrets.ts";
 import { Agreed } from "./agreed.ts";
 import { AgreedCopy } from "./copy.ts";
 import { deleteApp } from "./delete-app.ts";

@@ -1,7 +1,6 @@
 /** How the API changes what all hosts of a cluster share. On a host alone, the same work is done at once on its own store. */
+import type { Quotas, Resources } from "@hibernaut/machines";
 import type { TokenStore } from "@hibernaut/store";
-import type { Resources } from "../machines/open.ts";
-import type { Quotas } from "../machines/quotas.ts";
 
 /** What a change is made with. */
 export interface SharedParts {

@@ -1,8 +1,8 @@
 /** Authentication: a token may do what its scopes say; a machine may do very little, and only to itself. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { GuestApi } from "@hibernaut/machines";
 import type { TokenRecord, TokenStore } from "@hibernaut/store";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { GuestApi } from "../machines/resources/guest-api.ts";
 import { type InsideAccess, requireAccess } from "./access.ts";
 import { vouchedToken } from "./cluster/peer.ts";
 import { sessionOf } from "./session-access.ts";

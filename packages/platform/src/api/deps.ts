@@ -4,6 +4,7 @@ import type { CertificateService } from "@hibernaut/certs";
 import type { Activity } from "@hibernaut/domain/awake";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "@hibernaut/images";
+import type { Quotas, Resources, TxtRecords } from "@hibernaut/machines";
 import type { SessionStore, TokenStore } from "@hibernaut/store";
 import type { VolumeService } from "@hibernaut/volumes";
 import type {
@@ -21,9 +22,6 @@ import type { ClusterAdmin } from "../cluster/admin.ts";
 import type { View } from "../cluster/cluster.ts";
 import type { ClusterHosts } from "../cluster/owning.ts";
 import type { PeerClient } from "../cluster/peer-client.ts";
-import type { TxtRecords } from "../machines/hostname-proof.ts";
-import type { Resources } from "../machines/open.ts";
-import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
 import type { EventStream } from "../stream/stream.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";

@@ -1,8 +1,8 @@
 /** Images that are files of the host, or in its Docker: not for tokens that are limited to apps. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { reachesApp } from "@hibernaut/domain/scopes";
+import type { Machines } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
-import type { Machines } from "../machines/resources/machines.ts";
 
 /** References to what is on the host. `images/reference.ts` has the same words. */
 export const ON_HOST = /^(oci|oci-archive|docker-archive|docker-daemon):/;

@@ -1,8 +1,8 @@
 /** What `GET /metrics` counts, in a registry of its own. */
 import { STATES } from "@hibernaut/domain/machine";
+import type { Machines } from "@hibernaut/machines";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
-import type { Machines } from "../machines/resources/machines.ts";
 
 /** Buckets from a cached read to a wait of five minutes, the longest request. */
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 300];

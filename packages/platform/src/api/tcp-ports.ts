@@ -1,8 +1,8 @@
 /** TCP ports that a token which is limited to apps may take: others are for programs of the host. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { Machines } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
-import type { Machines } from "../machines/resources/machines.ts";
 
 /**
  * Returns a hook that refuses other ports in the configuration of a machine. What the app's machines have already stays

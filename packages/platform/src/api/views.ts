@@ -1,7 +1,7 @@
 /** Records as the API shows them. */
 import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "@hibernaut/domain/machine";
+import type { MachineView } from "@hibernaut/machines";
 import type { TokenRecord } from "@hibernaut/store";
-import type { MachineView } from "../machines/view.ts";
 import type { AppWire } from "./routes/apps.schemas.ts";
 import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts";
 import type { NewTokenWire, TokenWire } from "./routes/tokens.schemas.ts";

@@ -1,7 +1,6 @@
 /** What the metrics say about kept VMMs. */
+import { EVICTION_REASONS, type WarmKeeper } from "@hibernaut/machines";
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { WarmKeeper } from "../machines/warm/keeper.ts";
-import { EVICTION_REASONS } from "../machines/warm/rules.ts";
 
 /** Registers them. */
 export function warmMetrics(registry: Registry, warm: Pick<WarmKeeper, "kept" | "evicted">): void {

@@ -2,7 +2,7 @@
 import { link, mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
-import type { FileCopier } from "../machines/resources/machine-copies.ts";
+import type { FileCopier } from "@hibernaut/machines";
 
 /** A name that nobody would give to a directory of their own: it is deleted without a question. */
 const STAGE = "tmp-backup";

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckResult } from "@hibernaut/domain/check";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import type { Machines } from "../machines/resources/machines.ts";
+import type { Machines } from "@hibernaut/machines";
 import { checksOf, type HealthCheck, judge, nextCheckMs } from "./policy.ts";
 import { probe } from "./probe.ts";
 import type { CheckResults } from "./results.ts";

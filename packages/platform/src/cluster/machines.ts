@@ -1,6 +1,6 @@
 /** All that a host does with its machines because it is in a cluster, put together. */
+import type { Resources } from "@hibernaut/machines";
 import type { VolumeTravel } from "@hibernaut/volumes";
-import type { Resources } from "../machines/open.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Evacuation, evacuate } from "./evacuation/evacuate.ts";
 import { LostHosts } from "./evacuation/lost-hosts.ts";

@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import { ERROR_STATUS, type ErrorCode, HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
-import { type PeerClient, unreachable } from "./peer-client.ts";
+import { hostSilent, type PeerClient } from "./peer-client.ts";
 
 /** The longest answer that is read: these are a few fields of JSON. Bytes. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -29,7 +29,7 @@ export function peerCall(client: Pick<PeerClient, "send">): PeerCall {
       return await answerOf(await client.send(host, { method: "POST", path, headers, body, signal }));
     } catch (error) {
       signal.throwIfAborted();
-      throw isHibernautError(error) ? error : unreachable(host, messageOf(error), error);
+      throw isHibernautError(error) ? error : hostSilent(host, messageOf(error), error);
     } finally {
       if (!Buffer.isBuffer(body)) body.destroy();
     }

@@ -159,7 +159,7 @@ export class PeerClient {
   #refusal(host: string, { signal }: PeerRequest, error: Error): Error {
     if (signal?.aborted === true) return signal.reason as Error;
     if (isHibernautError(error)) return error;
-    return unreachable(host, messageOf(error), error);
+    return hostSilent(host, messageOf(error), error);
   }
 }
 
@@ -175,7 +175,7 @@ function framed({ headers, body }: PeerRequest): IncomingHttpHeaders {
 }
 
 /** The error for a host that does not answer. */
-export function unreachable(host: string, why: string, cause?: unknown): HibernautError {
+export function hostSilent(host: string, why: string, cause?: unknown): HibernautError {
   const message = `Host ${host} does not answer (${why}). See \`hibernaut cluster status\`, and try again.`;
   return new HibernautError("host_unreachable", message, { host }, { cause });
 }

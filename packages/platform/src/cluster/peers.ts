@@ -32,7 +32,7 @@ export class ClusterPeers implements Peers {
   target(name: string, service: PeerService): { host: string; port: number; tls: ConnectionOptions } {
     const { view, authority, identity } = this.#options;
     const host = view.host(name);
-    if (host?.up === undefined) throw unreachable(name, host !== undefined);
+    if (host?.up === undefined) throw hostAway(name, host !== undefined);
     const { fingerprint } = host.member;
     return {
       ...splitAddress(host.up.peer),
@@ -81,7 +81,7 @@ export function joinAddress({ host, port }: { host: string; port: number }): str
 }
 
 /** The error for a host that cannot be reached. */
-export function unreachable(host: string, isMember: boolean): HibernautError {
+export function hostAway(host: string, isMember: boolean): HibernautError {
   const why = isMember
     ? `Host ${host} is away: it has not renewed its lease. Its machines are available again when it returns; \`hibernaut cluster status\` shows which hosts are up.`
     : `There is no host ${host} in the cluster. \`hibernaut cluster status\` lists its hosts.`;

@@ -1,9 +1,8 @@
 /** What the metrics say about machines: how starts and suspends went, what waits, and what sleeps. */
 import type { BootKind, MachineRecord } from "@hibernaut/domain/machine";
 import { OPERATION_OUTCOMES, type Operation } from "@hibernaut/domain/operation";
+import { AGENT_FAULTS, type Watch, type Workload } from "@hibernaut/machines";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { AGENT_FAULTS, type Watch } from "../machines/watch.ts";
-import type { Workload } from "../machines/workload.ts";
 
 /** From a warm start to a cold start under emulation on a busy host. */
 const OPERATION_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

@@ -1,7 +1,7 @@
 /** Everything that the platform's metrics say, except for the requests to its API and its proxy, and usage. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Workload } from "@hibernaut/machines";
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { Workload } from "../machines/workload.ts";
 import type { EventStream } from "../stream/stream.ts";
 import { hostMetrics } from "./host.ts";
 import { machineMetrics } from "./machines.ts";

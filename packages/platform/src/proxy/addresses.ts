@@ -1,5 +1,5 @@
 /** Where apps answer, as far as the platform knows for sure. Better no address than a wrong one. */
-import type { Hostnames } from "../machines/resources/hostnames.ts";
+import type { Hostnames } from "@hibernaut/machines";
 
 /** A port on which a proxy listens. */
 export interface Front {

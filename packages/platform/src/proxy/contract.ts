@@ -124,7 +124,7 @@ export interface Lease {
   readonly machineId: string;
   readonly appName: string;
   /** How the machine came to answer. The client sees it as `Hibernaut-Wake`. */
-  readonly wake: Wake;
+  readonly wake: LeaseStart;
   /**
    * When to stop retrying a connection, on the clock of `performance.now()`: a machine that just woke may need a moment
    * until its port answers. One attempt is made even if this has passed.
@@ -169,7 +169,7 @@ export interface LeasePeer {
   /** How to connect to that host's proxy, for HTTP or for a TCP connection. Throws if the host is away. */
   target(kind: "http" | "tcp"): PeerTarget;
   /** The other host says how its machine came to answer. */
-  answered(wake: Wake): void;
+  answered(wake: LeaseStart): void;
 }
 
 /** Where another host's proxy takes requests, over TLS with certificates of the cluster on both sides. */
@@ -180,7 +180,7 @@ export interface PeerTarget {
 }
 
 /** How a machine came to answer a request. */
-export interface Wake {
+export interface LeaseStart {
   readonly kind: "running" | BootKind;
   /** How long the request waited for the machine, in milliseconds; 0 if the machine was running. */
   readonly durationMs: number;
@@ -238,7 +238,7 @@ export interface AccessEntry {
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly durationMs: number;
-  readonly wake: Wake | undefined;
+  readonly wake: LeaseStart | undefined;
   readonly machineId: string | undefined;
   readonly appName: string | undefined;
   /** A stable code for what went wrong; undefined if the whole response was sent. */

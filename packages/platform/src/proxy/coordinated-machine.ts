@@ -1,8 +1,6 @@
 /** What the coordinator keeps about one machine, and what follows from it. Pure. */
 import type { Crash, MachineRecord } from "@hibernaut/domain/machine";
-import { CONSUMED } from "../machines/decide/notes.ts";
-import { isPrewarming } from "../machines/decide/prewarm.ts";
-import { isKnownToCrash } from "../machines/restart.ts";
+import { CONSUMED, isKnownToCrash, isPrewarming } from "@hibernaut/machines";
 import { type TableMachine, toWire } from "./messages.ts";
 import { policyOf, type ServicePolicy } from "./service-policy.ts";
 import { tcpPortsOf } from "./tcp/ports.ts";

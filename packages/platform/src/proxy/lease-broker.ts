@@ -8,11 +8,15 @@ import {
   type Destination,
   type Lease,
   type LeaseProvider,
+  type LeaseStart,
   ProxyRefusal,
   type ReplayOrder,
   type RequestHead,
-  type Wake,
 } from "./contract.ts";
+import { MoveWaits } from "./hosts/move-waits.ts";
+import { PeerLease, type PeerLeaseKeeper, type ReachHost, unreachableHosts } from "./hosts/peer-lease.ts";
+import { challengeKey } from "./http/challenge.ts";
+import { WEBSOCKET } from "./http/websocket.ts";
 import { httpsLocation } from "./https-redirect.ts";
 import {
   chosenMachineRefusal,
@@ -21,17 +25,13 @@ import {
   httpsRedirect,
   noMachineRefusal,
   unknownHostRefusal,
-  wakingRefusal,
   wakeRefusal,
+  wakingRefusal,
 } from "./lease-refusals.ts";
-import { challengeKey } from "./http/challenge.ts";
-import { WEBSOCKET } from "./http/websocket.ts";
 import { LoadReporter } from "./load-reporter.ts";
-import { candidates, type ChosenMachine, chosenMachine } from "./machine-choice.ts";
+import { type ChosenMachine, candidates, chosenMachine } from "./machine-choice.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
-import { MoveWaits } from "./hosts/move-waits.ts";
-import { PeerLease, type PeerLeaseKeeper, type ReachHost, unreachableHosts } from "./hosts/peer-lease.ts";
 import type { CoordinatorLink, ToProxy } from "./messages.ts";
 import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
@@ -56,7 +56,7 @@ export interface LeaseBrokerOptions extends QueueLimits {
   /** What the broker knows about machines has changed. */
   onTable?(): void;
   /** A request was given to a machine that woke for it. */
-  onWake?(app: string, wake: Wake): void;
+  onWake?(app: string, wake: LeaseStart): void;
   /** A machine of another host answered a request. */
   onForwarded?(host: string): void;
   /** How to connect to the proxies of other hosts. By default, there are none. */
@@ -245,7 +245,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     return this.#options.reach ?? unreachableHosts;
   }
 
-  onForwarded(app: string, host: string, wake: Wake): void {
+  onForwarded(app: string, host: string, wake: LeaseStart): void {
     if (wake.kind !== "running") this.#options.onWake?.(app, wake);
     this.#options.onForwarded?.(host);
   }

@@ -1,6 +1,6 @@
 /** A lease that the broker hands out: counts its request on the machine until it is released. */
 import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
-import type { Lease, OwnHeader, Wake } from "./contract.ts";
+import type { Lease, LeaseStart, OwnHeader } from "./contract.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
 /** What a lease tells the broker. */
@@ -20,7 +20,7 @@ export interface LeaseKeeper {
 }
 
 interface LeaseTerms {
-  wake: Wake;
+  wake: LeaseStart;
   connectTimeoutMs: number;
   port: number | undefined;
   quiet: boolean;
@@ -34,7 +34,7 @@ export class MachineLease implements Lease {
   readonly port: number;
   readonly machineId: string;
   readonly appName: string;
-  readonly wake: Wake;
+  readonly wake: LeaseStart;
   readonly connectDeadline: number;
   readonly http2: boolean;
   readonly ownHeaders: readonly OwnHeader[] | undefined;

@@ -1,12 +1,12 @@
 /** The metrics of a proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { AppSeries } from "./app-series.ts";
-import type { AccessEntry, Wake } from "./contract.ts";
+import type { AccessEntry, LeaseStart } from "./contract.ts";
 
 /** Buckets from a warm start to a cold start under emulation on a busy host. */
 const WAKE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
 
-const WAKE_KINDS: readonly Wake["kind"][] = ["warm", "resume", "cold"];
+const WAKE_KINDS: readonly LeaseStart["kind"][] = ["warm", "resume", "cold"];
 /** The label of requests for hostnames that no app has. */
 const UNKNOWN = "unknown";
 
@@ -20,7 +20,7 @@ interface ProxyCounts {
 }
 
 interface ProxyMetrics {
-  onWake(app: string, wake: Wake): void;
+  onWake(app: string, wake: LeaseStart): void;
   /** A machine of another host answered. */
   onForwarded(host: string): void;
   onAccess(entry: AccessEntry): void;

@@ -1,7 +1,7 @@
 /** Keeps as many machines of an app in the rotation for new requests as it has needed lately; the others rest. */
+import { isPrewarming } from "@hibernaut/machines";
 import type { CoordinatedMachine } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
-import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
 
 interface RotationOptions {

@@ -1,7 +1,7 @@
 /** What one proxy knows about one machine. */
 import type { MachineState } from "@hibernaut/domain/machine";
 import type { Candidate } from "./balance.ts";
-import type { Wake } from "./contract.ts";
+import type { LeaseStart } from "./contract.ts";
 import { loadStep } from "./hosts/load-steps.ts";
 import type { TableMachine } from "./messages.ts";
 import { OpenRequests } from "./open-requests.ts";
@@ -25,7 +25,7 @@ export interface WakeRefusal {
 /** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */
 const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "restarting"]);
 
-const RUNNING: Wake = { kind: "running", durationMs: 0 };
+const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
 
 /** A machine that requests can be given to. Used as a {@link Candidate} directly, as every request looks at it. */
 export class RoutedMachine implements Candidate {
@@ -168,7 +168,7 @@ export class RoutedMachine implements Candidate {
   }
 
   /** Returns what woke the machine for a request that has waited since then. A start in the meantime was for it. */
-  wakeSince(since: number | undefined): Wake {
+  wakeSince(since: number | undefined): LeaseStart {
     const { lastBoot } = this.row;
     if (since === undefined || this.startedAt < since || lastBoot === null) return RUNNING;
     return { kind: lastBoot.kind, durationMs: Math.round(this.#now() - since) };

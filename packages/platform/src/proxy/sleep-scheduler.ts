@@ -1,8 +1,7 @@
 /** Looks regularly for machines that nobody uses, and puts them to sleep once all proxies agree. */
 import type { Activity } from "@hibernaut/domain/awake";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Commands } from "../machines/resources/commands.ts";
-import type { Machines } from "../machines/resources/machines.ts";
+import type { Commands, Machines } from "@hibernaut/machines";
 import { activityOf } from "./awake.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
 import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";

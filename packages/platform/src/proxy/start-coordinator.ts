@@ -2,11 +2,11 @@
 import type { TLSSocket } from "node:tls";
 import type { Challenges } from "@hibernaut/certs";
 import type { ConnectionBudget } from "@hibernaut/connections";
+import type { Resources } from "@hibernaut/machines";
 import type { Settings } from "@hibernaut/settings";
 import type { Traffic } from "@hibernaut/store";
 import type { Registry } from "prom-client";
 import type { CheckRunner } from "../checks/runner.ts";
-import type { Resources } from "../machines/open.ts";
 import type { Tracing } from "../tracing/contract.ts";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";

@@ -1,8 +1,8 @@
 /** Following the lines of another host whose answer is not lines. */
 import { never } from "@hibernaut/lib/async";
+import type { LogEntry } from "@hibernaut/machines";
 import { expect, test } from "vitest";
 import { type FollowedHost, followHost } from "../../src/api/cluster/follow-host.ts";
-import type { LogEntry } from "../../src/machines/logs/entry.ts";
 
 /** All lines about a host that gives these answers, and then hangs. */
 async function linesOf(

@@ -2,6 +2,8 @@
 import { join } from "node:path";
 import { openCertificates } from "@hibernaut/certs/open";
 import { openImages } from "@hibernaut/images/open";
+import type { LogBlocks, Resources } from "@hibernaut/machines";
+import { imagesInUse } from "@hibernaut/machines/in-use";
 import { openVault } from "@hibernaut/secrets/open";
 import { readSettings } from "@hibernaut/settings";
 import type { TokenStore } from "@hibernaut/store";
@@ -13,9 +15,6 @@ import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { listenForApi } from "../../src/api/listen.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import { AuditLog } from "../../src/audit/log.ts";
-import { imagesInUse } from "../../src/machines/in-use.ts";
-import type { LogBlocks } from "../../src/machines/logs/follow.ts";
-import type { Resources } from "../../src/machines/open.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { EventStream } from "../../src/stream/stream.ts";

@@ -2,10 +2,10 @@
 import type { MachineEvent, MachineState } from "@hibernaut/domain/machine";
 import { KEPT_CHANGES } from "@hibernaut/domain/timeline";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { ControllerSet } from "../../../machines/src/controller-set.ts";
+import { Timelines } from "../../../machines/src/resources/timelines.ts";
 import { machineRecord } from "../../../store/test/helpers.ts";
 import { createToken } from "../../src/api/tokens.ts";
-import type { ControllerSet } from "../../src/machines/controller-set.ts";
-import { Timelines } from "../../src/machines/resources/timelines.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
 

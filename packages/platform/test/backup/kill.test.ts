@@ -1,8 +1,8 @@
 /** The platform is killed at every step of copying a running machine, and the machine never notices. */
 import { copyFile, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { FileCopier } from "@hibernaut/machines";
 import { afterEach, describe, expect, test } from "vitest";
-import type { FileCopier } from "../../src/machines/resources/machine-copies.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";
 

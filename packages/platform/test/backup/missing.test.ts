@@ -3,8 +3,8 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { backedUp } from "../../../machines/src/decide/backed-up.ts";
 import { missingFrom, nothing } from "../../src/backup/missing.ts";
-import { backedUp } from "../../src/machines/decide/backed-up.ts";
 
 const machine = (id: string, version: string) => ({ id, version }) as MachineRecord;
 const volume = (id: string, state: VolumeRecord["state"] = "created") => ({ id, state }) as VolumeRecord;

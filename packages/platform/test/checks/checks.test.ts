@@ -4,14 +4,13 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import type { CheckResult } from "@hibernaut/domain/check";
 import { type CheckTimes, checkTimeRefusal, milliseconds } from "@hibernaut/domain/check-times";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { Machines, MachineView } from "@hibernaut/machines";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { MachineChanges } from "../../../machines/src/changes.ts";
 import { checksOf, type HealthCheck, isHealthy, judge, nextCheckMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";
 import { CheckResults } from "../../src/checks/results.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
-import { MachineChanges } from "../../src/machines/changes.ts";
-import type { Machines } from "../../src/machines/resources/machines.ts";
-import type { MachineView } from "../../src/machines/view.ts";
 
 const check = (more: Partial<HealthCheck> = {}): HealthCheck => ({
   name: "web",

@@ -19,7 +19,7 @@ import {
   decide,
   type EffectOutcome,
   type LifecycleEvent,
-} from "../../src/machines/decide/index.ts";
+} from "../../../machines/src/decide/index.ts";
 
 export const NOW = new Date("2026-01-01T00:00:10Z");
 export const CONTEXT: DecideContext = {

@@ -9,6 +9,11 @@ import type { Quota } from "@hibernaut/domain/quota";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { Hypervisor, HypervisorIdentity } from "@hibernaut/hypervisor";
 import { imageFolder } from "@hibernaut/images/open";
+import { Semaphore } from "@hibernaut/lib/semaphore";
+import { openMachines, Quotas, type Resources } from "@hibernaut/machines";
+import { appFolders } from "@hibernaut/machines/app-folders";
+import { DiskQuota } from "@hibernaut/machines/disk-quota";
+import { MachineFiles } from "@hibernaut/machines/files";
 import { openSecrets } from "@hibernaut/secrets/open";
 import type { Store } from "@hibernaut/store";
 import { openStore } from "@hibernaut/store/open";
@@ -18,16 +23,10 @@ import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import { FakeHost, FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
 import { refusedCarryOver } from "../../../hypervisor/src/qemu/carry-over.ts";
 import { FailedCarryOvers } from "../../../hypervisor/src/qemu/failed-carry-overs.ts";
+import type { MachineDependencies } from "../../../machines/src/dependencies.ts";
 import { UserNetwork } from "../../../network/src/user.ts";
 import { SnapshotStore, type SnapshotStoreOptions } from "../../../snapshots/src/store.ts";
 import { Backups } from "../../src/backup/backups.ts";
-import { appFolders } from "../../src/machines/app-folders.ts";
-import type { MachineDependencies } from "../../src/machines/dependencies.ts";
-import { DiskQuota } from "../../src/machines/disk-quota.ts";
-import { MachineFiles } from "../../src/machines/files.ts";
-import { openMachines, type Resources } from "../../src/machines/open.ts";
-import { Quotas } from "../../src/machines/quotas.ts";
-import { Slots } from "../../src/machines/slots.ts";
 import { FakeImages } from "./fake-images.ts";
 
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */
@@ -189,7 +188,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
     ...(parts.newerOn && { newerOn: parts.newerOn }),
     ...(parts.onVolumeDestroyed && { onDestroyed: parts.onVolumeDestroyed }),
-    holdStill: (id, work) => resources.machines.holdStill(id, work),
+    whilePaused: (id, work) => resources.machines.whilePaused(id, work),
     onTrouble: (message) => note({}, message),
   });
   const carryOvers = await FailedCarryOvers.open(world.folder);
@@ -218,7 +217,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     volumes,
     files,
     diskQuota,
-    bootSlots: new Slots(parts.bootSlots ?? 8),
+    bootSlots: new Semaphore(parts.bootSlots ?? 8),
     bootId: world.bootId,
     quotas,
     settings: {

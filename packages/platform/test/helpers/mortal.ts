@@ -4,7 +4,7 @@
  */
 import type { Vmm } from "@hibernaut/hypervisor";
 import type { VolumesOptions } from "@hibernaut/volumes/open";
-import type { MachineDependencies } from "../../src/machines/dependencies.ts";
+import type { MachineDependencies } from "../../../machines/src/dependencies.ts";
 
 /** Thrown by synchronous calls of a dead platform, so that its code stops where it is. */
 export class Killed extends Error {

@@ -5,14 +5,22 @@ import { STATES } from "@hibernaut/domain/machine";
 import { withSettingTables } from "@hibernaut/settings/document";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
-import { COMMANDS, OUTCOMES, REMARKS } from "../../src/machines/decide/index.ts";
+import { COMMANDS, OUTCOMES, REMARKS } from "../../../machines/src/decide/index.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");
 
 const DOCUMENTS = globSync(
-  ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "bench/**/*.md", "examples/*/*.md"],
+  [
+    "*.md",
+    "docs/**/*.md",
+    "packages/*/*.md",
+    "packages/platform/src/*/*.md",
+    "services/*/*.md",
+    "bench/**/*.md",
+    "examples/*/*.md",
+  ],
   {
     cwd: ROOT,
   },
@@ -59,7 +67,7 @@ describe("settings", () => {
 describe("machines", () => {
   test("every reason of a start is explained, and no other", () => {
     const found = new Set(["snapshot"]);
-    for (const file of globSync("{hypervisor/src,snapshots/src,platform/src/machines}/**/*.ts", {
+    for (const file of globSync("{hypervisor,machines,snapshots}/src/**/*.ts", {
       cwd: join(ROOT, "packages"),
     })) {
       const code = text(join("packages", file));
@@ -202,13 +210,22 @@ describe("links", () => {
   });
 });
 
-test("every path that ARCHITECTURE.md names exists", () => {
-  const prose = text("ARCHITECTURE.md").replace(/^```[^]*?^```/gm, "");
+const PLACES = [
+  "ARCHITECTURE.md",
+  "docs/durability.md",
+  ...DOCUMENTS.filter((file) => /^packages\/.*README/.test(file)),
+];
+
+test.each(PLACES)("every path that %s names exists", (file) => {
+  const prose = text(file).replace(/^```[^]*?^```/gm, "");
   const paths = [...prose.matchAll(/`([\w./-]+(?:\/|\.(?:ts|c|mjs)))`/g)].map(([, path = ""]) => path);
-  expect(paths.length).toBeGreaterThan(50);
   // `domain/scopes.ts` is short for `packages/domain/src/scopes.ts`.
   const inPackage = (path: string) => join(ROOT, "packages", path.replace("/", "/src/"));
-  const places = (path: string) => [join(ROOT, path), join(SRC, path), inPackage(path)];
+  const near = dirname(join(ROOT, file));
+  const places = (path: string) => [
+    ...[join(ROOT, path), join(SRC, path), inPackage(path)],
+    ...[join(near, path), join(near, "src", path)],
+  ];
   const missing = paths.filter((path) => !places(path).some((place) => existsSync(place)));
   expect(missing).toEqual([]);
 });

@@ -10,15 +10,18 @@ const SRC = "packages/platform/src";
 const { forbidden = [], options = {} } = configuration;
 
 /** Packages that the platform's other parts know by their contracts only. */
-const PARTS = ["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"];
+const PARTS = [
+  ...["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"],
+  ...["guest", "snapshots", "machines"],
+];
 
 /** Imports that must be refused: file, import, the rule that refuses it. */
 const REFUSED: [file: string, code: string, rule: string][] = [
-  [`${SRC}/machines/http.ts`, 'import "node:http";', "machines-opens-no-sockets-or-databases"],
-  [`${SRC}/machines/net.ts`, 'import "node:net";', "machines-opens-no-sockets-or-databases"],
-  [`${SRC}/machines/log.ts`, 'import "../log.ts";', "machines-knows-contracts-only"],
-  [`${SRC}/machines/client.ts`, 'import "../../../client/src/index.ts";', "machines-knows-contracts-only"],
-  [`${SRC}/machines/type.ts`, 'import type { A } from "@hibernaut/store/open";', "machines-knows-contracts-only"],
+  ["packages/machines/src/http.ts", 'import "node:http";', "machines-opens-no-sockets-or-databases"],
+  ["packages/machines/src/net.ts", 'import "node:net";', "machines-opens-no-sockets-or-databases"],
+  ["packages/machines/src/log.ts", 'import "@hibernaut/platform/log.ts";', "machines-knows-contracts-only"],
+  ["packages/machines/src/client.ts", 'import "@hibernaut/client";', "machines-knows-contracts-only"],
+  ["packages/machines/src/type.ts", 'import type { A } from "@hibernaut/store/open";', "machines-knows-contracts-only"],
   ...PARTS.map((part): [string, string, string] => [
     `${SRC}/api/${part}.ts`,
     `import "@hibernaut/${part}/open";`,
@@ -35,9 +38,9 @@ const REFUSED: [file: string, code: string, rule: string][] = [
     "the-cli-reaches-the-platform-through-the-client",
   ],
   ["packages/lib/src/up.ts", 'import "@hibernaut/domain/machine";', "lib-stands-alone"],
-  [`${SRC}/machines/door.ts`, 'import "../../../domain/src/machine.ts";', "packages-share-what-they-export"],
+  ["packages/machines/src/door.ts", 'import "../../domain/src/machine.ts";', "packages-share-what-they-export"],
   [`${SRC}/api/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
-  [`${SRC}/webhooks/machines.ts`, 'import type { A } from "../machines/controller.ts";', "webhooks-know-events-only"],
+  [`${SRC}/webhooks/machines.ts`, 'import type { A } from "@hibernaut/machines";', "webhooks-know-events-only"],
   [`${SRC}/webhooks/qemu.ts`, 'import "@hibernaut/hypervisor";', "webhooks-know-events-only"],
   [`${SRC}/api/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
   [
@@ -73,13 +76,13 @@ const REFUSED: [file: string, code: string, rule: string][] = [
 
 /** Imports that must pass. */
 const ALLOWED: [file: string, code: string][] = [
-  [`${SRC}/machines/fine.ts`, 'import "node:fs/promises"; import "./controller.ts"; import "@hibernaut/store";'],
-  [`${SRC}/machines/effects/fine.ts`, 'import "@hibernaut/guest"; import "@hibernaut/domain/machine";'],
+  ["packages/machines/src/fine.ts", 'import "node:fs/promises"; import "./controller.ts"; import "@hibernaut/store";'],
+  ["packages/machines/src/effects/fine.ts", 'import "@hibernaut/guest"; import "@hibernaut/domain/machine";'],
   [
-    `${SRC}/machines/late.ts`,
+    "packages/machines/src/late.ts",
     'import "@hibernaut/settings"; import "@hibernaut/snapshots"; import "@hibernaut/lib/text";',
   ],
-  [`${SRC}/api/fine.ts`, 'import "../machines/controller.ts"; import "@hibernaut/store"; import "node:net";'],
+  [`${SRC}/api/fine.ts`, 'import "@hibernaut/machines"; import "@hibernaut/store"; import "node:net";'],
   [`${SRC}/webhooks/fine.ts`, 'import "@hibernaut/store"; import "@hibernaut/domain/machine"; import "node:dns";'],
   [`${SRC}/server.ts`, 'import "./api/app.ts"; import "@hibernaut/store/open"; import "@hibernaut/hypervisor/open";'],
   [`${SRC}/doctor.ts`, 'import "@hibernaut/hypervisor/open";'],
@@ -103,8 +106,7 @@ const TARGETS: Record<string, string> = {
   ),
   ...Object.fromEntries(
     [
-      "guest/src/index",
-      "snapshots/src/index",
+      "machines/src/controller",
       "domain/src/machine",
       "domain/src/naming",
       "lib/src/quantities",
@@ -115,10 +117,7 @@ const TARGETS: Record<string, string> = {
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
   ...Object.fromEntries(
-    ["log", "api/app", "audit/contract", "machines/controller", "proxy/contract"].map((name) => [
-      `${SRC}/${name}.ts`,
-      "export type A = 1;",
-    ]),
+    ["log", "api/app", "audit/contract", "proxy/contract"].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
   ),
 };
 
@@ -144,8 +143,6 @@ beforeAll(async () => {
     settings: { ".": "./src/settings.ts" },
     domain: { "./*": "./src/*.ts" },
     lib: { "./*": "./src/*.ts" },
-    guest: { ".": "./src/index.ts" },
-    snapshots: { ".": "./src/index.ts" },
     ...Object.fromEntries(PARTS.map((part) => [part, { ".": "./src/contract.ts", "./open": "./src/open.ts" }])),
   };
   for (const [name, exports] of Object.entries(exported)) {

@@ -45,7 +45,7 @@ describe("a word chooses the files whose paths have it between boundaries", () =
 
 test("a file that changes its process or replaces modules does not share its process", () => {
   const needs = (file: string) => needsOwnProcess(ROOT, file);
-  expect(needs("packages/cli/test/backup.test.ts")).toBe(true);
+  expect(needs("packages/lib/test/absence.test.ts")).toBe(true);
   expect(needs("packages/platform/test/proxy/http/smuggling.test.ts")).toBe(false);
 });
 

@@ -2,9 +2,8 @@
 import { STATES } from "@hibernaut/domain/machine";
 import { OPERATION_OUTCOMES, START_STEPS, SUSPEND_STEPS } from "@hibernaut/domain/operation";
 import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
+import { AGENT_FAULTS, EVICTION_REASONS } from "@hibernaut/machines";
 import { expect, test } from "vitest";
-import { EVICTION_REASONS } from "../../src/machines/warm/rules.ts";
-import { AGENT_FAULTS } from "../../src/machines/watch.ts";
 import { SMALL } from "../helpers/fake-world.ts";
 import { documented, parseScrape, surprises } from "./documents.ts";
 import { access, type MetricsWorld, metricsWorld } from "./world.ts";

@@ -1,14 +1,12 @@
 /** Apps on the fake hypervisor, a coordinator, and proxies in its process, with a clock that the test moves. */
 import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
+import type { Machines, Resources, WaitTarget } from "@hibernaut/machines";
 import type { Traffic } from "@hibernaut/store";
 import { afterEach, beforeEach } from "vitest";
-import type { Resources } from "../../src/machines/open.ts";
-import type { Machines } from "../../src/machines/resources/machines.ts";
-import type { WaitTarget } from "../../src/machines/waiting.ts";
 import { connectInProcess, type InProcessProxy } from "../../src/proxy/connect-in-process.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
-import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";
+import type { Lease, LeaseStart, RequestHead } from "../../src/proxy/contract.ts";
 import type { LeaseBroker } from "../../src/proxy/lease-broker.ts";
 import { ProxyCoordinator } from "../../src/proxy/proxy-coordinator.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -30,7 +28,7 @@ export interface ProxyWorld {
   /** What the clocks of the coordinator and the proxies show, in milliseconds. */
   now: number;
   /** What requests were told of how their machine woke. */
-  wakes: Wake[];
+  wakes: LeaseStart[];
   /** Machines whose connections were dropped. */
   left: string[];
   /** Those of them whose guest had ended. */

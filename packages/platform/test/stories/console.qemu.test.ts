@@ -6,7 +6,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { MOST_CONSOLE_BYTES } from "../../src/machines/console-log.ts";
+import { MOST_CONSOLE_BYTES } from "../../../machines/src/console-log.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 

@@ -2,7 +2,7 @@
 import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
 import { within } from "@hibernaut/lib/async";
 import type { FastifyRequest } from "fastify";
-import { unreachable } from "../../cluster/peer-client.ts";
+import { hostSilent } from "../../cluster/peer-client.ts";
 import type { ApiCluster } from "../deps.ts";
 import { read } from "./ask-hosts.ts";
 import { askerOf } from "./asker.ts";
@@ -21,7 +21,7 @@ export async function emptyEverywhere(
   here: () => Promise<void>,
 ): Promise<void> {
   const others = view.hosts().filter(({ name }) => name !== shared.host);
-  for (const { name, up } of others) if (up === undefined) throw unreachable(name, "it is away, and may have volumes");
+  for (const { name, up } of others) if (up === undefined) throw hostSilent(name, "it is away, and may have volumes");
   const { method, url: path } = request;
   const headers = sentOn(request.headers, askerOf(request));
   const emptyOne = async (host: string): Promise<void> => {

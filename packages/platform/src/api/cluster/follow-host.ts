@@ -1,7 +1,7 @@
 /** Follows the lines of one other host for as long as the client reads, also when that host does not answer for a while. */
 import type { IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import type { LogEntry } from "../../machines/logs/entry.ts";
+import type { LogEntry } from "@hibernaut/machines";
 
 /** How often a host that was lost is asked again, and how soon a host is noticed to be away, in milliseconds. */
 const RETRY_MS = 1000;

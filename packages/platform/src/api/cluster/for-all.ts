@@ -31,7 +31,7 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
     const { answers, missing } = await deps.ask(request);
     if (missing.length > 0) reply.header(MISSING_HEADER, missing.join(", "));
     const bodies = [payload, ...answers.map(({ body }) => body)];
-    if (MACHINE_LISTS.has(route)) bodies.push(unreachable(request, bodies.flat() as MachineWire[], missing));
+    if (MACHINE_LISTS.has(route)) bodies.push(markedUnreachable(request, bodies.flat() as MachineWire[], missing));
     return merge(bodies as never[], request);
   });
   // After the other one, which leaves errors as they are.
@@ -50,7 +50,7 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
   });
 
   /** The machines of the hosts that did not answer, unless another host has one by now. */
-  function unreachable(
+  function markedUnreachable(
     request: FastifyRequest,
     listed: readonly MachineWire[],
     hosts: readonly string[],

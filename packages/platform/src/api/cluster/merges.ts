@@ -1,8 +1,8 @@
 /** Puts the answers of several hosts together, this host's first. Pure. */
 import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
+import { kindsOf } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
 import type { Static } from "typebox";
-import { kindsOf } from "../../machines/resources/timelines.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { TimelineWire, WakesWire } from "../routes/timeline.schemas.ts";
 import { type HourPart, hourWire } from "../routes/timeline.ts";

@@ -2,10 +2,10 @@
 import type { IncomingMessage } from "node:http";
 import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { newMachineName } from "@hibernaut/machines";
 import type { VolumeView } from "@hibernaut/volumes";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
-import { newMachineName } from "../../machines/identity.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
@@ -38,7 +38,7 @@ interface CreateBody {
 }
 
 /** A volume of some host, as far as it matters here. */
-interface Found {
+interface PlacedVolume {
   host: string;
   id: string;
   name: string;
@@ -135,7 +135,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     const words = (config?.mounts ?? []).flatMap(({ volume, source }) => volume ?? source ?? []);
     if (words.length === 0) return undefined;
     const { answers, missing } = await ask(request, { path: `/v1/apps/${encodeURIComponent(name)}/volumes` });
-    const theirs: Found[] = answers.flatMap(({ host, body }) =>
+    const theirs: PlacedVolume[] = answers.flatMap(({ host, body }) =>
       (body as Pick<VolumeWire, "id" | "name" | "attached_machine_id" | "newer_on">[])
         .filter(({ newer_on: newer }) => newer === undefined)
         .map(({ id, name: other, attached_machine_id: machine }) => ({
@@ -147,7 +147,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     );
     const own = ownVolumes(name)
       .filter(({ newerOn }) => newerOn === undefined)
-      .map(({ machineId, ...volume }): Found => ({ host: shared.host, ...volume, isFree: machineId === null }));
+      .map(({ machineId, ...volume }): PlacedVolume => ({ host: shared.host, ...volume, isFree: machineId === null }));
     const hosts = words.map((word) =>
       [...theirs, ...own].filter(({ id, name: other, isFree }) => id === word || (other === word && isFree)),
     );

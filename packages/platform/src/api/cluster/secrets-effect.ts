@@ -3,8 +3,8 @@
  * is, so a snapshot that was taken just before the change would be missed: their hosts are asked before it.
  */
 import { isResting } from "@hibernaut/domain/machine";
+import type { SecretsEffect } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
-import type { SecretsEffect } from "../../machines/secrets.ts";
 import type { Api } from "../deps.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";

@@ -1,7 +1,7 @@
 /** Makes every host of a cluster answer every request: the hooks that send requests on to the host that has what they are about. */
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { unreachable } from "../../cluster/peer-client.ts";
+import { hostSilent } from "../../cluster/peer-client.ts";
 import type { Api, ApiCluster, ApiDeps } from "../deps.ts";
 import { askHosts } from "./ask-hosts.ts";
 import { updateToSend } from "./file-images.ts";
@@ -59,7 +59,7 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     host: string,
     where: Where,
   ): Promise<FastifyReply> {
-    if (view.host(host)?.up === undefined) throw unreachable(host, "it is away");
+    if (view.host(host)?.up === undefined) throw hostSilent(host, "it is away");
     if (wantsUpgrade(request)) return sendOnUpgrade(request, reply, { client, host, heads });
     const again = async () => {
       await shared.catchUp();

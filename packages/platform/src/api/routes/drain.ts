@@ -1,5 +1,5 @@
 /** `/v1/platform/drain`: the platform takes no new work, and suspends machines before its host goes down. */
-import type { DrainView } from "../../machines/resources/drain.ts";
+import type { DrainView } from "@hibernaut/machines";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, replies } from "../schemas.ts";
 import { allowNoBody } from "./actions.ts";

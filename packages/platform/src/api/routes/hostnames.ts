@@ -1,6 +1,6 @@
 /** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
 import { txtRecords as lookUp } from "@hibernaut/lib/txt";
-import { requireProof } from "../../machines/hostname-proof.ts";
+import { requireProof } from "@hibernaut/machines";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

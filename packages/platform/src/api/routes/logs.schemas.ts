@@ -1,6 +1,6 @@
 /** Shapes of the logs of a machine and of an app. */
+import { LOG_STREAMS } from "@hibernaut/machines";
 import { Type } from "typebox";
-import { LOG_STREAMS } from "../../machines/logs/entry.ts";
 import { closed, oneOf, time, wordsOf } from "../schemas.ts";
 
 /** How many lines one request may ask for: a minute of an app that prints 160 lines a second. */

@@ -1,11 +1,9 @@
 /** `GET .../logs`: what apps print and what happens to their machines, as a stream of lines. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { nearest } from "@hibernaut/lib/nearest";
+import { LOG_STREAMS, type LogBlocks, type LogQuery, type LogStream } from "@hibernaut/machines";
 import type { FastifyReply } from "fastify";
 import type { Static } from "typebox";
-import { LOG_STREAMS, type LogStream } from "../../machines/logs/entry.ts";
-import type { LogBlocks } from "../../machines/logs/follow.ts";
-import type { LogQuery } from "../../machines/logs/query.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";

@@ -1,7 +1,7 @@
 /** `/v1/apps/{app_name}/quota`: what an app may have, and what it has. */
 import { QUOTA_NAMES, type QuotaOverrides } from "@hibernaut/domain/quota";
+import type { Quotas } from "@hibernaut/machines";
 import { type Static, Type } from "typebox";
-import type { Quotas } from "../../machines/quotas.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { closed, NoQuery, nullable, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";

@@ -1,9 +1,7 @@
 /** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import { pinned } from "@hibernaut/domain/pinned";
-import type { LogEntry } from "../../machines/logs/entry.ts";
-import type { CommandVerdict } from "../../machines/release-command/rules.ts";
-import type { CommandOutput } from "../../machines/release-command/run.ts";
+import type { CommandOutput, CommandVerdict, LogEntry } from "@hibernaut/machines";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";

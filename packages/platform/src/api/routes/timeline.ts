@@ -1,8 +1,8 @@
 /** `/v1/timeline` and `/v1/wakes`: what machines did over time. */
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { WakeSummary } from "@hibernaut/domain/timeline";
+import type { HourOfWakes, Timeline } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
-import type { HourOfWakes, Timeline } from "../../machines/resources/timelines.ts";
 import { requireReach } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";

@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { nearest } from "@hibernaut/lib/nearest";
-import type { WaitTarget } from "../../machines/waiting.ts";
+import type { WaitTarget } from "@hibernaut/machines";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";

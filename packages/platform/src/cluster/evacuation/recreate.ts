@@ -1,8 +1,7 @@
 /** Recreates machines that this host got because theirs was lost. */
-
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { background } from "@hibernaut/lib/background";
-import type { TakenIn } from "../../machines/resources/custody.ts";
+import type { TakenIn } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import type { OwnerRecord } from "../keys.ts";
 import { type ConfigRecord, KEYS } from "../keys.ts";

@@ -2,7 +2,7 @@
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
-import type { DepartOptions, Papers } from "../../machines/resources/departures.ts";
+import type { DepartOptions, Papers } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import type { HostRecord } from "../keys.ts";
 import { byRoom, type Homeless, refusals } from "../place.ts";

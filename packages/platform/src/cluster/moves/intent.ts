@@ -1,6 +1,6 @@
 /** A move in the cluster's directory: the intent, and the one transaction that makes the machine another host's. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { VolumeElsewhere } from "../../machines/ownership.ts";
+import type { VolumeElsewhere } from "@hibernaut/machines";
 import type { Directory } from "../contract.ts";
 import { KEYS, type MoveRecord, type OwnerRecord } from "../keys.ts";
 import { ownerOf, put } from "../ownership/claims.ts";

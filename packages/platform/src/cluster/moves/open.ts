@@ -1,8 +1,8 @@
 /** Moves of machines from and to this host. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { background } from "@hibernaut/lib/background";
+import type { Resources } from "@hibernaut/machines";
 import type { VolumeTravel } from "@hibernaut/volumes";
-import type { Resources } from "../../machines/open.ts";
 import type { Cluster } from "../cluster.ts";
 import type { OpenOwnership } from "../ownership/open.ts";
 import { untilDone } from "../ownership/retry.ts";

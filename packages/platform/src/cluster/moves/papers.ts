@@ -1,7 +1,7 @@
 /** What hosts tell each other about a machine that moves. */
 import type { MachineEvent } from "@hibernaut/domain/machine";
+import type { Papers } from "@hibernaut/machines";
 import type { VolumePapers } from "@hibernaut/volumes";
-import type { Papers } from "../../machines/resources/departures.ts";
 
 /** The papers of a machine that travels. */
 export interface TravelPapers extends Papers {

@@ -1,7 +1,7 @@
 /** Why machines are not moved, in sentences. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { MoveUnsettled } from "@hibernaut/machines";
 import type { VolumePapers } from "@hibernaut/volumes";
-import { MoveUnsettled } from "../../machines/departure.ts";
 import type { Cluster } from "../cluster.ts";
 
 const BYTES_PER_MB = 1024 * 1024;

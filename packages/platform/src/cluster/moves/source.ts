@@ -3,11 +3,16 @@ import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import { volumesOf } from "@hibernaut/domain/mounts";
 import { nextEpoch } from "@hibernaut/domain/volume";
 import { messageOf } from "@hibernaut/lib/text";
+import {
+  type Departed,
+  type DepartOptions,
+  newUlid,
+  type Papers,
+  refuseUnfit,
+  type TakenAway,
+  type VolumeElsewhere,
+} from "@hibernaut/machines";
 import type { VolumePapers, VolumeTravel } from "@hibernaut/volumes";
-import { newUlid } from "../../machines/identity.ts";
-import type { TakenAway, VolumeElsewhere } from "../../machines/ownership.ts";
-import { refuseUnfit } from "../../machines/resources/arrivals.ts";
-import type { Departed, DepartOptions, Papers } from "../../machines/resources/departures.ts";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import { find, wasDestroyed } from "../ownership/claims.ts";

@@ -168,7 +168,7 @@ export async function release(
 }
 
 /** What the directory knows of a machine. */
-export interface Found {
+export interface ClaimRecords {
   owner: OwnerRecord | undefined;
   /** Absent unless there is no owner. */
   released?: ReleasedRecord | undefined;
@@ -178,13 +178,13 @@ export interface Found {
  * Whether a machine that this host has with this epoch, and that has no owner, was destroyed. Otherwise the directory has lost
  * it, or what was destroyed is another host's copy of the same epoch. Pure.
  */
-export function wasDestroyed(epoch: number, { owner, released }: Found, host: string): boolean {
+export function wasDestroyed(epoch: number, { owner, released }: ClaimRecords, host: string): boolean {
   if (owner !== undefined || released === undefined) return false;
   return released.epoch > epoch || (released.epoch === epoch && released.host === host);
 }
 
 /** Reads what the directory knows of a machine. */
-export async function find(id: string, directory: Directory): Promise<Found> {
+export async function find(id: string, directory: Directory): Promise<ClaimRecords> {
   const entry = await directory.get(`${KEYS.machines}${id}`);
   if (entry !== undefined) return { owner: ownerOf(entry) };
   const released = await directory.get(`${KEYS.released}${id}`);

@@ -1,7 +1,6 @@
 /** What ownership needs from the machines' code. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import type { TakenAway } from "../../machines/ownership.ts";
-import type { TakenIn } from "../../machines/resources/custody.ts";
+import type { TakenAway, TakenIn } from "@hibernaut/machines";
 import type { VolumeHere } from "./volumes.ts";
 
 /** The part of the machines' code that takes machines in and gives them up. */

@@ -2,7 +2,7 @@
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { VolumeElsewhere } from "../../machines/ownership.ts";
+import type { VolumeElsewhere } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";

@@ -1,8 +1,8 @@
 /** Looks at single machines, each as often as it takes: one thing at a time for each, and some machines at a time. */
 import { setTimeout as delay } from "node:timers/promises";
 import { background } from "@hibernaut/lib/background";
+import { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf } from "@hibernaut/lib/text";
-import { Slots } from "../../machines/slots.ts";
 import type { WarnLog } from "./retry.ts";
 
 /** Waits between two looks at a machine, in milliseconds: the first, and the longest, which is how late a host can be. */
@@ -30,7 +30,7 @@ interface Looking {
 export class Looks {
   readonly #options: LooksOptions;
   readonly #looking = new Map<string, Looking>();
-  readonly #slots = new Slots(AT_ONCE);
+  readonly #slots = new Semaphore(AT_ONCE);
 
   constructor(options: LooksOptions) {
     this.#options = options;

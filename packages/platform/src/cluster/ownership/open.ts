@@ -2,7 +2,7 @@
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { background } from "@hibernaut/lib/background";
-import type { Ownership, Settled } from "../../machines/ownership.ts";
+import type { Ownership, Settled } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import { KEYS } from "../keys.ts";
 import { claim, configOf, put, readdress, release } from "./claims.ts";

@@ -3,10 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { messageOf } from "@hibernaut/lib/text";
-import type { AnotherAddress, Settled } from "../../machines/ownership.ts";
+import type { AnotherAddress, Settled } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
-import { claim, type Found, idOf, wasDestroyed } from "./claims.ts";
+import { type ClaimRecords, claim, idOf, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
 import { readVolumesElsewhere, type VolumeHere } from "./volumes.ts";
@@ -21,7 +21,7 @@ const WITHOUT_MEMORY: ReadonlySet<MachineState> = new Set(["created", "stopped",
  * before it was claimed, or an older copy of the directory took the directory's place, and has no owner, or an older claim of
  * this host: with an older epoch, another address, or an evacuation that is over.
  */
-export function settled(record: MachineRecord, found: Found, host: string): Settled | "claim" {
+export function settled(record: MachineRecord, found: ClaimRecords, host: string): Settled | "claim" {
   const { owner } = found;
   const { disputed: isDisputed = false, ...plain } = record;
   const known = record.epoch ?? 0;
@@ -146,7 +146,7 @@ export async function completeClaim(
   }
 }
 
-function toClaimText({ id }: MachineRecord, { owner }: Found): string {
+function toClaimText({ id }: MachineRecord, { owner }: ClaimRecords): string {
   const what = owner === undefined ? "has lost it" : "has an older claim of it";
   return `Machine ${id} is kept here, and does not start yet: the cluster directory ${what}. This host claims it again in a few seconds.`;
 }
@@ -164,7 +164,7 @@ async function holderOf(address: string, directory: Cluster["directory"]): Promi
 async function readKnown(
   records: readonly MachineRecord[],
   { cluster, gate, log }: SettleContext,
-): Promise<((id: string) => Found) | undefined> {
+): Promise<((id: string) => ClaimRecords) | undefined> {
   const late = delay(ANSWER_MS, undefined, { ref: false }).then(() => {
     throw new Error(`the cluster directory did not answer within ${ANSWER_MS} ms`);
   });
@@ -174,7 +174,7 @@ async function readKnown(
     const isComplete = records.every(({ id }) => owners.has(id));
     const { entries } = isComplete ? { entries: [] } : await cluster.directory.list(KEYS.released);
     const released = new Map(entries.map(({ key, value }) => [nameOf(key), JSON.parse(value) as ReleasedRecord]));
-    return (id: string): Found => ({ owner: owners.get(id), released: released.get(id) });
+    return (id: string): ClaimRecords => ({ owner: owners.get(id), released: released.get(id) });
   };
   try {
     return await Promise.race([read(), late]);

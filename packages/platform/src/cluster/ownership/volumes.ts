@@ -2,7 +2,7 @@
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { volumesOf } from "@hibernaut/domain/mounts";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
-import type { VolumeElsewhere } from "../../machines/ownership.ts";
+import type { VolumeElsewhere } from "@hibernaut/machines";
 import type { Change, Condition, Directory } from "../contract.ts";
 import { KEYS, type VolumeOwner } from "../keys.ts";
 

@@ -1,5 +1,5 @@
 /** A place at a machine of another host. That host's proxy counts the request, wakes the machine and moves the bytes. */
-import type { Lease, LeasePeer, OwnHeader, PeerTarget, Wake } from "../contract.ts";
+import type { Lease, LeasePeer, LeaseStart, OwnHeader, PeerTarget } from "../contract.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
 import type { RemoteMachine } from "../messages.ts";
 import type { RoutedMachine } from "../routed-machine.ts";
@@ -20,13 +20,13 @@ export interface PeerLeaseKeeper {
   /** The machine has room again. */
   onReleased(machine: RoutedMachine): void;
   /** The machine of another host answered. */
-  onForwarded(app: string, host: string, wake: Wake): void;
+  onForwarded(app: string, host: string, wake: LeaseStart): void;
   /** Milliseconds of a steady clock. */
   now(): number;
 }
 
 /** Until the other host has said how its machine came to answer. */
-const RUNNING: Wake = { kind: "running", durationMs: 0 };
+const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
 
 /** Attempts to connect to another host end after this time, in milliseconds: it is up, and one round trip away. */
 const CONNECT_MS = 3_000;
@@ -85,7 +85,7 @@ export class PeerLease implements Lease {
     return this.#keeper.reach({ host, peer, fingerprint }, kind);
   }
 
-  #answered(wake: Wake): void {
+  #answered(wake: LeaseStart): void {
     this.wake = wake;
     this.#keeper.onForwarded(this.appName, this.#remote.host, wake);
   }

@@ -1,7 +1,7 @@
 /** TCP connections for machines of other hosts: what the two hosts say to each other before the bytes flow. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { type Lease, type LeasePeer, type PeerTarget, ProxyRefusal, type Wake } from "../contract.ts";
+import { type Lease, type LeasePeer, type LeaseStart, type PeerTarget, ProxyRefusal } from "../contract.ts";
 import { connectPeer } from "../http/connect-peer.ts";
 import type { Limits } from "../http/limits.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
@@ -40,7 +40,7 @@ export async function askToWake(target: PeerTarget, { app, id }: { app: string; 
 }
 
 /** The answer: the connection is open, or why it is not. */
-type LinkAnswer = { wake: Wake } | { refused: { status: number; code: string; message: string } };
+type LinkAnswer = { wake: LeaseStart } | { refused: { status: number; code: string; message: string } };
 
 /**
  * Connects to a machine of another host. Resolves with the reason if that is not possible; the socket belongs to the
@@ -85,7 +85,7 @@ export async function readLink(socket: TLSSocket, patienceMs: number): Promise<L
 }
 
 /** Tells the other host that the connection is open. */
-export function acceptLink(socket: TLSSocket, wake: Wake): void {
+export function acceptLink(socket: TLSSocket, wake: LeaseStart): void {
   socket.write(`${JSON.stringify({ wake } satisfies LinkAnswer)}\n`);
 }
 

@@ -1,7 +1,7 @@
 /** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
 import { withoutSessions } from "@hibernaut/domain/session-cookie";
-import type { Field, Lease, OwnHeader, Wake } from "../contract.ts";
+import type { Field, Lease, LeaseStart, OwnHeader } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
@@ -173,7 +173,7 @@ const VIA = field("Via", `1.1 ${PSEUDONYM}`);
 const RUNNING = field("Hibernaut-Wake", "running; dur=0");
 
 /** Nearly every request finds its machine running. */
-function wakeField({ kind, durationMs }: Wake): Field {
+function wakeField({ kind, durationMs }: LeaseStart): Field {
   if (kind === "running" && durationMs === 0) return RUNNING;
   return field("Hibernaut-Wake", `${kind}; dur=${Math.round(durationMs)}`);
 }

@@ -8,7 +8,7 @@ import type { Limits } from "./limits.ts";
 export type KeptBody = Buffer | Buffer[] | null | undefined;
 
 /** What a piece costs in addition to its bytes. A client that sends single bytes must not cost much more than others. */
-const PIECE_BYTES = 256;
+const PIECE_COST_BYTES = 256;
 
 /**
  * Keeps the bodies of all open requests of a proxy within one limit. An app may have as much of it as is still free, so
@@ -39,7 +39,7 @@ export class KeptBodies {
   keep(app: string, before: KeptBody, piece: Buffer, whole: number): KeptBody {
     if (before === null) return null;
     const { replayBodyBytes, replayKeptBytes } = this.#limits;
-    const cost = piece.length + PIECE_BYTES;
+    const cost = piece.length + PIECE_COST_BYTES;
     const ofApp = this.#ofApps.get(app) ?? 0;
     if (whole > replayBodyBytes || ofApp + cost > replayKeptBytes - this.#bytes - cost) {
       this.release(app, before);
@@ -56,7 +56,7 @@ export class KeptBodies {
   /** Forgets a body that is not needed any more, and was kept for this app. */
   release(app: string, kept: KeptBody): void {
     let cost = 0;
-    for (const piece of piecesOf(kept)) cost += piece.length + PIECE_BYTES;
+    for (const piece of piecesOf(kept)) cost += piece.length + PIECE_COST_BYTES;
     if (cost === 0) return;
     this.#bytes -= cost;
     const left = (this.#ofApps.get(app) ?? 0) - cost;

@@ -3,7 +3,7 @@
  * fields go along as they came, so that the app sees the same request as if the first proxy had given it to the app. Pure.
  */
 import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
-import { type Destination, type Field, type Lease, ProxyRefusal, type Wake } from "../contract.ts";
+import { type Destination, type Field, type Lease, type LeaseStart, ProxyRefusal } from "../contract.ts";
 import { Malformed } from "./grammar.ts";
 import { type Answer, endingHere, field, framingField, type Origin, reasonOf } from "./heads.ts";
 import type { RequestMessage } from "./request.ts";
@@ -141,7 +141,7 @@ export function refusedByPeer({ status, fields }: ResponseMessage): PeerRefusal 
 }
 
 /** Returns how the machine of another host came to answer. */
-export function wakeAtPeer(fields: readonly Field[]): Wake {
+export function wakeAtPeer(fields: readonly Field[]): LeaseStart {
   const [, kind = "", ms = "0"] = WAKE_VALUE.exec(fields.find(({ key }) => key === WAKE)?.value ?? "") ?? [];
   const known = BOOT_KINDS.includes(kind as BootKind);
   return { kind: known ? (kind as BootKind) : "running", durationMs: Number(ms) };

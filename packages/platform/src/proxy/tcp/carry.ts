@@ -7,9 +7,9 @@ import {
   type Destination,
   type Lease,
   type LeaseProvider,
+  type LeaseStart,
   ProxyRefusal,
   type RequestHead,
-  type Wake,
 } from "../contract.ts";
 import { openLink } from "../hosts/tcp-link.ts";
 import { connect } from "../http/connect.ts";
@@ -52,7 +52,7 @@ export interface CarryOptions {
   /** The client has sent something for the app. */
   onClientData?(): void;
   /** A machine has taken the connection. */
-  onConnected?(wake: Wake): void;
+  onConnected?(wake: LeaseStart): void;
   onAccess(entry: AccessEntry): void;
 }
 

@@ -1,8 +1,8 @@
 /** Files that wait in quarantine are not lost to what is repeated after a crash. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { MachineFiles } from "@hibernaut/machines/files";
 import { expect, test } from "vitest";
-import { MachineFiles } from "../../../src/machines/files.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 
 async function machineWith(folder: string, text: string): Promise<void> {

@@ -1,9 +1,9 @@
 /** What the cluster's directory says about the volumes of a machine that leaves a host. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { VolumeElsewhere } from "@hibernaut/machines";
 import { expect, test } from "vitest";
 import type { VolumeOwner } from "../../../src/cluster/keys.ts";
 import { volumeKey, volumesElsewhere } from "../../../src/cluster/ownership/volumes.ts";
-import type { VolumeElsewhere } from "../../../src/machines/ownership.ts";
 
 const record: Pick<MachineRecord, "app" | "config" | "pending"> = {
   app: "shop",

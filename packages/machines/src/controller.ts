@@ -1,0 +1,508 @@
+/**
+ * One machine: carries out what {@link decide} decides. Deciding and storing is one synchronous step; the work follows
+ * in the machine's queue, and its outcome is decided on in turn.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { isResting, type KeepAwake, type MachineRecord } from "@hibernaut/domain/machine";
+import { Steps } from "@hibernaut/domain/operation";
+import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
+import { abortable, never, within } from "@hibernaut/lib/async";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
+import type { SnapshotOrigin } from "@hibernaut/snapshots";
+import type { Admission } from "./admission/admission.ts";
+import { mayStart, startIsDue } from "./admission/when.ts";
+import { protocolOf } from "./agent-protocol.ts";
+import type { ChangeListener } from "./changes.ts";
+import {
+  type Command,
+  type Decision,
+  decide,
+  type Effect,
+  type EffectFailed,
+  type EffectOutcome,
+  type EffectWithOutcome,
+  type LifecycleEvent,
+} from "./decide/index.ts";
+import { isPrewarming } from "./decide/prewarm.ts";
+import type { Departure } from "./departure.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { type CopyTarget, copyPaused, type PausedCopy } from "./effects/copy-paused.ts";
+import { discardGivenUp } from "./effects/discard.ts";
+import { runEffect } from "./effects/index.ts";
+import { type EffectPorts, type Milestones, originOf } from "./effects/ports.ts";
+import { observe, takeOver, unlessHeld } from "./effects/recover.ts";
+import { whilePaused } from "./effects/while-paused.ts";
+import { MachineGuest } from "./guest.ts";
+import { GuestEvents } from "./guest-events.ts";
+import { newUlid } from "./identity.ts";
+import { MachineLog } from "./logs/machine-log.ts";
+import { sentenceOf } from "./logs/sentences.ts";
+import type { CommandedMachine } from "./run-command.ts";
+import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
+import type { WarmKeeper } from "./warm/keeper.ts";
+import { operationOf } from "./watch.ts";
+import { type Task, WorkQueue } from "./work-queue.ts";
+
+const STORE_RETRY_MS = 100;
+const STORE_RETRY_LONGEST_MS = 5_000;
+
+interface ControllerDependencies extends MachineDependencies {
+  /** Where the paused VMMs of suspended machines are kept. */
+  warm: WarmKeeper;
+  /** Which starts the host has room for. */
+  admission: Admission;
+}
+
+export class MachineController {
+  readonly #deps: ControllerDependencies;
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #queue = new WorkQueue();
+  readonly #guest: MachineGuest;
+  #record: MachineRecord;
+  /** What others see in place of the record while an outcome cannot be stored. */
+  #unstored: Unstored | undefined;
+  #closed = false;
+  /** Absent unless the machine is being moved to another host. */
+  #departure: Departure | undefined;
+  /** What programs in the machine are told and say. */
+  readonly inside = new GuestEvents();
+  /** What the app prints, and what happens to the machine. */
+  readonly machineLog: MachineLog;
+
+  constructor(deps: ControllerDependencies, record: MachineRecord) {
+    this.#deps = deps;
+    this.#record = record;
+    this.machineLog = new MachineLog({
+      machine: record.id,
+      folder: deps.files.paths(record.id).logs,
+      maxBytes: deps.settings.logMaxMb * 1024 * 1024,
+      rate: { bytesPerS: deps.settings.logRateMb * 1024 * 1024, linesPerS: deps.settings.logLines },
+      prepare: () => deps.files.prepare(record.id),
+      ended: record.state === "destroyed",
+    });
+    this.inside.streams.onConnection = (connection) => {
+      if (deps.onLocalConnection === undefined) connection.destroy();
+      else deps.onLocalConnection(record.id, connection);
+    };
+    this.#guest = new MachineGuest({
+      machineId: record.id,
+      streams: this.inside.streams,
+      machineLog: this.machineLog,
+      log: deps.log,
+      channelTimeoutMs: deps.settings.bootTimeoutMs,
+      requireEnded: () => deps.hypervisor.requireEnded(record.id),
+      listener: {
+        ended: () => this.#noticeEnd(),
+        stalled: (why) => this.#stalled(why),
+        reachability: (why) => this.#happened({ type: "reachability", why: why ?? null }),
+        unkept: (reason) => {
+          deps.warm.remove(record.id, reason);
+          if (reason === "gone") this.#keptOver(reason);
+        },
+        agentFault: (fault) => deps.watch?.agentFault(fault),
+      },
+    });
+  }
+
+  /** What is stored of the machine; while an outcome cannot be stored, with why it is not so. Never changed in place. */
+  get record(): MachineRecord {
+    return this.#unstored === undefined ? this.#record : { ...this.#record, ...this.#unstored };
+  }
+
+  /** How much work of the machine is in progress or waits, and whether an outcome of it cannot be stored. */
+  get work(): { queued: number; unstored: boolean } {
+    return { queued: this.#queue.length, unstored: this.#unstored !== undefined };
+  }
+
+  /** Calls `listener` with the record after every change that others can see. Returns how to stop that. */
+  subscribe(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Decides, stores and begins. Throws the HibernautError of a refusal, or `host_full` when it would start a machine that
+   * the host has no room for; returns as soon as the intent is stored.
+   */
+  command(command: Command): void {
+    if (this.#departure !== undefined) return this.#departure.command(command);
+    this.#obey(command);
+  }
+
+  /** The machine is being moved: until `end` is called, the departure takes its commands. Throws `aborted` during another. */
+  depart(departure: Departure): { command(command: Command): void; end(): void } {
+    this.#departure?.refuse();
+    this.#departure = departure;
+    return { command: (command) => this.#obey(command), end: () => (this.#departure = undefined) };
+  }
+
+  #obey(command: Command): void {
+    if (mayStart(this.#record, command)) this.#requireStart();
+    const { tell } = this.#happened(command);
+    if (tell.refusal !== undefined) throw tell.refusal;
+  }
+
+  /**
+   * Throws when the machine is not this host's to start, when the host has no memory for it, or its app no disk for a cold
+   * start.
+   */
+  #requireStart(): void {
+    const { id, app, config, snapshot } = this.#record;
+    const refusal = this.#deps.ownership?.refusal(id);
+    if (refusal !== undefined) throw refusal;
+    this.#deps.admission.require(this.#record);
+    if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
+  }
+
+  /** The machine as a command finds it. */
+  get commanded(): CommandedMachine {
+    const { live } = this.#guest;
+    return { record: this.#record, live, protocol: protocolOf(this.#record, this.#deps.bundles) };
+  }
+
+  /**
+   * Does `work` while the guest is held still, its disks flushed. `failed_precondition` unless the machine runs and
+   * nothing is in progress. What is requested meanwhile waits for it.
+   */
+  async whilePaused(work: () => Promise<void>): Promise<void> {
+    const { id, state } = this.#record;
+    const busy = new HibernautError(
+      "failed_precondition",
+      `Machine ${id} is busy, or not running. Try again in a moment.`,
+    );
+    const { live } = this.#guest;
+    if (state !== "running" || live === undefined || this.#queue.busy) throw busy;
+    const input = { machineId: id, agent: live.agent, work };
+    const held = await this.#queue.replace(({ signal }) => whilePaused(input, this.#deps, signal), {
+      reason: "a snapshot of a volume was requested",
+    });
+    if (!held) throw busy;
+  }
+
+  /**
+   * Copies the machine while its guest is paused, and lets the guest run on. What is requested meanwhile ends the copy,
+   * unless it is `patient`. Returns the record as of the copy, or undefined when the machine no longer runs, or something
+   * else was requested.
+   */
+  async copyPaused(
+    { withoutMemory, patient, target }: { withoutMemory: string | undefined; patient: boolean; target: CopyTarget },
+    signal: AbortSignal,
+  ): Promise<(PausedCopy & { record: MachineRecord }) | undefined> {
+    while (this.#queue.busy) await abortable(this.#queue.drained(), signal);
+    const record = this.#record;
+    if (this.#closed || record.state !== "running" || this.#guest.live === undefined) return undefined;
+    let copied: PausedCopy | undefined;
+    const input = { record, generation: newUlid(), withoutMemory, target };
+    const work = async (task: Task) => {
+      const limit = patient ? signal : AbortSignal.any([signal, task.signal]);
+      copied = await copyPaused(input, this.#ports(), limit).catch((error: unknown) => {
+        signal.throwIfAborted();
+        const ended = this.#guest.lost || this.#guest.exit !== undefined || this.#record.state !== "running";
+        if (task.signal.aborted || ended) return undefined;
+        throw error;
+      });
+    };
+    await this.#queue.replace(work, { reason: "it is copied for a backup" });
+    return copied && { ...copied, record };
+  }
+
+  /** Returns what the machine's VMM, or its kept one, takes of the host. Undefined without one. */
+  async usage(): Promise<VmmUsage | undefined> {
+    return (this.#guest.live ?? this.#guest.kept)?.vmm.usage();
+  }
+
+  /** Returns what a snapshot of the running guest would be taken from. Undefined without one. */
+  origin(): SnapshotOrigin | undefined {
+    const { live } = this.#guest;
+    return live && originOf(this.#record, this.#deps, live.vmm.identity);
+  }
+
+  /** Ends the kept VMM, unless the machine has been started meanwhile. Its snapshot stays as it is. */
+  async evict(reason: string): Promise<void> {
+    await this.#queue.add(async () => {
+      if (this.#guest.kept === undefined) return;
+      try {
+        await this.#guest.kill();
+      } finally {
+        this.#keptOver(reason);
+      }
+    });
+  }
+
+  /** What ends a kept VMM because of a request is told by that request. */
+  #keptOver(reason: string): void {
+    const { tell } = this.#happened({ type: "kept_over", reason });
+    if (tell.history !== undefined) this.machineLog.rest(); // the machine sleeps on
+  }
+
+  /** Stores, or with null ends, the app's wish not to be put to sleep. */
+  keepAwake(lease: KeepAwake | null): void {
+    this.#happened({ type: "keep_awake", lease });
+  }
+
+  /** Stores, or with null forgets, when the machine wants to be awake again. */
+  planWake(at: string | null): void {
+    this.#happened({ type: "plan_wake", at });
+  }
+
+  /** A program in the machine says that a prewarm may end. Returns whether one is in progress. */
+  prepared(): boolean {
+    return isPrewarming(this.#happened({ type: "prepared" }).record);
+  }
+
+  /** The prewarm in progress is over. */
+  endPrewarm(status: "done" | "taken" | "failed", reason: string | null): void {
+    this.#happened({ type: "prewarm_over", status, reason });
+  }
+
+  /** Takes the machine out of the proxy's hands, or gives it back. */
+  cordon(on: boolean): void {
+    this.#departure?.refuse();
+    this.#happened({ type: "cordon", on });
+  }
+
+  /**
+   * Starts the machine if its schedule, or the wake that it planned, is due. Throws when that cannot be stored, and
+   * `host_full` when there is no room for it.
+   */
+  timePassed(): void {
+    this.#departure?.refuse();
+    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) {
+      const refusal = this.#deps.ownership?.refusal(this.#record.id);
+      if (refusal !== undefined) throw refusal;
+      this.#deps.admission.require(this.#record);
+    }
+    this.#happened({ type: "schedule_due" });
+    this.#happened({ type: "wake_due" });
+  }
+
+  /** Gives up the snapshot of a machine that rests. One that is being started finds out by itself. */
+  dropSnapshot(reason: string): void {
+    // What makes it useless is found out by the next start, wherever that is.
+    if (this.#departure !== undefined) return;
+    if (isResting(this.#record.state) && this.#record.snapshot !== null)
+      this.command({ type: "discard_snapshot", reason });
+  }
+
+  /** A drain leaves the machine running, for this reason. */
+  leaveRunning(reason: string): void {
+    this.#happened({ type: "not_suspended", reason });
+  }
+
+  /** The drain is over, and the machine does not start because of it. */
+  drainOver(): void {
+    this.#happened({ type: "drain_over" });
+  }
+
+  /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
+  async recover(refs: readonly VmmRef[]): Promise<void> {
+    const record = this.#record;
+    const ports = this.#ports();
+    const limit = within(never(), this.#deps.settings.bootTimeoutMs, "adopting the guest");
+    const { found, vmm } = await observe({ record, refs }, ports, limit);
+    const { effect } = this.#happened(found);
+    if (effect?.type !== "take_over") return;
+    const { reason } = effect;
+    if (reason !== "")
+      this.#deps.log.info({ machine: record.id, state: record.state, found, plan: effect }, `recovery: ${reason}`);
+    this.#happened(await takeOver({ record, effect, vmm }, ports, limit));
+  }
+
+  /** Stores what the cluster says of the machine. Its guest stays as it is. */
+  restate(change: (record: MachineRecord) => MachineRecord): void {
+    const record = change(this.#record);
+    if (record === this.#record) return;
+    this.#deps.store.machines.update(record);
+    this.#record = record;
+    this.#announce();
+  }
+
+  /** Lets go of the guest, which keeps running, once what is in progress is done. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    // The next platform waits for the rest of the time.
+    if (this.#record.state === "restarting") this.#queue.abandon("the platform is shutting down");
+    await this.#queue.drained();
+    this.inside.streams.reset("the platform is shutting down");
+    // Nobody would know of it; the next platform would end it.
+    if (this.#guest.kept !== undefined) await unlessHeld(this.#guest.kill(), this.#deps.log);
+    this.#guest.release();
+    await this.machineLog.close();
+  }
+
+  /** Ends the VMM as if it had vanished: the restart policy decides what follows. */
+  async cutPower(): Promise<void> {
+    await (this.#guest.live ?? this.#guest.kept)?.vmm.kill();
+  }
+
+  /** The machine is not this host's any more: ends its guest at once, whatever is in progress, and does nothing more. */
+  async abandon(reason: string): Promise<void> {
+    this.#closed = true;
+    this.#queue.abandon(reason);
+    await this.#guest.kill();
+    await this.#queue.drained();
+    // A start that was under way may have got one in the meantime.
+    await this.#guest.kill();
+    this.inside.streams.reset(reason);
+    await this.machineLog.close();
+  }
+
+  /** Decides, stores, begins, tells: in this order. Throws when the new record cannot be stored; nothing has happened then. */
+  #happened(event: LifecycleEvent): Decision {
+    const decision = this.#decide(event);
+    this.#store(decision);
+    this.#log(decision);
+    const { effect, tell } = decision;
+    if (tell.memoryGone) this.inside.streams.reset("the machine ended");
+    if (effect !== null && effect.type !== "take_over") this.#begin(effect);
+    if (tell.followers) this.#announce();
+    if (tell.history !== undefined) this.#noticeEnd();
+    return decision;
+  }
+
+  #decide(event: LifecycleEvent): Decision {
+    const context = {
+      now: this.#deps.clock?.() ?? new Date(),
+      id: newUlid(),
+      limits: this.#limits(),
+      startRefusal: () => this.#deps.quotas?.startRefusal(this.#record.app),
+    };
+    return decide(this.#record, event, context);
+  }
+
+  #announce(): void {
+    for (const listener of [...this.#listeners]) listener(this.record);
+  }
+
+  #store({ record, tell, bestEffort, unsynced }: Decision): void {
+    if (record === this.#record) return;
+    if (bestEffort) this.#record = record;
+    try {
+      this.#deps.store.machines.update(record, tell.history, { unsynced: unsynced === true });
+    } catch (error) {
+      if (!bestEffort) throw error;
+      const { id: machine, stateReason } = record;
+      const event = tell.history?.type;
+      this.#deps.log.warn({ machine, event, stateReason, reason: messageOf(error) }, "an event cannot be stored");
+    }
+    this.#record = record;
+  }
+
+  #log({ tell: { history, log } }: Decision): void {
+    const { id: machine, app } = this.#record;
+    if (log !== undefined) this.machineLog.platform(log);
+    if (history === undefined) return;
+    const { type, from, to, details } = history;
+    this.#deps.log.info({ machine, app, event: type, from, to, ...details }, `${from} -> ${to}`);
+    // Its directory is gone, and those who followed were told that it was being destroyed.
+    if (to !== "destroyed") this.machineLog.platform(sentenceOf(history));
+  }
+
+  #begin(effect: Effect): void {
+    if (effect.type === "cancel_capture") return this.#queue.cancel("a start was requested");
+    if (effect.type === "discard_snapshots") {
+      const given = { machineId: this.#record.id, memory: effect.memory, guest: this.#guest };
+      return background(
+        this.#queue.add(() => discardGivenUp(given, this.#deps)),
+        "discarding a snapshot",
+      );
+    }
+    // A platform that is shutting down leaves the wait to the next one.
+    if (effect.type === "back_off" && this.#closed) return;
+    const patient = effect.type === "apply_update" && effect.patient;
+    const reason = `${effect.type.replace("_", " ")} was requested`;
+    background(
+      this.#queue.replace((task) => this.#carryOut(effect, task), { reason, patient }),
+      "the work of a machine",
+    );
+  }
+
+  async #carryOut(effect: EffectWithOutcome, task: Task): Promise<void> {
+    const input = { record: this.#record, effect };
+    const ports = this.#ports();
+    const outcome = await runEffect(input, ports, task.signal).catch((error: unknown): EffectFailed => {
+      const { id: machine } = this.#record;
+      if (task.current) this.#deps.log.error({ machine, err: error }, `${effect.type} failed unexpectedly`);
+      return { type: "effect_failed", effect: effect.type, reason: messageOf(error) };
+    });
+    // Another machine's restart found the same room at the same time: this one keeps waiting.
+    const lateForRoom = outcome.type === "retry" && task.current && !this.#deps.admission.fits(this.#record);
+    if (lateForRoom) return this.#carryOut(effect, task);
+    const { current } = task;
+    const ended = performance.now();
+    await this.#report(outcome, task);
+    const operation = operationOf({ ...input, outcome, current, steps: ports.steps, ended });
+    if (operation !== undefined) this.#deps.watch?.operation(operation);
+  }
+
+  /**
+   * Decides and stores an outcome. A store that cannot be written (a full disk) must not leave the machine in a passing
+   * state forever: it is tried again until it works or the platform ends, and recovery continues from there. Meanwhile,
+   * the machine says that it is not what is stored.
+   */
+  async #report(outcome: EffectOutcome | EffectFailed, task?: Task): Promise<void> {
+    const log = new UnstoredLog(this.#deps.log, { machine: this.#record.id, outcome: outcome.type });
+    for (let wait = STORE_RETRY_MS; ; wait = Math.min(wait * 2, STORE_RETRY_LONGEST_MS)) {
+      const superseded = task !== undefined && !task.current;
+      const event: LifecycleEvent = superseded ? { type: "superseded", outcome } : outcome;
+      const shown = this.#unstored;
+      this.#unstored = undefined;
+      try {
+        const { tell } = this.#happened(event);
+        if (tell.refusal !== undefined) this.#deps.log.warn({ machine: this.#record.id }, tell.refusal.message);
+        if (log.stored() && !tell.followers) this.#announce();
+        return;
+      } catch (error) {
+        this.#unstored = unstored(this.#decide(event), error);
+        if (this.#unstored?.stateReason !== shown?.stateReason) this.#announce();
+        log.failed(error, wait);
+        if (this.#closed) return;
+        await delay(wait, undefined, { ref: false });
+      }
+    }
+  }
+
+  /**
+   * The app, or the whole guest, has ended by itself. Effects see the end of the guests that they work on; an end that
+   * they could not see is noticed as soon as the machine is `running`.
+   */
+  #noticeEnd(): void {
+    if (this.#record.state !== "running") return;
+    const { exit, lost, failure } = this.#guest;
+    if (exit !== undefined) return background(this.#report({ type: "app_ended", exit }), "noting the end of a guest");
+    if (!lost) return;
+    this.#guest.forget();
+    background(
+      this.#report({ type: "lost", reason: failure ?? "the virtual machine ended" }),
+      "noting the end of a guest",
+    );
+  }
+
+  #stalled(why: string | undefined): void {
+    this.#deps.log.warn({ machine: this.#record.id, reason: why ?? "it is running again" }, "the host paused a guest");
+    this.#happened({ type: "stalled", why: why ?? null });
+  }
+
+  #limits() {
+    const { settings, bundles } = this.#deps;
+    return {
+      suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
+      currentBundle: bundles.current.version,
+      agentProtocol: protocolOf(this.#record, bundles),
+    };
+  }
+
+  #ports(): EffectPorts {
+    const milestones: Milestones = {
+      consumeSnapshot: () => void this.#happened({ type: "snapshot_consumed" }),
+      refuseSnapshot: (reason, carryOver) =>
+        void this.#happened({ type: "snapshot_refused", reason, ...(carryOver !== undefined && { carryOver }) }),
+      beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
+      endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
+    };
+    const { inside, machineLog } = this;
+    return { ...this.#deps, guest: this.#guest, inside, machineLog, milestones, steps: new Steps() };
+  }
+}

@@ -1,0 +1,138 @@
+/** Puts the resources of the platform together: one object, from which each part takes only what it needs. */
+import { Consoles } from "./console-log.ts";
+import { ControllerSet } from "./controller-set.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { Prewarmer } from "./prewarm/prewarmer.ts";
+import { ReservedNames, reservedBySettings } from "./reserved-names.ts";
+import { AppSecrets } from "./resources/app-secrets.ts";
+import { Apps } from "./resources/apps.ts";
+import { Arrivals } from "./resources/arrivals.ts";
+import { Commands } from "./resources/commands.ts";
+import { Custody } from "./resources/custody.ts";
+import { Departures } from "./resources/departures.ts";
+import { Drain } from "./resources/drain.ts";
+import { FileCopies } from "./resources/file-copies.ts";
+import { Forwards } from "./resources/forwards.ts";
+import { GuestApi } from "./resources/guest-api.ts";
+import { Host } from "./resources/host.ts";
+import { Hostnames } from "./resources/hostnames.ts";
+import { Logs } from "./resources/logs.ts";
+import { MachineCopies } from "./resources/machine-copies.ts";
+import { Machines } from "./resources/machines.ts";
+import { ReleaseCommands } from "./resources/release-commands.ts";
+import { Releases } from "./resources/releases.ts";
+import { Timelines } from "./resources/timelines.ts";
+import { DueTimer } from "./schedule/timer.ts";
+import { Scrubber } from "./scrubber.ts";
+import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
+import type { WarmKeeper } from "./warm/keeper.ts";
+import { type Workload, workloadOf } from "./workload.ts";
+
+/** Everything the platform does with apps and machines, by resource. */
+export interface Resources {
+  readonly apps: Apps;
+  readonly machines: Machines;
+  readonly releases: Releases;
+  readonly releaseCommands: ReleaseCommands;
+  readonly hostnames: Hostnames;
+  readonly secrets: AppSecrets;
+  readonly logs: Logs;
+  readonly commands: Commands;
+  readonly fileCopies: FileCopies;
+  readonly forwards: Forwards;
+  readonly machineCopies: MachineCopies;
+  readonly guestApi: GuestApi;
+  readonly drain: Drain;
+  readonly host: Host;
+  readonly timelines: Timelines;
+  readonly scrubber: Scrubber;
+  /** Machines that come to this host, or leave it, in a cluster. */
+  readonly custody: Custody;
+  readonly departures: Departures;
+  readonly arrivals: Arrivals;
+  /** Bounds what guests print to their consoles. */
+  readonly consoles: Consoles;
+  /** The paused VMMs that are kept of suspended machines. */
+  readonly warm: Pick<WarmKeeper, "kept" | "evicted">;
+  /** What machines are waiting for at the moment. */
+  workload(): Workload;
+  /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
+  unfitSnapshots(): Promise<Unfit[]>;
+  /** Drops the snapshots of these machines. Call it after `recover`. */
+  dropSnapshots(unfit: readonly Unfit[]): void;
+  /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
+  recover(): Promise<void>;
+  /**
+   * Starts machines when their schedules and planned wakes are due, beginning with what is due already. Returns a function
+   * that ends that.
+   */
+  startTimer(): () => void;
+  /** Finishes the work in progress and disconnects from the guests, which keep running. */
+  close(): Promise<void>;
+}
+
+/**
+ * @example
+ * const resources = openMachines(deps);
+ * await resources.recover();
+ * resources.apps.create("shop");
+ */
+export function openMachines(deps: MachineDependencies): Resources {
+  const controllers = new ControllerSet(deps);
+  const drain = new Drain(deps, controllers);
+  const keepOrNot = (draining: boolean) => (draining ? controllers.warm.shut("drain") : controllers.warm.reopen());
+  keepOrNot(drain.active);
+  drain.subscribe(keepOrNot);
+  const machines = new Machines(deps, controllers, drain);
+  const prewarmer = new Prewarmer({ machines, deps });
+  const apps = new Apps(deps, machines);
+  const logs = new Logs(deps, controllers, apps);
+  const releases = new Releases(deps);
+  const releaseCommands = new ReleaseCommands({ releases, machines, logs, controllers, log: deps.log });
+  const commands = new Commands(controllers);
+  const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
+  return {
+    apps,
+    machines,
+    releases,
+    releaseCommands,
+    hostnames: new Hostnames(
+      deps,
+      apps,
+      new ReservedNames(deps.store.reservedNames, reservedBySettings(deps.settings)),
+    ),
+    secrets: new AppSecrets(deps, controllers),
+    logs,
+    commands,
+    fileCopies: new FileCopies(commands),
+    forwards: new Forwards(machines, commands),
+    machineCopies: new MachineCopies(deps, controllers),
+    guestApi: new GuestApi(deps, controllers),
+    drain,
+    host: new Host(deps, controllers.warm),
+    timelines: new Timelines(deps.store.timeline, controllers, () => (deps.clock?.() ?? new Date()).getTime()),
+    scrubber: new Scrubber(deps, controllers),
+    custody: new Custody(deps, controllers),
+    departures: new Departures(deps, controllers),
+    arrivals: new Arrivals(deps),
+    consoles: new Consoles(deps, controllers),
+    warm: controllers.warm,
+    workload: workloadOf(controllers, deps.bootSlots),
+    unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
+    dropSnapshots(unfit) {
+      for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);
+    },
+    async recover() {
+      await controllers.recover();
+      releaseCommands.recover();
+      drain.recover();
+      prewarmer.start();
+    },
+    startTimer: () => timer.start(),
+    async close() {
+      prewarmer.close();
+      await drain.close();
+      await controllers.close();
+    },
+  };
+}
