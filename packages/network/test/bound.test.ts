@@ -149,7 +149,7 @@ test("a program that is killed, fails or hangs is told apart", async () => {
   expect(await reason("kill -SEGV $$")).toBe("it was ended by the signal SIGSEGV");
   expect(await reason("echo half a >&2; kill -TERM $$")).toBe("it was ended by the signal SIGTERM (half a)");
   expect(await reason("echo no room >&2; exit 3")).toBe("no room");
-  expect(await reason("sleep 60", 50)).toBe("it took too long and was ended");
+  expect(await reason("exec sleep 60", 50)).toBe("it took too long and was ended");
 });
 
 test.skipIf(!isRoot)("platforms that start at once on one host have subnets of their own", async () => {
