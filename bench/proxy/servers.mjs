@@ -153,7 +153,6 @@ backend b
     const directory = this.#subdirectory("caddy");
     const config = `{
   admin off
-  persist_config off
 }
 http://${HOST}:${port} {
   reverse_proxy ${HOST}:${app}
