@@ -33,7 +33,7 @@ const STATE = 3;
  * @property {string} directory Its memory, writable layer and sockets, under the platform's names.
  * @property {number} memoryMb
  * @property {string} layer An empty writable layer to copy.
- * @property {import("../../packages/guest/src/protocol.ts").GuestConfig} config What to start the app with.
+ * @property {import("@hibernaut/guest").GuestConfig} config What to start the app with.
  * @property {import("./wake-request.mjs").Target} target
  *
  * @typedef {Record<string, number>} Marks The time of each named moment, in milliseconds.
