@@ -16,11 +16,14 @@ const TOUR_MS = 5 * 60_000;
 const END_MS = 60_000;
 
 const sum = { passed: 0, failed: 0 };
+/** The lines that tell of a failure, to be repeated where someone looks first: at the end. @type {string[]} */
+const failures = [];
 
 /** @param {boolean} ok @param {string} what */
 function count(ok, what) {
   sum[ok ? "passed" : "failed"] += 1;
   console.log(`${ok ? "ok  " : "FAIL"} ${what}\n`);
+  if (!ok) failures.push(`FAIL ${what}`);
 }
 
 /** Starts an npm script in a process group of its own. @param {string[]} words */
@@ -36,6 +39,7 @@ async function suite(...words) {
   for await (const line of createInterface({ input: child.stdout })) {
     console.log(line);
     if (line !== "") last = line;
+    if (line.startsWith("FAIL ")) failures.push(line);
   }
   const code = child.exitCode ?? (await once(child, "close"))[0];
   const [, passed = 0, failed = 0] = /^(\d+) passed, (\d+) failed$/.exec(last) ?? [];
@@ -89,4 +93,5 @@ await tour();
 await suite("test");
 await withPlatform(() => suite("run", "test:all"));
 process.exitCode = sum.failed > 0 ? 1 : 0;
+for (const failure of failures) console.log(failure);
 console.log(`${sum.passed} passed, ${sum.failed} failed`);

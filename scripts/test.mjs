@@ -69,7 +69,7 @@ const selection = long ? [] : [`--tagsFilter=${again ? "again" : "!again"}`];
 const STAGES = long ? { long: ["long"], tests: ["unit*", "qemu*"] } : { tests: ["unit*", "qemu*"] };
 
 /** @type {import("./lib/test-summary.mjs").Report} */
-const sum = { passed: 0, failed: 0, files: [] };
+const sum = { passed: 0, failed: 0, files: [], failures: [] };
 
 /** The first Node that is new enough: this one, or the one among the dependencies. */
 function findNode() {
@@ -102,17 +102,21 @@ function run(command, args, more = {}) {
  */
 function count(name, succeeded, readReport) {
   /** @type {import("./lib/test-summary.mjs").Report} */
-  let report = { passed: 0, failed: 0, files: [] };
+  let report = { passed: 0, failed: 0, files: [], failures: [] };
   try {
     report = readReport();
   } catch (error) {
     if (succeeded) report.failed += 1;
     console.log(`${name}: no report: ${error instanceof Error ? error.message : String(error)}`);
   }
-  if (!succeeded && report.failed === 0) report.failed = 1;
+  if (!succeeded && report.failed === 0) {
+    report.failed = 1;
+    report.failures.push(`${name}: failed, with no failed test; what it printed says more`);
+  }
   sum.passed += report.passed;
   sum.failed += report.failed;
   sum.files.push(...report.files);
+  sum.failures.push(...report.failures);
 }
 
 /** @param {string} node @param {string} reports */
@@ -122,7 +126,7 @@ async function runChecks(node, reports) {
   count("checks", succeeded, () => {
     const steps = /** @type {{ok: boolean}[]} */ (JSON.parse(readFileSync(file, "utf8")));
     const passed = steps.filter((step) => step.ok).length;
-    return { passed, failed: steps.length - passed, files: [] };
+    return { passed, failed: steps.length - passed, files: [], failures: [] };
   });
 }
 
@@ -206,6 +210,7 @@ async function main() {
     ["The slowest files:", ...slowest(sum.files), `All took ${minutes(performance.now() - began)}.`].join("\n"),
   );
   await checkLeftovers();
+  for (const failure of sum.failures) console.log(`FAIL ${failure}`);
 }
 
 try {

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
-import { minutes } from "./test-summary.mjs";
+import { failureLine, minutes } from "./test-summary.mjs";
 
 /** Progress is printed at most this often. */
 const EVERY_MS = 20_000;
@@ -25,9 +25,25 @@ function countOf(test) {
   return { passed: inside?.passed ?? (state === "passed" ? 1 : 0), failed: Math.max(failed, inside?.failed ?? 0) };
 }
 
+/**
+ * What failed in a file: a line for each failed test, and for each error outside of tests.
+ *
+ * @param {import("vitest/node").TestModule} module
+ */
+function failuresOf(module) {
+  const path = relative(process.cwd(), module.moduleId);
+  const outside = [module, ...module.children.allSuites()].flatMap((part) =>
+    part.errors().map((error) => failureLine([path], error.message)),
+  );
+  const tests = [...module.children.allTests("failed")].map((test) =>
+    failureLine([path, test.fullName], test.result().errors?.[0]?.message),
+  );
+  return [...outside, ...tests];
+}
+
 export default class TestReporter {
   /** @type {Report} */
-  #report = { passed: 0, failed: 0, files: [] };
+  #report = { passed: 0, failed: 0, files: [], failures: [] };
   #files = 0;
   #began = performance.now();
   #told = performance.now();
@@ -44,6 +60,7 @@ export default class TestReporter {
     this.#report.passed += counts.reduce((sum, count) => sum + count.passed, 0);
     // A file that could not be loaded, or whose hooks failed, has failed without a failed test.
     this.#report.failed += module.state() === "failed" ? Math.max(failed, 1) : failed;
+    this.#report.failures.push(...failuresOf(module));
     const { collectDuration, setupDuration, duration } = module.diagnostic();
     const path = relative(process.cwd(), module.moduleId);
     this.#report.files.push({ path, ms: Math.round(collectDuration + setupDuration + duration) });

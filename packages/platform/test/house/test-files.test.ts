@@ -14,7 +14,7 @@ import {
   needsOwnProcess,
 } from "../../../../scripts/lib/test-files.mjs";
 import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
-import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
+import { failureLine, minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 
@@ -114,4 +114,11 @@ test("the slowest ten are named, the slowest first", () => {
   expect(lines).toHaveLength(10);
   expect(lines[0]).toBe("   11.0 s  file-11");
   expect([minutes(0), minutes(65_400), minutes(3_600_000)]).toEqual(["0:00", "1:05", "60:00"]);
+});
+
+test("a failure is told in one line without colors", () => {
+  expect(failureLine(["a.test.ts", "it wakes"], "\u001B[31mtimed\u001B[39m out\nat a.ts:1")).toBe(
+    "a.test.ts > it wakes: timed out",
+  );
+  expect(failureLine(["a.test.ts"])).toBe("a.test.ts: no reason was given");
 });
