@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
-/** Below are the ports of services that a host may run. */
-const FIRST = 10_000;
+/** Below are the ports of services that a host may run, and the last one that `fetch` refuses to speak to, 10080. */
+const FIRST = 10_081;
 /** Where Linux begins by default. */
 const USUAL_EPHEMERAL = 32_768;
 /** A host on which this many are taken in a row has none. */

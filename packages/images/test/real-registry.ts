@@ -39,7 +39,12 @@ export async function startRegistry(folder: string, { login = false, tls = false
   );
   // A TLS server answers plain HTTP with 400.
   const status = tls ? 400 : login ? 401 : 200;
-  await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(status), { timeout: 10_000 });
+  try {
+    await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(status), { timeout: 10_000 });
+  } catch (error) {
+    server.kill();
+    throw error;
+  }
   const creds = login ? ["--dest-creds", `${LOGIN.username}:${LOGIN.password}`] : [];
   return {
     host,
