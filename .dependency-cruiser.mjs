@@ -20,7 +20,7 @@ const APART = "^packages/(cli|client|dashboard|jail)/";
 /** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
 const CONTRACTS = [
   ...["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"],
-  ...["guest", "snapshots", "machines"],
+  ...["guest", "snapshots", "machines", "checks", "telemetry"],
 ];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(

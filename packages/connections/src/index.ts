@@ -2,6 +2,7 @@
 export { ConnectionBudget } from "./budget.ts";
 export { guard, guardHttp } from "./guard.ts";
 export { BACKLOG, connectionLimits } from "./limits.ts";
+export { cannotListen } from "./listening.ts";
 export { openConnections } from "./open.ts";
 export type { Seat } from "./seat.ts";
 export type { Shares } from "./shares.ts";

@@ -3,10 +3,10 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TSchema } from "typebox";
 import { describe, expect, test } from "vitest";
-import { unknownSettings } from "../../platform/src/unknown-settings.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { infoOf } from "../src/forms.ts";
 import { configFolder, readSettings, SETTING_GROUPS, SETTING_NAMES } from "../src/settings.ts";
+import { unknownSettings } from "../src/unknown-settings.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const NOWHERE = { XDG_CONFIG_HOME: "/nowhere" };

@@ -1,8 +1,7 @@
 /** Opens the API's port. */
 import type { AddressInfo } from "node:net";
-import { BACKLOG, type ConnectionBudget, guardHttp } from "@hibernaut/connections";
+import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp } from "@hibernaut/connections";
 import type { Listen } from "@hibernaut/settings";
-import { cannotListen } from "../listening.ts";
 import type { Api } from "./deps.ts";
 
 /**

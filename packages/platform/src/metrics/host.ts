@@ -2,8 +2,8 @@
 import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
+import { readGauge } from "@hibernaut/telemetry";
 import { Gauge, type Registry } from "prom-client";
-import { readGauge } from "./gauge.ts";
 
 interface HostParts {
   dataDir: string;

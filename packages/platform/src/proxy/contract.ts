@@ -5,7 +5,7 @@
 import type { ConnectionOptions } from "node:tls";
 import type { BootKind } from "@hibernaut/domain/machine";
 import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
-import type { RequestTrace } from "../tracing/contract.ts";
+import type { RequestTrace } from "@hibernaut/telemetry";
 
 /**
  * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,

@@ -9,7 +9,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Commands, type Hostnames, isPrewarming, type Machines } from "@hibernaut/machines";
 import type { Traffic } from "@hibernaut/store";
-import type { WakeTraces } from "../tracing/contract.ts";
+import type { WakeTraces } from "@hibernaut/telemetry";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { RemoteRows } from "./hosts/remote-machines.ts";

@@ -22,7 +22,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Seat, Shares } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
-import type { Tracing } from "../tracing/contract.ts";
+import type { Tracing } from "@hibernaut/telemetry";
 import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
 import { isChallenge } from "./http/challenge.ts";

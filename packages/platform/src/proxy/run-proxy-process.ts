@@ -2,18 +2,15 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import { type ConnectionBudget, guardHttp, openConnections } from "@hibernaut/connections";
+import { type ConnectionBudget, cannotListen, guardHttp, openConnections } from "@hibernaut/connections";
 import { isThere } from "@hibernaut/lib/absence";
 import { aborted } from "@hibernaut/lib/async";
 import type { Listen, Settings } from "@hibernaut/settings";
+import { unknownSettings } from "@hibernaut/settings/unknown-settings";
+import { installLastResort, openLog, openTracing, processMetrics } from "@hibernaut/telemetry";
 import { Registry } from "prom-client";
 import { CLUSTER_FOLDER } from "../cluster/keys.ts";
-import { installLastResort } from "../last-resort.ts";
-import { cannotListen } from "../listening.ts";
-import { openLog } from "../log.ts";
-import { processMetrics } from "../metrics/process.ts";
-import { openTracing } from "../tracing/open.ts";
-import { unknownSettings } from "../unknown-settings.ts";
+import { VERSION } from "../version.ts";
 import { connectOverSocket } from "./connect-over-socket.ts";
 import { coordinatorSocketPath } from "./coordinator-socket.ts";
 import { startProxy } from "./start-proxy.ts";
@@ -32,7 +29,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   const registry = new Registry();
   const endMetrics = processMetrics(registry);
   const connections = openConnections(settings, registry);
-  const tracing = await openTracing({ settings, environment: process.env, registry, log });
+  const tracing = await openTracing({ version: VERSION, settings, environment: process.env, registry, log });
   const hosts = await openReachOf(settings.dataDir, log);
   const proxy = await startProxy({
     settings,

@@ -1,13 +1,13 @@
 /** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
 import type { TLSSocket } from "node:tls";
 import type { Challenges } from "@hibernaut/certs";
+import type { CheckRunner } from "@hibernaut/checks";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import type { Resources } from "@hibernaut/machines";
 import type { Settings } from "@hibernaut/settings";
 import type { Traffic } from "@hibernaut/store";
+import type { Tracing } from "@hibernaut/telemetry";
 import type { Registry } from "prom-client";
-import type { CheckRunner } from "../checks/runner.ts";
-import type { Tracing } from "../tracing/contract.ts";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";

@@ -2,14 +2,12 @@
 import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { certificatesFolder } from "@hibernaut/certs";
-import type { ConnectionBudget } from "@hibernaut/connections";
+import { type ConnectionBudget, cannotListen } from "@hibernaut/connections";
 import { type Listens, ownPorts } from "@hibernaut/domain/own-ports";
 import { findMachineMs } from "@hibernaut/domain/patience";
 import type { Listen, Settings } from "@hibernaut/settings";
+import { lineWriter, type Tracing } from "@hibernaut/telemetry";
 import type { Registry } from "prom-client";
-import { cannotListen } from "../listening.ts";
-import { lineWriter } from "../log.ts";
-import type { Tracing } from "../tracing/contract.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";

@@ -12,14 +12,14 @@ const { forbidden = [], options = {} } = configuration;
 /** Packages that the platform's other parts know by their contracts only. */
 const PARTS = [
   ...["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"],
-  ...["guest", "snapshots", "machines"],
+  ...["guest", "snapshots", "machines", "checks", "telemetry"],
 ];
 
 /** Imports that must be refused: file, import, the rule that refuses it. */
 const REFUSED: [file: string, code: string, rule: string][] = [
   ["packages/machines/src/http.ts", 'import "node:http";', "machines-opens-no-sockets-or-databases"],
   ["packages/machines/src/net.ts", 'import "node:net";', "machines-opens-no-sockets-or-databases"],
-  ["packages/machines/src/log.ts", 'import "@hibernaut/platform/log.ts";', "machines-knows-contracts-only"],
+  ["packages/machines/src/log.ts", 'import "@hibernaut/platform/version.ts";', "machines-knows-contracts-only"],
   ["packages/machines/src/client.ts", 'import "@hibernaut/client";', "machines-knows-contracts-only"],
   ["packages/machines/src/type.ts", 'import type { A } from "@hibernaut/store/open";', "machines-knows-contracts-only"],
   ...PARTS.map((part): [string, string, string] => [
@@ -30,7 +30,7 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/api/proxy.ts`, 'import "../proxy/contract.ts";', "nothing-imports-proxy"],
   [`${SRC}/proxy/api.ts`, 'import "../api/app.ts";', "nothing-imports-api"],
   ["packages/domain/src/up.ts", 'import type { A } from "@hibernaut/store";', "domain-is-the-floor"],
-  ["packages/connections/src/up.ts", 'import "@hibernaut/platform/log.ts";', "nothing-below-imports-the-platform"],
+  ["packages/connections/src/up.ts", 'import "@hibernaut/platform/version.ts";', "nothing-below-imports-the-platform"],
   ["packages/settings/src/up.ts", 'import "@hibernaut/client";', "the-platform-does-not-know-its-users"],
   [
     "packages/cli/src/commands/b.ts",
@@ -45,12 +45,12 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/api/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
   [
     "packages/cli/src/commands/a.ts",
-    'await import("@hibernaut/platform/log.ts");',
+    'await import("@hibernaut/platform/version.ts");',
     "the-cli-reaches-the-platform-through-the-client",
   ],
   [
     "packages/cli/src/commands/unserve.ts",
-    'import type { A } from "@hibernaut/platform/log.ts";',
+    'import type { A } from "@hibernaut/platform/version.ts";',
     "the-cli-reaches-the-platform-through-the-client",
   ],
   [
@@ -58,8 +58,8 @@ const REFUSED: [file: string, code: string, rule: string][] = [
     'import "@hibernaut/platform/doctor.ts";',
     "serve-and-doctor-load-the-platform-late",
   ],
-  ["packages/client/src/late.ts", 'await import("@hibernaut/platform/log.ts");', "the-client-is-only-a-client"],
-  ["packages/client/src/now.ts", 'import "@hibernaut/platform/log.ts";', "the-client-is-only-a-client"],
+  ["packages/client/src/late.ts", 'await import("@hibernaut/platform/version.ts");', "the-client-is-only-a-client"],
+  ["packages/client/src/now.ts", 'import "@hibernaut/platform/version.ts";', "the-client-is-only-a-client"],
   ["packages/dashboard/src/a.ts", 'import "node:fs";', "the-dashboard-is-a-client-in-a-browser"],
   ["packages/dashboard/src/b.ts", 'import "../../client/src/index.ts";', "the-dashboard-is-a-client-in-a-browser"],
   [`${SRC}/api/pages.ts`, 'import "../../../dashboard/src/a.ts";', "nothing-imports-the-dashboard"],
@@ -117,7 +117,7 @@ const TARGETS: Record<string, string> = {
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
   ...Object.fromEntries(
-    ["log", "api/app", "audit/contract", "proxy/contract"].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
+    ["version", "api/app", "audit/contract", "proxy/contract"].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
   ),
 };
 

@@ -1,9 +1,9 @@
 /** What the metrics look at: queues, room, readers of events, the event loop, what cannot be stored. */
 import { rm } from "node:fs/promises";
+import { processMetrics } from "@hibernaut/telemetry";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { hostMetrics } from "../../src/metrics/host.ts";
-import { processMetrics } from "../../src/metrics/process.ts";
 import { newWorld, SMALL, startPlatform } from "../helpers/fake-world.ts";
 import { tempFolder } from "../helpers/temp.ts";
 import { parseScrape } from "./documents.ts";

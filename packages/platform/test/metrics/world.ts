@@ -1,5 +1,6 @@
 /** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
 import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
+import { openTracing, processMetrics } from "@hibernaut/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
@@ -12,11 +13,9 @@ import { usageMetrics } from "../../src/metering/metrics.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "../../src/metrics/platform.ts";
-import { processMetrics } from "../../src/metrics/process.ts";
 import type { AccessEntry } from "../../src/proxy/contract.ts";
 import { proxyMetrics } from "../../src/proxy/metrics.ts";
 import { EventStream } from "../../src/stream/stream.ts";
-import { openTracing } from "../../src/tracing/open.ts";
 import { OUTCOMES, type Outcome } from "../../src/webhooks/rules.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -43,7 +42,7 @@ export async function metricsWorld(): Promise<MetricsWorld> {
   const log = { info() {}, warn() {} };
   // Nothing is sent, as nothing is traced.
   const settings = { tracesEndpoint: "http://127.0.0.1:9", tracesSample: "0", region: "local" };
-  const tracing = await openTracing({ settings, environment: {}, registry, log });
+  const tracing = await openTracing({ version: "1.2.3", settings, environment: {}, registry, log });
   onTestFinished(async () => {
     endProcess();
     await tracing?.close();

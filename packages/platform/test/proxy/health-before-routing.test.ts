@@ -1,8 +1,7 @@
 /** A machine with checks is announced to the proxies as healthy only after its checks have passed. */
-import { createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
+import { CheckResults, CheckRunner } from "@hibernaut/checks";
 import { expect, onTestFinished, test } from "vitest";
-import { CheckResults } from "../../src/checks/results.ts";
-import { CheckRunner } from "../../src/checks/runner.ts";
 import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import type { TableMachine } from "../../src/proxy/messages.ts";
 import { ProxyCoordinator } from "../../src/proxy/proxy-coordinator.ts";

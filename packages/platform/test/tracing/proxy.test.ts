@@ -1,8 +1,8 @@
 /** Traces of requests, as a collector gets them: through the real proxy, to apps on loopback. */
 import { createServer as createHttp2Server } from "node:http2";
+import { openTracing } from "@hibernaut/telemetry";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { openTracing } from "../../src/tracing/open.ts";
 import { Collector } from "../helpers/collector.ts";
 import { CLOSE, httpApp, type RigOptions, rawApp, rig, serve, statuses } from "../proxy/http/helpers.ts";
 
@@ -17,6 +17,7 @@ async function traced(options: RigOptions, { sample = "1" } = {}) {
   onTestFinished(() => collector.close());
   const registry = new Registry();
   const tracing = await openTracing({
+    version: "1.2.3",
     settings: { tracesEndpoint: collector.url, tracesSample: sample, region: "local" },
     environment: {},
     registry,

@@ -1,7 +1,7 @@
 /** Where the proxies of other hosts send requests for this host's machines: the same HTTP engine, on their connections. */
 import type { TLSSocket } from "node:tls";
 import type { Shares } from "@hibernaut/connections";
-import type { Tracing } from "../../tracing/contract.ts";
+import type { Tracing } from "@hibernaut/telemetry";
 import type { LeaseProvider } from "../contract.ts";
 import type { Limits } from "../http/limits.ts";
 import { OWN_WAKE_PAGE } from "../http/wake-page.ts";

@@ -10,7 +10,7 @@
  */
 
 import { background } from "@hibernaut/lib/background";
-import type { RequestTrace } from "../../tracing/contract.ts";
+import type { RequestTrace } from "@hibernaut/telemetry";
 import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";

@@ -1,5 +1,5 @@
 /** What a request says to the part of the proxy that finds machines. */
-import type { RequestTrace } from "../../tracing/contract.ts";
+import type { RequestTrace } from "@hibernaut/telemetry";
 import type { Destination, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { Origin } from "./heads.ts";

@@ -1,7 +1,7 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import type { Socket } from "node:net";
 import type { Shares } from "@hibernaut/connections";
-import type { RequestTrace } from "../../tracing/contract.ts";
+import type { RequestTrace } from "@hibernaut/telemetry";
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import { hostUnreachable } from "../lease-refusals.ts";
 import type { AppRequest } from "./app-request.ts";

@@ -5,7 +5,7 @@ import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { BACKLOG, ConnectionBudget, connectionLimits, guard } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import { mostFiles } from "@hibernaut/lib/open-files";
-import type { Tracing } from "../../tracing/contract.ts";
+import type { Tracing } from "@hibernaut/telemetry";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { RequestPath } from "../request-path.ts";
 import { Balancers } from "./balancers.ts";

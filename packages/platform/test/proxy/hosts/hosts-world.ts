@@ -15,6 +15,7 @@ import type { Duplex } from "node:stream";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
 import type { AppRecord, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
+import type { Tracing } from "@hibernaut/telemetry";
 import { onTestFinished } from "vitest";
 import type { Cluster } from "../../../src/cluster/cluster.ts";
 import type { Directory } from "../../../src/cluster/contract.ts";
@@ -30,7 +31,6 @@ import { createProxyServer, type ProxyServer } from "../../../src/proxy/http/ser
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { ProxyCoordinator } from "../../../src/proxy/proxy-coordinator.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
-import type { Tracing } from "../../../src/tracing/contract.ts";
 import { budgetOf } from "../../helpers/connections.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
 import { tempFolder } from "../../helpers/temp.ts";

@@ -1,6 +1,6 @@
 /** Traces of requests that come to one host's proxy, for machines of another host. */
 import { expect, onTestFinished, test } from "vitest";
-import { startTracing } from "../../../src/tracing/otlp.ts";
+import { startTracing } from "../../../../telemetry/src/tracing/otlp.ts";
 import { Collector } from "../../helpers/collector.ts";
 import { startHosts, type TestHost } from "./hosts-world.ts";
 

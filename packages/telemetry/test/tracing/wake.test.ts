@@ -1,8 +1,8 @@
 /** Wakes in traces: each belongs to the request that asked for it, and to no other. */
 import type { Operation } from "@hibernaut/domain/operation";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { Collector } from "../../../platform/test/helpers/collector.ts";
 import { startTracing } from "../../src/tracing/otlp.ts";
-import { Collector } from "../helpers/collector.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";

@@ -1,8 +1,8 @@
 /** What waits for a collector is bounded, and a collector that is away holds nothing up. */
 import type { ReadableSpan, SpanExporter } from "@opentelemetry/sdk-trace";
 import { expect, onTestFinished, test } from "vitest";
+import { Collector } from "../../../platform/test/helpers/collector.ts";
 import { boundedProcessor, startTracing } from "../../src/tracing/otlp.ts";
-import { Collector } from "../helpers/collector.ts";
 
 /** As in otlp.ts. */
 const MOST_QUEUED = 2048;

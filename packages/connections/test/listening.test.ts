@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { runAsNobody } from "../../platform/test/helpers/nobody.ts";
 import { cannotListen } from "../src/listening.ts";
-import { runAsNobody } from "./helpers/nobody.ts";
 
 const FIRST_FREE = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8"));
 const LISTENING = join(import.meta.dirname, "../src/listening.ts");

@@ -6,11 +6,11 @@ import { type CheckTimes, checkTimeRefusal, milliseconds } from "@hibernaut/doma
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Machines, MachineView } from "@hibernaut/machines";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { MachineChanges } from "../../../machines/src/changes.ts";
-import { checksOf, type HealthCheck, isHealthy, judge, nextCheckMs } from "../../src/checks/policy.ts";
-import { probe } from "../../src/checks/probe.ts";
-import { CheckResults } from "../../src/checks/results.ts";
-import { CheckRunner } from "../../src/checks/runner.ts";
+import { MachineChanges } from "../../machines/src/changes.ts";
+import { checksOf, type HealthCheck, isHealthy, judge, nextCheckMs } from "../src/policy.ts";
+import { probe } from "../src/probe.ts";
+import { CheckResults } from "../src/results.ts";
+import { CheckRunner } from "../src/runner.ts";
 
 const check = (more: Partial<HealthCheck> = {}): HealthCheck => ({
   name: "web",

@@ -1,6 +1,6 @@
 /** Finds variables that look like settings but are not, so that a typing error is not silently ignored. */
 import { nearest } from "@hibernaut/lib/nearest";
-import { FORMER_SETTING_NAMES, readSettingsFile, SETTING_NAMES } from "@hibernaut/settings";
+import { FORMER_SETTING_NAMES, readSettingsFile, SETTING_NAMES } from "./settings.ts";
 
 const PREFIX = "HIBERNAUT_";
 

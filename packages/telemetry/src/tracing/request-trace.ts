@@ -1,5 +1,5 @@
 /** The spans of one request at the proxy. */
-import { type Attributes, context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import { type Attributes, context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { SpanClock } from "./clock.ts";
 import type { RequestTrace, TracedLease, TracedOrigin, TracedRequest } from "./contract.ts";
 import { traceparentOf, withTraceparent } from "./parent.ts";

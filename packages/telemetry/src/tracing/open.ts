@@ -1,13 +1,14 @@
 /** Turns traces on if the settings say so. What sends them is loaded only then. */
 import type { Settings } from "@hibernaut/settings";
 import { Counter, type Registry } from "prom-client";
-import { VERSION } from "../version.ts";
 import type { Tracing } from "./contract.ts";
 import { tracesEndpoint } from "./endpoint.ts";
 
 const OUTCOMES = ["sent", "dropped", "failed"] as const;
 
 interface OpenOptions {
+  /** Of Hibernaut: the receiver is told. */
+  version: string;
   settings: Pick<Settings, "tracesEndpoint" | "tracesSample" | "region">;
   environment: NodeJS.ProcessEnv;
   registry: Registry;
@@ -15,7 +16,8 @@ interface OpenOptions {
 }
 
 /** Returns the tracer. Undefined when traces are off. */
-export async function openTracing({ settings, environment, registry, log }: OpenOptions): Promise<Tracing | undefined> {
+export async function openTracing(options: OpenOptions): Promise<Tracing | undefined> {
+  const { settings, environment, registry, log } = options;
   const { url, unusable } = tracesEndpoint(settings, environment);
   if (unusable !== undefined)
     log.warn({}, `there are no traces: ${unusable} must be an http or https address such as http://127.0.0.1:4318`);
@@ -32,7 +34,7 @@ export async function openTracing({ settings, environment, registry, log }: Open
   log.info({ url: withoutLogin(url), ratio }, "traces are on");
   return startTracing({
     ...{ url, ratio },
-    resource: { "service.name": "hibernaut", "service.version": VERSION, "hibernaut.region": settings.region },
+    resource: { "service.name": "hibernaut", "service.version": options.version, "hibernaut.region": settings.region },
     count: (outcome, count) => spans.inc({ outcome }, count),
   });
 }

@@ -1,5 +1,7 @@
 /** Traces by OpenTelemetry, sent by OTLP over HTTP. Loaded only when they are on: see open.ts. */
-import { context, type Context, SpanKind, TraceFlags, trace } from "@opentelemetry/api";
+
+import { setTimeout as delay } from "node:timers/promises";
+import { type Context, context, SpanKind, TraceFlags, trace } from "@opentelemetry/api";
 import { ExportResultCode } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
@@ -12,7 +14,6 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { setTimeout as delay } from "node:timers/promises";
 import { spanClock } from "./clock.ts";
 import type { Tracing } from "./contract.ts";
 import { parentIn, traceparentOf, withTraceparent } from "./parent.ts";

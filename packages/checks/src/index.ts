@@ -1,0 +1,3 @@
+/** What other packages may use. */
+export { CheckResults } from "./results.ts";
+export { CheckRunner } from "./runner.ts";
