@@ -5,7 +5,7 @@
  */
 const SRC = "^packages/platform/src";
 /** The composition roots: of the platform, and of joining and mending a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
-const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall|membership|membership-repairs)\\.ts$`;
+const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall)\\.ts$|^packages/cluster/src/(join|repairs)\\.ts$`;
 /**
  * How durations, sizes and schedules are written, which names, paths and numbers are valid, and which errors mean that a
  * file is not there: what the CLI shares with the platform, because it loads next to nothing and a copy in the CLI would
@@ -20,8 +20,10 @@ const APART = "^packages/(cli|client|dashboard|jail)/";
 /** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
 const CONTRACTS = [
   ...["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"],
-  ...["guest", "snapshots", "machines", "checks", "telemetry"],
+  ...["guest", "snapshots", "machines", "checks", "telemetry", "cluster"],
 ];
+/** What anyone may use besides. A host alone does not load the cluster's index, but knows the names of its records. */
+const PUBLIC = ["^packages/cluster/src/keys\\.ts$"];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
   (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
@@ -32,7 +34,7 @@ const contracts = CONTRACTS.map((part) => ({
   name: `only-${part}-contract-is-public`,
   comment: `server.ts alone chooses the implementation of ${part}, so that it can be exchanged`,
   from: { path: "^packages/[^/]+/src/", pathNot: [APART, `^packages/${part}/`, ROOTS] },
-  to: { path: `^packages/${part}/src/`, pathNot: `^packages/${part}/src/(contract|index)\\.ts$` },
+  to: { path: `^packages/${part}/src/`, pathNot: [`^packages/${part}/src/(contract|index)\\.ts$`, ...PUBLIC] },
 }));
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { initCluster, joinCluster } from "../../packages/platform/src/membership.ts";
+import { initCluster, joinCluster } from "@hibernaut/cluster/join";
 import { freePort } from "../../scripts/lib/free-port.mjs";
 import { startPlatform } from "../../scripts/lib/platform.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
@@ -52,7 +52,7 @@ export async function startCluster({ env = {}, say } = {}) {
       if (first === undefined) await initCluster({ settings, name, peer: HOST, directory: { etcd: [etcd.url] } });
       else {
         const { token } = await first.call("POST", "/cluster/tokens", {});
-        await joinCluster({ settings, name, peer: HOST, token });
+        await joinCluster({ version: "0.1.0", settings, name, peer: HOST, token });
       }
       Object.assign(process.env, environmentOf(dataDir), env);
       platforms.push(await startPlatform(say && { say }));

@@ -1,8 +1,8 @@
 /** What etcd and a host's copy of the directory can take on this machine, and what they need for it. */
 import { setTimeout as delay } from "node:timers/promises";
-import { EtcdDirectory } from "../../packages/platform/src/cluster/etcd/directory.ts";
-import { KEYS } from "../../packages/platform/src/cluster/keys.ts";
-import { DirectoryView } from "../../packages/platform/src/cluster/view.ts";
+import { KEYS } from "@hibernaut/cluster/keys";
+import { EtcdDirectory } from "../../packages/cluster/src/etcd/directory.ts";
+import { DirectoryView } from "../../packages/cluster/src/view.ts";
 import { percentile, round } from "../lib/stats.mjs";
 import { startEtcd } from "./etcd.mjs";
 

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KEYS } from "../../packages/platform/src/cluster/keys.ts";
-import { LocalDirectory } from "../../packages/platform/src/cluster/local/directory.ts";
-import { DirectoryView } from "../../packages/platform/src/cluster/view.ts";
+import { KEYS } from "@hibernaut/cluster/keys";
+import { LocalDirectory } from "../../packages/cluster/src/local/directory.ts";
+import { DirectoryView } from "../../packages/cluster/src/view.ts";
 
 const machines = Number(process.argv[2]);
 /** Each transaction writes this many keys. */

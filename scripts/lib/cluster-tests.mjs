@@ -1,6 +1,6 @@
 /**
  * What `npm run test:cluster` runs: the stories of API, proxy, CLI and dashboard, with all machines on another host than the
- * one that they talk to (`packages/platform/test/cluster/through.ts`). All of them, except for those named here.
+ * one that they talk to (`packages/cluster/test/through.ts`). All of them, except for those named here.
  */
 import { listTestFiles } from "./test-files.mjs";
 

@@ -6,9 +6,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { HibernautClient } from "@hibernaut/client";
-import { KEYS } from "../../platform/src/cluster/keys.ts";
+import { KEYS } from "@hibernaut/cluster/keys";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type ApiHost, type ApiHosts, startApiHosts } from "../../platform/test/api/cluster-hosts.ts";
 import { runCli } from "./helpers.ts";
 

@@ -1,6 +1,7 @@
 /** A host that cannot tell whether something is there has not said that it is absent: what follows from absence is destructive. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isInCluster, readDraft } from "@hibernaut/cluster/home";
 import { takenBytes } from "@hibernaut/machines/disk-quota";
 import { MachineFiles } from "@hibernaut/machines/files";
 import { hasLink } from "@hibernaut/network/bridge/commands";
@@ -9,11 +10,10 @@ import { SnapshotStore } from "@hibernaut/snapshots";
 import { readMachines } from "@hibernaut/store/read-machines";
 import { VolumeFiles } from "@hibernaut/volumes/files";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { arrivingVolumes, readPapers } from "../../cluster/src/moves/arriving.ts";
 import { FailedCarryOvers } from "../../hypervisor/src/qemu/failed-carry-overs.ts";
 import { ImageDirectory } from "../../images/src/image-directory.ts";
 import { readSubnets } from "../../network/src/bridge/state.ts";
-import { isInCluster, readDraft } from "../../platform/src/cluster/home.ts";
-import { arrivingVolumes, readPapers } from "../../platform/src/cluster/moves/arriving.ts";
 import { beginFault, endFault } from "../../platform/test/helpers/faulty-fs.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { readSeal } from "../../snapshots/src/seal.ts";

@@ -357,10 +357,10 @@ async function* checkQuotas(settings: Settings): AsyncIterable<Diagnosis> {
 /** Whether strangers can write to the etcd of this host's cluster. Nothing on a host alone. */
 async function* checkEtcd(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "cluster";
-  const { isInCluster, readHome } = await import("./cluster/home.ts");
+  const { isInCluster, readHome } = await import("@hibernaut/cluster/home");
   try {
     if (!isInCluster(dataDir)) return;
-    const { guardOf } = await import("./cluster/etcd/guard.ts");
+    const { guardOf } = await import("@hibernaut/cluster/etcd/guard");
     const { guarded, found } = guardOf((await readHome(dataDir)).directory);
     yield guarded ? { name, status: "ok", found } : { name, status: "warn", found: `${found}; see docs/cluster.md` };
   } catch (error) {

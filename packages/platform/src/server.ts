@@ -4,6 +4,9 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner } from "@hibernaut/checks";
+import { CLUSTER_FOLDER } from "@hibernaut/cluster/keys";
+import type { HostFacts, OpenClusterOptions, OpenedCluster } from "@hibernaut/cluster/open";
+import type { Owning } from "@hibernaut/cluster/owning";
 import { openConnections } from "@hibernaut/connections";
 import { startDns } from "@hibernaut/dns";
 import { ownPorts } from "@hibernaut/domain/own-ports";
@@ -56,9 +59,6 @@ import { warmMetrics } from "./api/warm-metrics.ts";
 import { webhookMetrics } from "./api/webhook-metrics.ts";
 import { AuditLog } from "./audit/log.ts";
 import { Backups } from "./backup/backups.ts";
-import { CLUSTER_FOLDER } from "./cluster/keys.ts";
-import type { HostFacts, OpenClusterOptions, OpenedCluster } from "./cluster/open.ts";
-import type { Owning } from "./cluster/owning.ts";
 import { readPrices } from "./metering/prices.ts";
 import { UsageRecorder } from "./metering/recorder.ts";
 import { Usage } from "./metering/usage.ts";
@@ -455,13 +455,13 @@ async function runLocked(
 /** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */
 async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
   if (!(await isThere(join(options.dataDir, CLUSTER_FOLDER)))) return undefined;
-  const { openCluster } = await import("./cluster/open.ts");
+  const { openCluster } = await import("@hibernaut/cluster/open");
   return openCluster(options);
 }
 
 /** Which machines are this host's, and what it does with those of other hosts. */
 async function openOwning(cluster: OpenedCluster, log: Logger): Promise<Owning> {
-  const { openOwning: load } = await import("./cluster/owning.ts");
+  const { openOwning: load } = await import("@hibernaut/cluster/owning");
   return load(cluster, log);
 }
 

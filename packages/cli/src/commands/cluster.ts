@@ -101,11 +101,12 @@ const join = command({
   ],
   examples: ["hibernaut cluster join hibjoin_eyJwZWVyIjoi... --name b"],
   async run(_context, [text = ""], { name, peer, etcd = [], insecureEtcd }) {
-    const { platform, settings } = await load();
+    const { platform, version, settings } = await load();
     const endpoints = urls(etcd);
     const options = {
       settings,
       token: text,
+      version,
       name,
       peer,
       insecureEtcd,
@@ -221,7 +222,7 @@ const etcd = command({
       throw new UsageError(
         "There is nothing to change. Name URLs or certificates of etcd, or make new ones with --renew.",
       );
-    const { changeEtcd } = await import("@hibernaut/platform/membership-repairs.ts");
+    const { changeEtcd } = await import("@hibernaut/cluster/repairs");
     const { settings } = await load();
     const changed = { renew, tls, insecure: insecureEtcd, ...(endpoints.length > 0 && { etcd: endpoints }) };
     const { directory, start } = await changeEtcd({ settings, ...changed });
@@ -242,7 +243,7 @@ const sign = command({
   options: [YES],
   examples: ["hibernaut cluster sign"],
   async run(_context, _args, { yes = false }) {
-    const { signCluster } = await import("@hibernaut/platform/membership-repairs.ts");
+    const { signCluster } = await import("@hibernaut/cluster/repairs");
     const { settings } = await load();
     const agreeTo = (keys: readonly string[]) =>
       keys.length === 0
@@ -325,11 +326,12 @@ function read(file: string | undefined): string | undefined {
 }
 
 async function load() {
-  const [platform, { readSettings }] = await Promise.all([
-    import("@hibernaut/platform/membership.ts"),
+  const [platform, { VERSION: version }, { readSettings }] = await Promise.all([
+    import("@hibernaut/cluster/join"),
+    import("@hibernaut/platform/version.ts"),
     import("@hibernaut/settings"),
   ]);
-  return { platform, settings: readSettings(process.env) };
+  return { platform, version, settings: readSettings(process.env) };
 }
 
 /** The commands about clusters. */

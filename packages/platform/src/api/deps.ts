@@ -1,6 +1,7 @@
 /** What the API needs from the rest of the platform. */
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { CertificateService } from "@hibernaut/certs";
+import type { ClusterAdmin, ClusterHosts, PeerClient, SharedRecords, View, Write } from "@hibernaut/cluster";
 import type { Activity } from "@hibernaut/domain/awake";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import type { ImageLibrary, ImageStore, ImageUploads, RegistryLogins } from "@hibernaut/images";
@@ -15,13 +16,8 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { Registry } from "prom-client";
-import type { SharedRecords, Write } from "../agreed/shared.ts";
 import type { AuditLog } from "../audit/log.ts";
 import type { BackupService } from "../backup/contract.ts";
-import type { ClusterAdmin } from "../cluster/admin.ts";
-import type { View } from "../cluster/cluster.ts";
-import type { ClusterHosts } from "../cluster/owning.ts";
-import type { PeerClient } from "../cluster/peer-client.ts";
 import type { Usage } from "../metering/usage.ts";
 import type { EventStream } from "../stream/stream.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";

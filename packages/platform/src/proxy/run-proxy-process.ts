@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
+import { CLUSTER_FOLDER } from "@hibernaut/cluster/keys";
 import { type ConnectionBudget, cannotListen, guardHttp, openConnections } from "@hibernaut/connections";
 import { isThere } from "@hibernaut/lib/absence";
 import { aborted } from "@hibernaut/lib/async";
@@ -9,7 +10,6 @@ import type { Listen, Settings } from "@hibernaut/settings";
 import { unknownSettings } from "@hibernaut/settings/unknown-settings";
 import { installLastResort, openLog, openTracing, processMetrics } from "@hibernaut/telemetry";
 import { Registry } from "prom-client";
-import { CLUSTER_FOLDER } from "../cluster/keys.ts";
 import { VERSION } from "../version.ts";
 import { connectOverSocket } from "./connect-over-socket.ts";
 import { coordinatorSocketPath } from "./coordinator-socket.ts";

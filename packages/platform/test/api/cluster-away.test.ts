@@ -1,11 +1,11 @@
 /** A cluster while one of its hosts is away: the others answer with what they have, and say who is missing. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { KEYS } from "@hibernaut/cluster/keys";
 import { newUlid } from "@hibernaut/machines";
 import { Value } from "typebox/value";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MachineReply, type MachineWire } from "../../src/api/routes/machines.schemas.ts";
-import { KEYS } from "../../src/cluster/keys.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 
 let cluster: ApiHosts;

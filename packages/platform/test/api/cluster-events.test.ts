@@ -1,7 +1,7 @@
 /** The stream of events of a cluster, as a program reads it from any host. */
 import { HibernautClient, type StreamEntry, type StreamEvent, type StreamMissing } from "@hibernaut/client";
+import { KEYS } from "@hibernaut/cluster/keys";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { KEYS } from "../../src/cluster/keys.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 
 let cluster: ApiHosts;

@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type TLSSocket } from "node:tls";
+import { PeerClient } from "@hibernaut/cluster";
+import { KEYS } from "@hibernaut/cluster/keys";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { Peers } from "../../../cluster/src/cluster.ts";
+import { startHosts, type TestHost } from "../../../cluster/test/agreed/hosts.ts";
 import { acceptPlain } from "../../src/api/tls.ts";
 import { createToken } from "../../src/api/tokens.ts";
-import type { Peers } from "../../src/cluster/cluster.ts";
-import { KEYS } from "../../src/cluster/keys.ts";
-import { PeerClient } from "../../src/cluster/peer-client.ts";
-import { startHosts, type TestHost } from "../agreed/hosts.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 

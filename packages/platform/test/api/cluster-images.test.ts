@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { PeerClient, type View } from "@hibernaut/cluster";
 import { openImages } from "@hibernaut/images/open";
 import fastify from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -10,8 +11,6 @@ import { ImageDirectory } from "../../../images/src/image-directory.ts";
 import { fetchImage, peerImageRoute } from "../../src/api/cluster/images.ts";
 import type { Api } from "../../src/api/deps.ts";
 import { acceptPlain } from "../../src/api/tls.ts";
-import type { View } from "../../src/cluster/cluster.ts";
-import { PeerClient } from "../../src/cluster/peer-client.ts";
 import { type PeerPort, startPeerPort } from "../helpers/peer-port.ts";
 import { tempFolder } from "../helpers/temp.ts";
 

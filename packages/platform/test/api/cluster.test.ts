@@ -2,11 +2,11 @@
 import { once } from "node:events";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
+import { KEYS } from "@hibernaut/cluster/keys";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { ROUTES } from "../../src/api/cluster/routes-table.ts";
-import { KEYS } from "../../src/cluster/keys.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 import { SCOPE_TABLE } from "./scope-table.ts";
 

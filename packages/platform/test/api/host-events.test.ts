@@ -2,12 +2,12 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import type { PeerClient } from "@hibernaut/cluster";
 import { expect, onTestFinished, test } from "vitest";
 import { EventsEverywhere } from "../../src/api/cluster/events/everywhere.ts";
 import { Feed } from "../../src/api/cluster/events/feed.ts";
 import { type Item, type News, peerHistory, peerNews } from "../../src/api/cluster/events/host-events.ts";
 import type { PeerLine, PeerQuestion } from "../../src/api/cluster/events/peer-stream.ts";
-import type { PeerClient } from "../../src/cluster/peer-client.ts";
 import { EventStream } from "../../src/stream/stream.ts";
 import { newWorld } from "../helpers/fake-world.ts";
 

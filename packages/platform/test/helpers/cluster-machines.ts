@@ -1,7 +1,7 @@
 /** What tests do with the machines of several hosts. */
-import type { Entry } from "../../src/cluster/contract.ts";
-import { LostHosts } from "../../src/cluster/evacuation/lost-hosts.ts";
-import { KEYS, type OwnerRecord } from "../../src/cluster/keys.ts";
+import { KEYS, type OwnerRecord } from "@hibernaut/cluster/keys";
+import type { Entry } from "../../../cluster/src/contract.ts";
+import { LostHosts } from "../../../cluster/src/evacuation/lost-hosts.ts";
 import type { ClusterWorld, TestHost } from "./cluster-world.ts";
 import { SMALL } from "./fake-world.ts";
 

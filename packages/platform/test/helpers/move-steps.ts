@@ -1,6 +1,6 @@
 /** The steps of a move, so that a host can be killed before and after each. */
 import { never } from "@hibernaut/lib/async";
-import type { MoveOptions } from "../../src/cluster/moves/source.ts";
+import type { MoveOptions } from "../../../cluster/src/moves/source.ts";
 import { newClusterWorld, type TestHost } from "./cluster-world.ts";
 import { Mortality } from "./mortal.ts";
 

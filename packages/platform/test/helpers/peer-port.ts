@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import type { Peers } from "../../src/cluster/cluster.ts";
+import type { Peers } from "../../../cluster/src/cluster.ts";
 import { selfSigned } from "./self-signed.ts";
 import { tempFolder } from "./temp.ts";
 

@@ -12,7 +12,7 @@ const { forbidden = [], options = {} } = configuration;
 /** Packages that the platform's other parts know by their contracts only. */
 const PARTS = [
   ...["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"],
-  ...["guest", "snapshots", "machines", "checks", "telemetry"],
+  ...["guest", "snapshots", "machines", "checks", "telemetry", "cluster"],
 ];
 
 /** Imports that must be refused: file, import, the rule that refuses it. */
@@ -117,7 +117,10 @@ const TARGETS: Record<string, string> = {
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
   ...Object.fromEntries(
-    ["version", "api/app", "audit/contract", "proxy/contract"].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
+    ["version", "api/app", "audit/contract", "proxy/contract"].map((name) => [
+      `${SRC}/${name}.ts`,
+      "export type A = 1;",
+    ]),
   ),
 };
 

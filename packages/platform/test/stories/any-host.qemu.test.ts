@@ -6,9 +6,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { HibernautClient, MachineConfig } from "@hibernaut/client";
-import { type Hosts, startHosts } from "../cluster/hosts.ts";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type Hosts, startHosts } from "../../../cluster/test/hosts.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 import { waitS } from "../helpers/slow.ts";
 

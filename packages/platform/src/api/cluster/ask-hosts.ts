@@ -1,9 +1,8 @@
 /** Asks all other hosts of the cluster the same question, for a bounded time. */
 import type { IncomingMessage } from "node:http";
+import type { PeerClient, View } from "@hibernaut/cluster";
 import { within } from "@hibernaut/lib/async";
 import type { FastifyRequest } from "fastify";
-import type { View } from "../../cluster/cluster.ts";
-import type { PeerClient } from "../../cluster/peer-client.ts";
 import { askerOf } from "./asker.ts";
 import { sentOn } from "./headers.ts";
 

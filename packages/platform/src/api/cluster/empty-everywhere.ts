@@ -1,8 +1,8 @@
 /** Destroys what an app has on every host, before the app itself is deleted. */
+import { hostSilent } from "@hibernaut/cluster";
 import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
 import { within } from "@hibernaut/lib/async";
 import type { FastifyRequest } from "fastify";
-import { hostSilent } from "../../cluster/peer-client.ts";
 import type { ApiCluster } from "../deps.ts";
 import { read } from "./ask-hosts.ts";
 import { askerOf } from "./asker.ts";

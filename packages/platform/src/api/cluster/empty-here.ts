@@ -1,6 +1,6 @@
 /** Destroys what an app has on this host, for the app's deletion. */
+import { isBeingDeleted } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { isBeingDeleted } from "../../cluster/app-deletion.ts";
 import type { ApiCluster, ApiDeps } from "../deps.ts";
 
 interface EmptyDeps extends Pick<ApiDeps, "apps" | "volumes"> {

@@ -2,11 +2,11 @@
  * Images that are files of the host that a client talks to, or in its Docker, for machines of other hosts: they are imported
  * here, and named by their digest to the other host, which gets them from this one.
  */
+import { KEYS } from "@hibernaut/cluster/keys";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { findNamed } from "@hibernaut/domain/naming";
 import { pinned } from "@hibernaut/domain/pinned";
 import type { FastifyRequest } from "fastify";
-import { KEYS } from "../../cluster/keys.ts";
 import type { ApiCluster } from "../deps.ts";
 import { ON_HOST } from "../host-images.ts";
 

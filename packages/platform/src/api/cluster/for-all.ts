@@ -1,8 +1,7 @@
 /** Adds to what this host answers what the other hosts have. */
+import type { PeerClient, View } from "@hibernaut/cluster";
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { View } from "../../cluster/cluster.ts";
-import type { PeerClient } from "../../cluster/peer-client.ts";
 import type { Api } from "../deps.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";

@@ -4,10 +4,9 @@ import { createReadStream, createWriteStream } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { PeerClient, View } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FetchImage, Image, ImageConfig, ImageStore } from "@hibernaut/images";
-import type { View } from "../../cluster/cluster.ts";
-import type { PeerClient } from "../../cluster/peer-client.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 
 /** What is known of the image, in JSON and base64. */

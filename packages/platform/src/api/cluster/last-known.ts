@@ -1,7 +1,7 @@
 /** Machines of hosts that do not answer, as far as this host's copy of the cluster's directory knows them. */
+import type { Owned, View } from "@hibernaut/cluster";
+import { type ClusterRecord, type ConfigRecord, KEYS } from "@hibernaut/cluster/keys";
 import { ulidMs } from "@hibernaut/machines";
-import type { Owned, View } from "../../cluster/cluster.ts";
-import { type ClusterRecord, type ConfigRecord, KEYS } from "../../cluster/keys.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 
 interface Wanted {

@@ -1,8 +1,8 @@
 /** Which host answers a request. */
+import type { View } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { findNamed } from "@hibernaut/domain/naming";
 import type { FastifyRequest } from "fastify";
-import type { View } from "../../cluster/cluster.ts";
 import type { ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";

@@ -1,11 +1,10 @@
 /** Puts the lines of several hosts together: logs, and the audit log. */
 import type { IncomingMessage } from "node:http";
 import { PassThrough, Readable } from "node:stream";
+import type { PeerClient, View } from "@hibernaut/cluster";
 import { within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { View } from "../../cluster/cluster.ts";
-import type { PeerClient } from "../../cluster/peer-client.ts";
 import { clientGone } from "../client-gone.ts";
 import { sendBlocks } from "../send-blocks.ts";
 import { NDJSON } from "../stream-replies.ts";

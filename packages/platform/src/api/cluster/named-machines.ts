@@ -1,6 +1,6 @@
 /** What words for machines mean in a request that several hosts answer. */
+import type { Owned } from "@hibernaut/cluster";
 import { findNamed } from "@hibernaut/domain/naming";
-import type { Owned } from "../../cluster/cluster.ts";
 import type { ApiCluster } from "../deps.ts";
 
 type Known = Pick<ApiCluster, "shared" | "view">;

@@ -1,8 +1,7 @@
 /** Opens what the API of a host in a cluster needs. Loaded only on such a host. */
 import type { Duplex } from "node:stream";
+import { type OpenAgreedOptions, openAgreed, PeerClient } from "@hibernaut/cluster";
 import type { FetchImage, ImageStore } from "@hibernaut/images";
-import { type OpenAgreedOptions, openAgreed } from "../../agreed/open.ts";
-import { PeerClient } from "../../cluster/peer-client.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import { acceptPlain } from "../tls.ts";
 import { verifyToken } from "../tokens.ts";

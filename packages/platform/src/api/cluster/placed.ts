@@ -1,11 +1,11 @@
 /** Chooses a host for what is created, and sends the request there. */
 import type { IncomingMessage } from "node:http";
+import { type Candidate, place, type Wanted } from "@hibernaut/cluster";
 import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { newMachineName } from "@hibernaut/machines";
 import type { VolumeView } from "@hibernaut/volumes";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Candidate, place, type Wanted } from "../../cluster/place.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";

@@ -1,10 +1,10 @@
 /** Sends a client's WebSocket on to another host. */
 import { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { PeerClient } from "@hibernaut/cluster";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { PeerClient } from "../../cluster/peer-client.ts";
-import type { Api } from "../deps.ts";
 import { clientGone } from "../client-gone.ts";
+import type { Api } from "../deps.ts";
 import { askerOf } from "./asker.ts";
 import { HOST_HEADER, sentOn } from "./headers.ts";
 import { pass } from "./send-on.ts";

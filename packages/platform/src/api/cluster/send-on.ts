@@ -1,8 +1,8 @@
 /** Sends a client's request on to another host, and the reply back, as they come. */
 import type { IncomingMessage } from "node:http";
+import type { PeerClient } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { PeerClient } from "../../cluster/peer-client.ts";
 import { clientGone } from "../client-gone.ts";
 import { read as readText } from "./ask-hosts.ts";
 import { askerOf } from "./asker.ts";

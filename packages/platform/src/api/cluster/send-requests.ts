@@ -1,7 +1,7 @@
 /** Makes every host of a cluster answer every request: the hooks that send requests on to the host that has what they are about. */
+import { hostSilent } from "@hibernaut/cluster";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { hostSilent } from "../../cluster/peer-client.ts";
 import type { Api, ApiCluster, ApiDeps } from "../deps.ts";
 import { askHosts } from "./ask-hosts.ts";
 import { updateToSend } from "./file-images.ts";

@@ -1,7 +1,7 @@
 /** What the public page of an app says about its machines on other hosts: what those have published. */
+import { KEYS } from "@hibernaut/cluster/keys";
 import type { JudgedMachine } from "@hibernaut/domain/app-status";
 import type { MachineConfig } from "@hibernaut/domain/config";
-import { KEYS } from "../../cluster/keys.ts";
 import type { ApiCluster } from "../deps.ts";
 
 /** Of what a host publishes of a machine for the proxies, what tells how it is. */

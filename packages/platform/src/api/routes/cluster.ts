@@ -1,6 +1,6 @@
 /** `/v1/cluster`: the hosts that this one belongs to. */
+import type { ClusterStatus } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { ClusterStatus } from "../../cluster/admin.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

@@ -1,6 +1,6 @@
 /** Moves of machines between the hosts of a cluster, and what is done with a host as a whole. */
+import type { ClusterHosts } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { ClusterHosts } from "../../cluster/owning.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { sendProgress } from "../progress-lines.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";

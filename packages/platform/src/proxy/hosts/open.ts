@@ -1,12 +1,12 @@
 /** What the proxies of a cluster's hosts need of each other: one host's machines are told to all, and reached through it. */
 import type { TLSSocket } from "node:tls";
+import type { Cluster } from "@hibernaut/cluster";
 import type { Shares } from "@hibernaut/connections";
 import { findMachineMs } from "@hibernaut/domain/patience";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "@hibernaut/settings";
 import type { Tracing } from "@hibernaut/telemetry";
-import type { Cluster } from "../../cluster/cluster.ts";
 import { connectInProcess, type InProcessProxy } from "../connect-in-process.ts";
 import { DEFAULT_LIMITS } from "../http/limits.ts";
 import type { TableMachine } from "../messages.ts";

@@ -3,10 +3,9 @@
  * are. To the coordinator it is one more proxy, which never has anything open.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import type { Change, Cluster, Condition } from "@hibernaut/cluster";
+import { KEYS, nameOf, type PublishedMachine } from "@hibernaut/cluster/keys";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Cluster } from "../../cluster/cluster.ts";
-import type { Change, Condition } from "../../cluster/contract.ts";
-import { KEYS, nameOf, type PublishedMachine } from "../../cluster/keys.ts";
 import type { FromProxy, TableMachine, ToProxy } from "../messages.ts";
 import { LoadPeaks } from "./load-peaks.ts";
 import { routeOf } from "./remote-rows.ts";

@@ -1,8 +1,7 @@
 /** How a proxy in a process of its own reaches other hosts: with the certificate that its platform keeps on the disk. */
+import { type Home, isInCluster, readHome, splitAddress, tlsTo } from "@hibernaut/cluster";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import { type Home, isInCluster, readHome } from "../../cluster/home.ts";
-import { splitAddress, tlsTo } from "../../cluster/peers.ts";
 import type { ReachHost } from "./peer-lease.ts";
 import { SERVICES } from "./services.ts";
 

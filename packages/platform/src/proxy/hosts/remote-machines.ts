@@ -1,6 +1,6 @@
 /** The machines of all other hosts, as the proxies of this host are told about them. */
-import type { Cluster } from "../../cluster/cluster.ts";
-import { KEYS, nameOf, type PublishedMachine } from "../../cluster/keys.ts";
+import type { Cluster } from "@hibernaut/cluster";
+import { KEYS, nameOf, type PublishedMachine } from "@hibernaut/cluster/keys";
 import type { TableMachine } from "../messages.ts";
 import { remoteRow } from "./remote-rows.ts";
 

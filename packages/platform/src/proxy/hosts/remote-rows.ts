@@ -1,6 +1,6 @@
 /** What the proxies of this host are told about a machine of another host: a pure rule. */
-import type { ClusterHost, Owned } from "../../cluster/cluster.ts";
-import type { PublishedMachine } from "../../cluster/keys.ts";
+import type { ClusterHost, Owned } from "@hibernaut/cluster";
+import type { PublishedMachine } from "@hibernaut/cluster/keys";
 import type { TableMachine } from "../messages.ts";
 
 /** What a host publishes of a machine's row. The rest of it is what the hosts have agreed on. */

@@ -1,8 +1,8 @@
 /** What a client gets when another host, or its machine, does not do what was asked of it. */
 import type { RequestListener } from "node:http";
 import { connect } from "node:net";
+import { KEYS } from "@hibernaut/cluster/keys";
 import { expect, test } from "vitest";
-import { KEYS } from "../../../src/cluster/keys.ts";
 import { RawClient, until } from "../http/helpers.ts";
 import { APP, startHost, startHosts, type TestHost } from "./hosts-world.ts";
 

@@ -1,7 +1,7 @@
 /** What a host tells the others about its machines, and how often. */
+import { KEYS, type PublishedMachine } from "@hibernaut/cluster/keys";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { KEYS, type PublishedMachine } from "../../../src/cluster/keys.ts";
 import { LoadPeaks } from "../../../src/proxy/hosts/load-peaks.ts";
 import { coarseLoad } from "../../../src/proxy/hosts/load-steps.ts";
 import { until } from "../http/helpers.ts";

@@ -1,7 +1,6 @@
 /** The stream of events of all hosts, as any of them tells it. */
-import type { View } from "../../../cluster/cluster.ts";
-import { KEYS } from "../../../cluster/keys.ts";
-import type { PeerClient } from "../../../cluster/peer-client.ts";
+import type { PeerClient, View } from "@hibernaut/cluster";
+import { KEYS } from "@hibernaut/cluster/keys";
 import type { StreamFilter } from "../../../stream/filter.ts";
 import type { EventStream } from "../../../stream/stream.ts";
 import { serverSent, textOf } from "../../../stream/wire.ts";

@@ -1,8 +1,8 @@
 /** The stream of events between hosts: each tells the others what happens on it. */
 import type { IncomingMessage } from "node:http";
+import type { PeerClient } from "@hibernaut/cluster";
 import type { StreamEvent } from "@hibernaut/domain/stream-event";
 import { within } from "@hibernaut/lib/async";
-import type { PeerClient } from "../../../cluster/peer-client.ts";
 import type { StreamFilter } from "../../../stream/filter.ts";
 import type { Gap, Position, Told } from "../../../stream/stream.ts";
 import { clientGone } from "../../client-gone.ts";

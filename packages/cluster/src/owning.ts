@@ -1,0 +1,85 @@
+/** Puts together what a host does with machines because it is in a cluster. Loaded only on such a host. */
+import type { Duplex } from "node:stream";
+import { requireLasting } from "./app-deletion.ts";
+import type { Cluster } from "./cluster.ts";
+import { leaveGuests } from "./evacuation/left-guests.ts";
+import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
+import { arrivingVolumes } from "./moves/arriving.ts";
+import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
+import { peerCall } from "./peer-call.ts";
+import { PeerClient } from "./peer-client.ts";
+import { PeerServer } from "./peer-server.ts";
+
+/** What can be done with the hosts and their machines. */
+export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "drop" | "anotherHost"> {
+  /** This host. */
+  host: string;
+  move: ClusterMachines["moves"]["source"]["move"];
+  /** Machines that are stored here and do not start, because the directory does not give them to this host; and why. */
+  disputed(): { machine: string; reason: string }[];
+}
+
+export interface Clustered {
+  readonly hosts: ClusterHosts;
+  /** Begins to follow what other hosts do. Call it once machines are recovered. */
+  start(): void;
+  close(): void;
+}
+
+export interface Owning {
+  /** For the machines. */
+  readonly ownership: OpenOwnership;
+  /** Throws `aborted` while the app is being deleted. */
+  requireLasting(app: string): void;
+  /** Looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
+  leave(options: Omit<Parameters<typeof leaveGuests>[0], "cluster" | "log">): Promise<void>;
+  /** The ids of volumes that have arrived with machines that are not taken in yet. */
+  arrivingVolumes(dataDir: string): Promise<Set<string>>;
+  /** Once there are machines. */
+  open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
+}
+
+/** The part of the opened cluster that is used. */
+interface Place extends Cluster {
+  handle(service: "peer", handler: (connection: Duplex) => void): void;
+}
+
+/** Opens the ownership of machines. */
+export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): Owning {
+  const ownership = openOwnership(cluster, log);
+  return {
+    ownership,
+    requireLasting: (app) => requireLasting(cluster.view, app),
+    arrivingVolumes,
+    leave: (options) => leaveGuests({ ...options, cluster, log }),
+    open(options) {
+      const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });
+      const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });
+      const server = new PeerServer();
+      server.add(machines.route);
+      const { source } = machines.moves;
+      return {
+        hosts: {
+          host: cluster.host,
+          ...{
+            evacuate: machines.evacuate,
+            drain: machines.drain,
+            drop: machines.drop,
+            anotherHost: machines.anotherHost,
+          },
+          move: (...all) => source.move(...all),
+          disputed: () => ownership.disputes.list(),
+        },
+        start() {
+          machines.start();
+          cluster.handle("peer", (connection) => server.accept(connection));
+        },
+        close() {
+          server.close();
+          machines.close();
+          client.close();
+        },
+      };
+    },
+  };
+}
