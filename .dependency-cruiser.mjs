@@ -20,8 +20,10 @@ const APART = "^packages/(cli|client|dashboard|jail)/";
 /** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
 const CONTRACTS = [
   ...["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"],
-  ...["guest", "snapshots", "machines", "checks", "telemetry", "cluster"],
+  ...["guest", "snapshots", "machines"],
 ];
+/** The same, of packages that know machines, or that machines do not need: machines know none of them. */
+const ABOVE = ["checks", "telemetry", "cluster", "proxy"];
 /** What anyone may use besides. A host alone does not load the cluster's index, but knows the names of its records. */
 const PUBLIC = ["^packages/cluster/src/keys\\.ts$"];
 /** CLI files that load the platform into their own process. */
@@ -30,7 +32,7 @@ const IN_PROCESS = ["", "commands/"].map(
 );
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
-const contracts = CONTRACTS.map((part) => ({
+const contracts = [...CONTRACTS, ...ABOVE].map((part) => ({
   name: `only-${part}-contract-is-public`,
   comment: `server.ts alone chooses the implementation of ${part}, so that it can be exchanged`,
   from: { path: "^packages/[^/]+/src/", pathNot: [APART, `^packages/${part}/`, ROOTS] },
@@ -38,11 +40,11 @@ const contracts = CONTRACTS.map((part) => ({
 }));
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
-const doors = ["api", "proxy"].map((part) => ({
-  name: `nothing-imports-${part}`,
+const doors = [`${SRC}/api/`, "^packages/proxy/"].map((door) => ({
+  name: `nothing-imports-${door.includes("api") ? "api" : "proxy"}`,
   comment: "api and proxy are two doors to the same house: nothing depends on a door",
-  from: { path: SRC, pathNot: [`${SRC}/${part}/`, ROOTS] },
-  to: { path: `${SRC}/${part}/` },
+  from: { path: "^packages/[^/]+/src/", pathNot: [door, ROOTS, ...IN_PROCESS] },
+  to: { path: door },
 }));
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
@@ -103,6 +105,12 @@ const rules = [
     comment: "the heart must be testable without QEMU, HTTP and SQL",
     from: { path: "^packages/machines/src/" },
     to: { path: "^(node:)?(http|https|http2|net|tls|sqlite)$" },
+  },
+  {
+    name: "the-http-engine-works-alone",
+    comment: "what forwards requests asks where they go, and knows nothing of machines, records or other hosts",
+    from: { path: "^packages/proxy/src/http/index\\.ts$" },
+    to: { path: `^packages/(machines|store|checks|cluster|certs|images|hypervisor|platform)/`, reachable: true },
   },
   {
     name: "webhooks-know-events-only",

@@ -1,5 +1,5 @@
 /** Our HTTP engine alone: a machine that is always there, and no access log. */
-import { createProxyServer } from "../../../packages/platform/src/proxy/http/server.ts";
+import { createProxyServer } from "@hibernaut/proxy/http";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 
 const lease = {

@@ -4,12 +4,12 @@
  */
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { runProxyProcess } from "@hibernaut/proxy/run-proxy-process";
 import { readSettings } from "@hibernaut/settings";
-import { coordinatorSocketPath } from "../../../packages/platform/src/proxy/coordinator-socket.ts";
-import { exchangeLines } from "../../../packages/platform/src/proxy/message-lines.ts";
-import { toWire } from "../../../packages/platform/src/proxy/messages.ts";
-import { runProxyProcess } from "../../../packages/platform/src/proxy/run-proxy-process.ts";
-import { policyOf } from "../../../packages/platform/src/proxy/service-policy.ts";
+import { coordinatorSocketPath } from "../../../packages/proxy/src/coordinator-socket.ts";
+import { exchangeLines } from "../../../packages/proxy/src/message-lines.ts";
+import { toWire } from "../../../packages/proxy/src/messages.ts";
+import { policyOf } from "../../../packages/proxy/src/service-policy.ts";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 
 const settings = readSettings({ ...process.env, HIBERNAUT_PROXY_LISTEN: `${HOST}:0` });
@@ -35,6 +35,7 @@ const coordinator = createServer((socket) => {
 coordinator.listen(coordinatorSocketPath(settings.dataDir));
 await once(coordinator, "listening");
 await runProxyProcess({
+  version: "0.1.0",
   settings,
   signal: new AbortController().signal,
   onReady: ({ url }) => ready(Number(new URL(url).port)),

@@ -1,9 +1,9 @@
 /** Our TCP ports: a machine that is always there, and no access log. */
 import { ConnectionBudget, connectionLimits } from "@hibernaut/connections";
 import { mostFiles } from "@hibernaut/lib/open-files";
-import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
-import { Trust } from "../../../packages/platform/src/proxy/http/trust.ts";
-import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";
+import { DEFAULT_LIMITS } from "../../../packages/proxy/src/http/limits.ts";
+import { Trust } from "../../../packages/proxy/src/http/trust.ts";
+import { TcpFronts } from "../../../packages/proxy/src/tcp/fronts.ts";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 

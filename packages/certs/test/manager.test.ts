@@ -1,9 +1,9 @@
 /** Ordering, renewing and removing certificates, at an authority that fails as the test wants. */
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { AppAddresses } from "@hibernaut/proxy";
 import { readSettings } from "@hibernaut/settings";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { AppAddresses } from "../../platform/src/proxy/addresses.ts";
 import { FakeAuthority } from "../../platform/test/helpers/fake-authority.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { quietFor } from "../../platform/test/helpers/quiet.ts";

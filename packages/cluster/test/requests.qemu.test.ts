@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { slowed } from "../../platform/test/helpers/slow.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
-import { RawClient } from "../../platform/test/proxy/http/helpers.ts";
+import { RawClient } from "../../proxy/test/http/helpers.ts";
 import { type Hosts, startHosts, type TestHost } from "./hosts.ts";
 
 const APP = "shop";

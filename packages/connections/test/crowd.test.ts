@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { CLOSE, httpApp, RawClient, statuses, until } from "../../platform/test/proxy/http/helpers.ts";
-import { certificate } from "../../platform/test/proxy/http/secured.ts";
+import { CLOSE, httpApp, RawClient, statuses, until } from "../../proxy/test/http/helpers.ts";
+import { certificate } from "../../proxy/test/http/secured.ts";
 import type { ConnectionBudget } from "../src/budget.ts";
 
 /** As `ulimit -n` sets it. */

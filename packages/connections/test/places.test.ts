@@ -7,9 +7,9 @@ import { type AddressInfo, connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { budgetOf } from "../../platform/test/helpers/connections.ts";
-import { httpApp, KEEP, RawClient, rig, statuses, until } from "../../platform/test/proxy/http/helpers.ts";
-import { certificate, secured } from "../../platform/test/proxy/http/secured.ts";
-import { tcpRig } from "../../platform/test/proxy/tcp/tcp-rig.ts";
+import { httpApp, KEEP, RawClient, rig, statuses, until } from "../../proxy/test/http/helpers.ts";
+import { certificate, secured } from "../../proxy/test/http/secured.ts";
+import { tcpRig } from "../../proxy/test/tcp/tcp-rig.ts";
 import { guardHttp } from "../src/guard.ts";
 
 const hello = () => httpApp((request, response) => void (request.url === "/wait" || response.end("hello")));

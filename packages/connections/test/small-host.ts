@@ -1,11 +1,11 @@
 /** A process with few descriptors that offers an app at ports for HTTP, HTTPS and TCP. Started by crowd.test.ts. */
 import { closeSync, openSync } from "node:fs";
+import { createProxyServer } from "@hibernaut/proxy/http";
 import { Registry } from "prom-client";
-import type { Lease, LeaseProvider } from "../../platform/src/proxy/contract.ts";
-import { DEFAULT_LIMITS } from "../../platform/src/proxy/http/limits.ts";
-import { createProxyServer } from "../../platform/src/proxy/http/server.ts";
-import { Trust } from "../../platform/src/proxy/http/trust.ts";
-import { TcpFronts } from "../../platform/src/proxy/tcp/fronts.ts";
+import type { Lease, LeaseProvider } from "../../proxy/src/contract.ts";
+import { DEFAULT_LIMITS } from "../../proxy/src/http/limits.ts";
+import { Trust } from "../../proxy/src/http/trust.ts";
+import { TcpFronts } from "../../proxy/src/tcp/fronts.ts";
 import { openConnections } from "../src/open.ts";
 
 const [appPort = "", tcpPort = "", folder = ""] = process.argv.slice(2);

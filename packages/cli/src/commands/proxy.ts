@@ -10,8 +10,9 @@ export const proxy = command({
   examples: ["HIBERNAUT_PROXY=outside hibernaut serve", "hibernaut proxy"],
   async run(context) {
     process.setSourceMapsEnabled(true); // stacks in the log name the sources
-    const [{ runProxyProcess }, { readSettings }] = await Promise.all([
-      import("@hibernaut/platform/proxy/run-proxy-process.ts"),
+    const [{ runProxyProcess }, { VERSION: version }, { readSettings }] = await Promise.all([
+      import("@hibernaut/proxy/run-proxy-process"),
+      import("@hibernaut/platform/version.ts"),
       import("@hibernaut/settings"),
     ]);
     const stopping = new AbortController();
@@ -20,7 +21,7 @@ export const proxy = command({
       const text = `Apps answer at ${url}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify({ proxy_url: url }) : text}\n`);
     };
-    await runProxyProcess({ settings: readSettings(process.env), onReady, signal: stopping.signal });
+    await runProxyProcess({ version, settings: readSettings(process.env), onReady, signal: stopping.signal });
     return { document: undefined, text: "" };
   },
 });

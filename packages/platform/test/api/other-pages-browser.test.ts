@@ -9,8 +9,8 @@ import type { IncomingMessage } from "node:http";
 import { BUILT_DASHBOARD } from "@hibernaut/settings/places";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, type MockInstance, onTestFinished, test, vi } from "vitest";
+import { httpApp, rig } from "../../../proxy/test/http/helpers.ts";
 import { openBrowser } from "../helpers/browser.ts";
-import { httpApp, rig } from "../proxy/http/helpers.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { MORE, pathOf, traces } from "./more-than-reads.ts";
 

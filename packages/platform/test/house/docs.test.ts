@@ -6,10 +6,11 @@ import { withSettingTables } from "@hibernaut/settings/document";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
 import { COMMANDS, OUTCOMES, REMARKS } from "../../../machines/src/decide/index.ts";
-import { REFUSALS } from "../../src/proxy/http/refusals.ts";
+import { REFUSALS } from "../../../proxy/src/http/refusals.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");
+const PROXY = join(ROOT, "packages/proxy/src");
 
 const DOCUMENTS = globSync(
   [
@@ -159,8 +160,8 @@ test("every command is named in some document", () => {
 test("every refusal of the proxy is explained, with its status, and no other", () => {
   const rows = [...section("docs/errors.md", "Proxy errors").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
   const found = new Map<string, string>(Object.entries(REFUSALS).map(([code, status]) => [code, String(status)]));
-  for (const file of globSync(["proxy/*.ts", "proxy/hosts/*.ts"], { cwd: SRC })) {
-    const code = readFileSync(join(SRC, file), "utf8");
+  for (const file of globSync(["*.ts", "hosts/*.ts"], { cwd: PROXY })) {
+    const code = readFileSync(join(PROXY, file), "utf8");
     for (const [, status = "", word = ""] of code.matchAll(/new ProxyRefusal\((\d+), "(\w+)"/g))
       found.set(word, status);
   }

@@ -46,7 +46,7 @@ describe("a word chooses the files whose paths have it between boundaries", () =
 test("a file that changes its process or replaces modules does not share its process", () => {
   const needs = (file: string) => needsOwnProcess(ROOT, file);
   expect(needs("packages/lib/test/absence.test.ts")).toBe(true);
-  expect(needs("packages/platform/test/proxy/http/smuggling.test.ts")).toBe(false);
+  expect(needs("packages/proxy/test/http/smuggling.test.ts")).toBe(false);
 });
 
 describe("tests on QEMU are spread among unit tests, and each kind keeps its order", () => {

@@ -6,14 +6,14 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Client, credentials, type ClientDuplexStream, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { Client, type ClientDuplexStream, credentials, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { certificate } from "../../../proxy/test/http/secured.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { certificate } from "../proxy/http/secured.ts";
 
 /** Only a fault reaches it: a cold start with Node on a busy host. */
 const START_LIMIT_S = 240;

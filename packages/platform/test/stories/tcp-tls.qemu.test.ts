@@ -5,12 +5,12 @@ import { text } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
 import type { Machine, MachineConfig } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { proxyHeader } from "../../src/proxy/proxy-protocol.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { proxyHeader } from "../../../proxy/src/proxy-protocol.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 /** The address from which the test plays a balancer. */
 const BALANCER = "127.0.0.9";

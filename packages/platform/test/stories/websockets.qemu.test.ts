@@ -8,12 +8,12 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { certificate } from "../../../proxy/test/http/secured.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { certificate } from "../proxy/http/secured.ts";
 
 /** Only a fault reaches it: a cold start with Node on a busy host. */
 const START_LIMIT_S = 240;
