@@ -8,9 +8,9 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AMOUNTS } from "@hibernaut/domain/usage";
+import { Usage } from "@hibernaut/metering";
 import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
-import { Usage } from "../packages/platform/src/metering/usage.ts";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
 import { round, summary } from "./lib/stats.mjs";
 

@@ -2,13 +2,13 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import openapiTS, { astToString } from "openapi-typescript";
-import { apiDocument } from "../../packages/platform/src/api/document.ts";
+import { apiDocument } from "../../packages/api/src/document.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
 const HEADER = `/**
  * Generated from the platform's OpenAPI document by \`npm run client-types\`. Don't edit this file:
- * change the schemas in packages/platform/src/api/routes instead.
+ * change the schemas in packages/api/src/routes instead.
  */
 `;
 

@@ -2,12 +2,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
+import { certificateMetrics } from "@hibernaut/api";
 import { AppAddresses, ConnectedProxies, startCoordinator } from "@hibernaut/proxy";
 import { readSettings } from "@hibernaut/settings";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
-import { certificateMetrics } from "../../platform/src/api/certificate-metrics.ts";
 import { diagnose } from "../../platform/src/doctor.ts";
 import { budgetOf } from "../../platform/test/helpers/connections.ts";
 import { newWorld, startPlatform } from "../../platform/test/helpers/fake-world.ts";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
 import { KEYS } from "@hibernaut/cluster/keys";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type ApiHost, type ApiHosts, startApiHosts } from "../../platform/test/api/cluster-hosts.ts";
+import { type ApiHost, type ApiHosts, startApiHosts } from "../../api/test/cluster-hosts.ts";
 import { runCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.

@@ -3,7 +3,7 @@ import { type ChildProcess, execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
+import { startApi, type TestApi } from "../../api/test/helpers.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");

@@ -3,7 +3,7 @@ import { execFile, execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
-import { startApi } from "../../platform/test/api/helpers.ts";
+import { startApi } from "../../api/test/helpers.ts";
 import { openTempFolder } from "../../platform/test/helpers/temp.ts";
 
 const CLI = join(import.meta.dirname, "../bin/hibernaut.js");

@@ -1,6 +1,6 @@
 /** `hibernaut usage`: tables for people, values for spreadsheets. */
+import { Usage } from "@hibernaut/metering";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Usage } from "../../platform/src/metering/usage.ts";
 import { newWorld, runningMachine, startPlatform } from "../../platform/test/helpers/fake-world.ts";
 import { csv } from "../src/csv.ts";
 import { startCli, type TestCli } from "./helpers.ts";

@@ -4,7 +4,7 @@
  * @module-tag again
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Receiver, soon, withStatus } from "../../platform/test/webhooks/receiver.ts";
+import { Receiver, soon, withStatus } from "../../events/test/webhooks/receiver.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;

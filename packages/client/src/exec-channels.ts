@@ -1,6 +1,6 @@
 /**
  * First bytes of the messages of a streamed command, and what its last message says. The platform has the same in
- * `packages/platform/src/api/routes/exec-stream.ts`.
+ * `packages/api/src/routes/exec-stream.ts`.
  */
 export const ExecChannel = { stdin: 0, stdout: 1, stderr: 2, exit: 3, resize: 4, end: 5 } as const;
 

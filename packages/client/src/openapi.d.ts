@@ -1,6 +1,6 @@
 /**
  * Generated from the platform's OpenAPI document by `npm run client-types`. Don't edit this file:
- * change the schemas in packages/platform/src/api/routes instead.
+ * change the schemas in packages/api/src/routes instead.
  */
 export interface paths {
   "/v1/health": {

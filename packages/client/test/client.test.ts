@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
+import { startApi, type TestApi } from "../../api/test/helpers.ts";
 import { HibernautClient } from "../src/index.ts";
 
 let server: TestApi;

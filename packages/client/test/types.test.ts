@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, expectTypeOf, test } from "vitest";
-import type { MachineWire } from "../../platform/src/api/routes/machines.schemas.ts";
 import { generateClientTypes } from "../../../scripts/lib/client-types.mjs";
+import type { MachineWire } from "../../api/src/routes/machines.schemas.ts";
 import type { CreateMachineRequest, HibernautClient, Machine } from "../src/index.ts";
 
 test("the generated types are those of the platform's OpenAPI document", { timeout: 60_000 }, async () => {

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClientOptions, HibernautClient, type ImageSource } from "@hibernaut/client";
-import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
+import { startApi, type TestApi } from "../../api/test/helpers.ts";
 import { Library } from "../src/library.ts";
 import { openImages } from "../src/open.ts";
 

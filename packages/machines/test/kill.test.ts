@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import { isResting } from "@hibernaut/domain/machine";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { expectWhole } from "../../metering/test/ledger.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
-import { expectWhole } from "../../platform/test/metering/ledger.ts";
 import type { Resources } from "../src/open.ts";
 
 const KEEP_WARM_S = 300;

@@ -2,6 +2,21 @@
 import { mkdir } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
+import {
+  type Api,
+  AuditLog,
+  acceptPlain,
+  apiTlsOf,
+  buildApi,
+  certificateMetrics,
+  ensureAdminToken,
+  type LocalConnections,
+  listenForApi,
+  warmMetrics,
+  webhookMetrics,
+} from "@hibernaut/api";
+import type { OpenedShared, OpenSharedOptions } from "@hibernaut/api/cluster/open";
+import { Backups } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner } from "@hibernaut/checks";
 import { CLUSTER_FOLDER } from "@hibernaut/cluster/keys";
@@ -10,6 +25,7 @@ import type { Owning } from "@hibernaut/cluster/owning";
 import { openConnections } from "@hibernaut/connections";
 import { startDns } from "@hibernaut/dns";
 import { ownPorts } from "@hibernaut/domain/own-ports";
+import { EventStream, openWebhooks, tellChecks } from "@hibernaut/events";
 import { BundleStore } from "@hibernaut/guest/bundles";
 import { type AcceleratorChoice, proveAccelerator } from "@hibernaut/hypervisor/qemu/accelerator";
 import { hotPagesFile } from "@hibernaut/hypervisor/qemu/hot-pages";
@@ -32,6 +48,7 @@ import { DiskQuota } from "@hibernaut/machines/disk-quota";
 import { MachineFiles } from "@hibernaut/machines/files";
 import { bundlesInUse, imagesInUse } from "@hibernaut/machines/in-use";
 import { droppingRefusal, unfitText } from "@hibernaut/machines/unfit-snapshots";
+import { readPrices, Usage, UsageRecorder } from "@hibernaut/metering";
 import { startNetwork } from "@hibernaut/network/start";
 import { AppAddresses, ConnectedProxies, type RunningCoordinator, startCoordinator } from "@hibernaut/proxy";
 import { makeKey, readKey } from "@hibernaut/secrets/key";
@@ -48,28 +65,10 @@ import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
-import { ensureAdminToken } from "./api/admin-token.ts";
-import { buildApi } from "./api/app.ts";
-import type { LocalConnections } from "./api/auth.ts";
-import { certificateMetrics } from "./api/certificate-metrics.ts";
-import type { OpenedShared, OpenSharedOptions } from "./api/cluster/open.ts";
-import type { Api } from "./api/deps.ts";
-import { listenForApi } from "./api/listen.ts";
-import { acceptPlain, apiTlsOf } from "./api/tls.ts";
-import { warmMetrics } from "./api/warm-metrics.ts";
-import { webhookMetrics } from "./api/webhook-metrics.ts";
-import { AuditLog } from "./audit/log.ts";
-import { Backups } from "./backup/backups.ts";
-import { readPrices } from "./metering/prices.ts";
-import { UsageRecorder } from "./metering/recorder.ts";
-import { Usage } from "./metering/usage.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
-import { tellChecks } from "./stream/checks.ts";
-import { EventStream } from "./stream/stream.ts";
 import { VERSION } from "./version.ts";
-import { openWebhooks } from "./webhooks/open.ts";
 
 /** How often expired volume snapshots are deleted. Their retention is counted in days. */
 const VOLUME_SNAPSHOTS_EXPIRE_MS = 60 * 60_000;
@@ -480,7 +479,7 @@ async function openShared(
   options: Omit<OpenSharedOptions, "openSecrets"> & { keyFile: string },
 ): Promise<OpenedShared> {
   const { keyFile } = options;
-  const { openApiCluster } = await import("./api/cluster/open.ts");
+  const { openApiCluster } = await import("@hibernaut/api/cluster/open");
   return openApiCluster({ ...options, openSecrets: (store) => openSecrets({ store, keyFile }) });
 }
 

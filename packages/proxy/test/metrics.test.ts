@@ -1,8 +1,8 @@
 /** The series of a proxy's metrics stay bounded, whatever clients ask for and however often apps come and go. */
 import { noAmounts } from "@hibernaut/domain/usage";
+import { usageMetrics } from "@hibernaut/metering";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { usageMetrics } from "../../platform/src/metering/metrics.ts";
 import { MOST_GONE_APPS } from "../src/app-series.ts";
 import type { AccessEntry } from "../src/contract.ts";
 import { proxyMetrics } from "../src/metrics.ts";

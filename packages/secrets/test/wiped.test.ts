@@ -9,7 +9,7 @@ import { decodeRecords, encodeFrame, FrameReader, FrameType, GuestAgent, Key } f
 import { wiping } from "@hibernaut/lib/wipe";
 import { openStore } from "@hibernaut/store/open";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { createToken } from "../../platform/src/api/tokens.ts";
+import { createToken } from "../../api/src/tokens.ts";
 import { temporaryFolder } from "../../store/test/helpers.ts";
 import { openSecrets } from "../src/open.ts";
 

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type ApiHost, type ApiHosts, startApiHosts } from "../../../platform/test/api/cluster-hosts.ts";
+import { type ApiHost, type ApiHosts, startApiHosts } from "../../../api/test/cluster-hosts.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
 import { startCli, type TestCli } from "../helpers.ts";

@@ -1,7 +1,7 @@
 /** What all hosts of a cluster share: one winner for each name, the same records everywhere, and what that tells machines. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createToken, revokeToken, rotateToken, verifyToken } from "../../../platform/src/api/tokens.ts";
+import { createToken, revokeToken, rotateToken, verifyToken } from "../../../api/src/tokens.ts";
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import type { Directory } from "../../src/contract.ts";
 import { startHosts, type TestHost, type TestHosts } from "./hosts.ts";

@@ -2,7 +2,7 @@
 import { isHibernautError } from "@hibernaut/domain/errors";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { createToken, revokeToken, rotateToken } from "../../../platform/src/api/tokens.ts";
+import { createToken, revokeToken, rotateToken } from "../../../api/src/tokens.ts";
 import { longOr } from "../../../platform/test/helpers/long.ts";
 import { startHosts, type TestHost } from "./hosts.ts";
 

@@ -1,8 +1,8 @@
 /** Everything that the platform's metrics say, except for the requests to its API and its proxy, and usage. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { EventStream } from "@hibernaut/events";
 import type { Workload } from "@hibernaut/machines";
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { EventStream } from "../stream/stream.ts";
 import { hostMetrics } from "./host.ts";
 import { machineMetrics } from "./machines.ts";
 

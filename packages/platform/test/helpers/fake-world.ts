@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Backups } from "@hibernaut/backup";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { Quota } from "@hibernaut/domain/quota";
@@ -26,7 +27,6 @@ import { FailedCarryOvers } from "../../../hypervisor/src/qemu/failed-carry-over
 import type { MachineDependencies } from "../../../machines/src/dependencies.ts";
 import { UserNetwork } from "../../../network/src/user.ts";
 import { SnapshotStore, type SnapshotStoreOptions } from "../../../snapshots/src/store.ts";
-import { Backups } from "../../src/backup/backups.ts";
 import { FakeImages } from "./fake-images.ts";
 
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */

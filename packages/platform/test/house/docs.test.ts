@@ -10,6 +10,7 @@ import { REFUSALS } from "../../../proxy/src/http/refusals.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");
+const API = join(ROOT, "packages/api/src");
 const PROXY = join(ROOT, "packages/proxy/src");
 
 const DOCUMENTS = globSync(
@@ -173,8 +174,8 @@ test("every refusal of the proxy is explained, with its status, and no other", (
 test("every route of the API is named in docs/api.md", () => {
   const document = text("docs/api.md");
   let routes = 0;
-  for (const file of globSync("api/routes/*.ts", { cwd: SRC })) {
-    const code = readFileSync(join(SRC, file), "utf8");
+  for (const file of globSync("routes/*.ts", { cwd: API })) {
+    const code = readFileSync(join(API, file), "utf8");
     for (const [, path = ""] of code.matchAll(/["'`](\/v1\/[^"'`\s]*)["'`]/g)) {
       const last = path
         .replace(/:(\w+)/g, "{$1}")

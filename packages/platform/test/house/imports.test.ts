@@ -12,7 +12,8 @@ const { forbidden = [], options = {} } = configuration;
 /** Packages that the platform's other parts know by their contracts only. */
 const PARTS = [
   ...["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"],
-  ...["guest", "snapshots", "machines", "checks", "telemetry", "cluster", "proxy"],
+  ...["guest", "snapshots", "machines", "checks", "telemetry"],
+  ...["events", "metering", "backup", "cluster", "proxy", "api"],
 ];
 
 /** Imports that must be refused: file, import, the rule that refuses it. */
@@ -23,13 +24,13 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ["packages/machines/src/client.ts", 'import "@hibernaut/client";', "machines-knows-contracts-only"],
   ["packages/machines/src/type.ts", 'import type { A } from "@hibernaut/store/open";', "machines-knows-contracts-only"],
   ...PARTS.map((part): [string, string, string] => [
-    `${SRC}/api/${part}.ts`,
+    `${SRC}/metrics/${part}.ts`,
     `import "@hibernaut/${part}/open";`,
     `only-${part}-contract-is-public`,
   ]),
-  [`${SRC}/api/door.ts`, 'import "@hibernaut/proxy";', "nothing-imports-proxy"],
+  [`${SRC}/metrics/door.ts`, 'import "@hibernaut/proxy";', "nothing-imports-proxy"],
   ["packages/proxy/src/http/index.ts", 'import "@hibernaut/machines";', "the-http-engine-works-alone"],
-  [`${SRC}/stream/api.ts`, 'import "../api/app.ts";', "nothing-imports-api"],
+  [`${SRC}/metrics/doors.ts`, 'import "@hibernaut/api";', "nothing-imports-api"],
   ["packages/machines/src/cluster.ts", 'import "@hibernaut/cluster";', "machines-knows-contracts-only"],
   ["packages/domain/src/up.ts", 'import type { A } from "@hibernaut/store";', "domain-is-the-floor"],
   ["packages/connections/src/up.ts", 'import "@hibernaut/platform/version.ts";', "nothing-below-imports-the-platform"],
@@ -41,10 +42,14 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ],
   ["packages/lib/src/up.ts", 'import "@hibernaut/domain/machine";', "lib-stands-alone"],
   ["packages/machines/src/door.ts", 'import "../../domain/src/machine.ts";', "packages-share-what-they-export"],
-  [`${SRC}/api/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
-  [`${SRC}/webhooks/machines.ts`, 'import type { A } from "@hibernaut/machines";', "webhooks-know-events-only"],
-  [`${SRC}/webhooks/qemu.ts`, 'import "@hibernaut/hypervisor";', "webhooks-know-events-only"],
-  [`${SRC}/api/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
+  [`${SRC}/metrics/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
+  [
+    "packages/events/src/webhooks/machines.ts",
+    'import type { A } from "@hibernaut/machines";',
+    "webhooks-know-events-only",
+  ],
+  ["packages/events/src/webhooks/qemu.ts", 'import "@hibernaut/hypervisor";', "webhooks-know-events-only"],
+  [`${SRC}/metrics/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
   [
     "packages/cli/src/commands/a.ts",
     'await import("@hibernaut/platform/version.ts");',
@@ -64,7 +69,7 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ["packages/client/src/now.ts", 'import "@hibernaut/platform/version.ts";', "the-client-is-only-a-client"],
   ["packages/dashboard/src/a.ts", 'import "node:fs";', "the-dashboard-is-a-client-in-a-browser"],
   ["packages/dashboard/src/b.ts", 'import "../../client/src/index.ts";', "the-dashboard-is-a-client-in-a-browser"],
-  [`${SRC}/api/pages.ts`, 'import "../../../dashboard/src/a.ts";', "nothing-imports-the-dashboard"],
+  [`${SRC}/metrics/pages.ts`, 'import "../../../dashboard/src/a.ts";', "nothing-imports-the-dashboard"],
   ["packages/client/src/browser.ts", 'import "./streams.ts";', "the-browser-client-needs-no-node"],
   [
     "services/orders/src/a.ts",
@@ -84,9 +89,12 @@ const ALLOWED: [file: string, code: string][] = [
     "packages/machines/src/late.ts",
     'import "@hibernaut/settings"; import "@hibernaut/snapshots"; import "@hibernaut/lib/text";',
   ],
-  [`${SRC}/api/fine.ts`, 'import "@hibernaut/machines"; import "@hibernaut/store"; import "node:net";'],
-  [`${SRC}/webhooks/fine.ts`, 'import "@hibernaut/store"; import "@hibernaut/domain/machine"; import "node:dns";'],
-  [`${SRC}/server.ts`, 'import "./api/app.ts"; import "@hibernaut/store/open"; import "@hibernaut/hypervisor/open";'],
+  ["packages/api/src/fine.ts", 'import "@hibernaut/machines"; import "@hibernaut/store"; import "node:net";'],
+  [
+    "packages/events/src/webhooks/fine.ts",
+    'import "@hibernaut/store"; import "@hibernaut/domain/machine"; import "node:dns";',
+  ],
+  [`${SRC}/server.ts`, 'import "@hibernaut/api"; import "@hibernaut/store/open"; import "@hibernaut/hypervisor/open";'],
   [`${SRC}/doctor.ts`, 'import "@hibernaut/hypervisor/open";'],
   ["packages/cli/src/commands/serve.ts", 'await import("@hibernaut/platform/server.ts");'],
   ["packages/cli/src/times.ts", 'import "@hibernaut/lib/quantities";'],
@@ -118,9 +126,7 @@ const TARGETS: Record<string, string> = {
   ),
   [`${SRC}/checks/two.ts`]: 'import type { A } from "./one.ts"; export type A = 1;',
   [`${SRC}/tracing/contract.ts`]: 'import type { A } from "../audit/contract.ts"; export type A = 1;',
-  ...Object.fromEntries(
-    ["version", "api/app", "audit/contract"].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"]),
-  ),
+  ...Object.fromEntries(["version", "audit/contract"].map((name) => [`${SRC}/${name}.ts`, "export type A = 1;"])),
 };
 
 let folder: Awaited<ReturnType<typeof openTempFolder>>;

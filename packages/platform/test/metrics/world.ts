@@ -1,22 +1,19 @@
 /** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
+import { certificateMetrics, warmMetrics, webhookMetrics } from "@hibernaut/api";
+import { EventStream } from "@hibernaut/events";
 import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
+import { Usage, usageMetrics } from "@hibernaut/metering";
 import { openTracing, processMetrics } from "@hibernaut/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
+import { apiMetrics } from "../../../api/src/metrics.ts";
 import { connectionMetrics } from "../../../connections/src/metrics.ts";
+import { OUTCOMES, type Outcome } from "../../../events/src/webhooks/rules.ts";
 import type { AccessEntry } from "../../../proxy/src/contract.ts";
 import { proxyMetrics } from "../../../proxy/src/metrics.ts";
-import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
-import { apiMetrics } from "../../src/api/metrics.ts";
-import { warmMetrics } from "../../src/api/warm-metrics.ts";
-import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
-import { usageMetrics } from "../../src/metering/metrics.ts";
-import { Usage } from "../../src/metering/usage.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "../../src/metrics/platform.ts";
-import { EventStream } from "../../src/stream/stream.ts";
-import { OUTCOMES, type Outcome } from "../../src/webhooks/rules.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 

@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { bun } from "../../../../scripts/lib/test-bun.mjs";
 import { oldNode } from "../../../../scripts/lib/test-nodes.mjs";
+import { startApi } from "../../../api/test/helpers.ts";
 import { makeAuthority } from "../../../cli/test/authority.ts";
-import { startApi } from "../api/helpers.ts";
 import { userOf } from "./npm-user.ts";
 
 const LIMIT = { timeout: 300_000 };

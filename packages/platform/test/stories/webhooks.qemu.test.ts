@@ -1,9 +1,9 @@
 /** A receiver hears of a machine that falls asleep and wakes, also when the platform is killed in between. */
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Receiver, soon, withStatus } from "../../../events/test/webhooks/receiver.ts";
 import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { Receiver, soon, withStatus } from "../webhooks/receiver.ts";
 
 const KILLS = longOr(20, 2);
 

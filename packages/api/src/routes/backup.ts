@@ -1,0 +1,84 @@
+/** `/v1/platform/backup`: everything the platform has, as one archive, while it serves. */
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import type { BackupView } from "@hibernaut/backup";
+import { clientGone } from "../client-gone.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { NoQuery, replies, streams } from "../schemas.ts";
+import { allowNoBody } from "./actions.ts";
+import { BackupReply, type BackupWire } from "./backup.schemas.ts";
+
+/** The content type of a tar archive. */
+const TAR = "application/x-tar";
+/** After how many milliseconds without traffic the kernel asks whether the client is still there. */
+const ASK_CLIENT_MS = 30_000;
+/**
+ * A client that reads nothing for this long, in milliseconds, is disconnected: the next backup waits for it. Long, because
+ * tools that store backups pause to upload what they have.
+ */
+const STALL_MS = 10 * 60_000;
+
+/** Registers the routes of backups. */
+export function backupRoutes(app: Api, { backups }: Pick<ApiDeps, "backups">): void {
+  const path = "/v1/platform/backup";
+  const schema = { tags: ["platform"], querystring: NoQuery };
+
+  app.get(
+    path,
+    {
+      config: { scope: "read" },
+      schema: { ...schema, summary: "Show how far the latest backup came", response: replies(200, BackupReply) },
+    },
+    async () => backupWire(backups.get()),
+  );
+
+  app.post(
+    path,
+    {
+      config: { scope: "admin" },
+      preValidation: allowNoBody,
+      schema: {
+        ...schema,
+        summary: "Back up the platform",
+        description:
+          "Holds all secrets. The reply breaks off if the backup fails after its beginning, and `GET` says why: an archive that ends with a `backup.sha256` that fits is whole.",
+        response: streams(200, TAR, "a tar archive of a data directory"),
+      },
+    },
+    async ({ raw: { socket } }, reply) => {
+      const archive = backups.create(clientGone(reply));
+      socket.setKeepAlive(true, ASK_CLIENT_MS);
+      disconnectStalled(reply.raw, STALL_MS);
+      return reply
+        .header("cache-control", "no-store")
+        .type(TAR)
+        .send(Readable.from(archive, { objectMode: false }));
+    },
+  );
+}
+
+/** Ends a reply whose client reads nothing of what waits for it for `stallMs`, at the latest after twice that time. */
+function disconnectStalled(reply: ServerResponse, stallMs: number): void {
+  let before = -1;
+  const timer = setInterval(() => {
+    const sent = reply.socket?.bytesWritten ?? 0;
+    if (reply.writableNeedDrain && sent === before) reply.destroy();
+    before = sent;
+  }, stallMs);
+  timer.unref();
+  reply.once("close", () => clearInterval(timer));
+}
+
+function backupWire({ error, ...view }: BackupView): BackupWire {
+  return {
+    state: view.state,
+    started_at: view.startedAt,
+    ended_at: view.endedAt,
+    machines_done: view.machinesDone,
+    machines: view.machines,
+    bytes: view.bytes,
+    longest_pause_ms: view.longestPauseMs,
+    without_memory: view.withoutMemory.map(({ id, app, reason }) => ({ machine_id: id, app_name: app, reason })),
+    error,
+  };
+}

@@ -1,0 +1,3 @@
+/** What other packages may use. */
+export { Backups } from "./backups.ts";
+export type { BackupService, BackupView } from "./contract.ts";
