@@ -1,6 +1,6 @@
 /** The composition root: the only place that knows every part. It constructs and connects them, and starts them in order. */
 import { mkdir } from "node:fs/promises";
-import { availableParallelism, totalmem } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
   type Api,
@@ -15,13 +15,9 @@ import {
   warmMetrics,
   webhookMetrics,
 } from "@hibernaut/api";
-import type { OpenedShared, OpenSharedOptions } from "@hibernaut/api/cluster/open";
 import { Backups } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner } from "@hibernaut/checks";
-import { CLUSTER_FOLDER } from "@hibernaut/cluster/keys";
-import type { HostFacts, OpenClusterOptions, OpenedCluster } from "@hibernaut/cluster/open";
-import type { Owning } from "@hibernaut/cluster/owning";
 import { openConnections } from "@hibernaut/connections";
 import { startDns } from "@hibernaut/dns";
 import { ownPorts } from "@hibernaut/domain/own-ports";
@@ -34,7 +30,6 @@ import { openQemu } from "@hibernaut/hypervisor/qemu/open";
 import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
 import type { FetchImage } from "@hibernaut/images";
 import { imageFolder, Library, openImages } from "@hibernaut/images/open";
-import { isThere } from "@hibernaut/lib/absence";
 import { aborted } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { hostBootId } from "@hibernaut/lib/boot-id";
@@ -65,6 +60,7 @@ import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
+import { expireQuarantine, memoryOf, openOwning, openPlace, openShared, textOf } from "./member.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
@@ -447,52 +443,4 @@ async function runLocked(
   open.defer(resources.drain.subscribe(() => background(publish(), "publishing what this host has")));
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
-}
-
-/** Joins the cluster that this host is a member of. Undefined, and nothing of clusters is loaded, on a host alone. */
-async function openPlace(options: OpenClusterOptions): Promise<OpenedCluster | undefined> {
-  if (!(await isThere(join(options.dataDir, CLUSTER_FOLDER)))) return undefined;
-  const { openCluster } = await import("@hibernaut/cluster/open");
-  return openCluster(options);
-}
-
-/** Which machines are this host's, and what it does with those of other hosts. */
-async function openOwning(cluster: OpenedCluster, log: Logger): Promise<Owning> {
-  const { openOwning: load } = await import("@hibernaut/cluster/owning");
-  return load(cluster, log);
-}
-
-/** How often files in quarantine are looked at. They are kept for a day, unless a setting says otherwise. */
-const QUARANTINE_LOOK_MS = 10 * 60_000;
-
-/** Deletes what has been in quarantine for long enough, now and then. Returns a function that ends that. */
-function expireQuarantine(files: MachineFiles, keepMs: number, log: Logger): () => void {
-  const look = () =>
-    void files.expireQuarantine(keepMs).catch((err: unknown) => log.warn({ err }, "the quarantine was not cleaned up"));
-  look();
-  const timer = setInterval(look, QUARANTINE_LOOK_MS).unref();
-  return () => clearInterval(timer);
-}
-
-/** What the API of a host in a cluster shares with the others, and asks of them. */
-async function openShared(
-  options: Omit<OpenSharedOptions, "openSecrets"> & { keyFile: string },
-): Promise<OpenedShared> {
-  const { keyFile } = options;
-  const { openApiCluster } = await import("@hibernaut/api/cluster/open");
-  return openApiCluster({ ...options, openSecrets: (store) => openSecrets({ store, keyFile }) });
-}
-
-/** What is told to all hosts at each change is told in steps of this size, in MB. */
-const MEMORY_STEP_MB = 256;
-
-function memoryOf(host: HostMemory): HostFacts["memoryMb"] {
-  const inSteps = (bytes: number) => Math.floor(bytes / 1024 / 1024 / MEMORY_STEP_MB) * MEMORY_STEP_MB;
-  return { total: Math.floor(totalmem() / 1024 / 1024), free: inSteps(host.available() ?? 0) };
-}
-
-/** An identity as the hosts of a cluster tell it to each other. */
-function textOf(identity: object): Record<string, string> {
-  const known = Object.entries(identity).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(known.map(([name, value]) => [name, String(value)]));
 }
