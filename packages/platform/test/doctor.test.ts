@@ -6,7 +6,10 @@ import { readSettings } from "@hibernaut/settings";
 import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware.ts";
-import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
+import { checkSocketPath } from "../src/doctor/data-directory.ts";
+import type { Diagnosis } from "../src/doctor/diagnosis.ts";
+import { checkNode } from "../src/doctor/hypervisor.ts";
+import { diagnose } from "../src/doctor.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
 

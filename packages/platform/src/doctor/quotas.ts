@@ -6,7 +6,7 @@ import { usedQuota } from "@hibernaut/machines";
 import type { Settings } from "@hibernaut/settings";
 import { readMachines } from "@hibernaut/store/read-machines";
 import { readQuotaApps } from "@hibernaut/store/read-quotas";
-import { quotaOf } from "./quota-settings.ts";
+import { quotaOf } from "../quota-settings.ts";
 
 /** From this share on, an app is about to reach its quota. */
 const NEARLY = 0.9;
