@@ -1,7 +1,8 @@
 /** What a machine's checks mean: pure rules. */
 import type { CheckResult } from "@hibernaut/domain/check";
 import { milliseconds, withinBounds } from "@hibernaut/domain/check-times";
-import type { CheckConfig, MachineConfig } from "@hibernaut/domain/config";
+import type { MachineConfig } from "@hibernaut/domain/config";
+import type { CheckConfig } from "@hibernaut/domain/service-config";
 
 const INTERVAL_MS = 15_000;
 const TIMEOUT_MS = 5_000;

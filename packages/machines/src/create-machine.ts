@@ -1,5 +1,6 @@
 /** The creation of a machine: everything that is checked, held and stored, up to its first start. */
-import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import { type MachineConfig } from "@hibernaut/domain/config";
+import { requireSupported } from "@hibernaut/domain/config-rules";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { CreateMachine, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";

@@ -1,6 +1,7 @@
 /** What a service's configuration means to the proxy: with all defaults filled in, in the proxy's units. */
-import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
+import type { MachineConfig } from "@hibernaut/domain/config";
 import type { ResponseHeaders } from "@hibernaut/domain/response-headers";
+import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import type { OwnHeader } from "./contract.ts";
 
 /** As on Fly: at this load a machine still takes requests, and another one is started. */

@@ -1,5 +1,5 @@
 /** Requests that ask for one machine: it wakes, the others keep sleeping, and no other one answers. */
-import type { ServiceConfig } from "@hibernaut/domain/config";
+import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import { describe, expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import type { Lease, RequestHead } from "../src/contract.ts";

@@ -1,5 +1,5 @@
 /** An app whose machines do different work: HTTP never reaches a database, and neither waits for the other. */
-import type { ServiceConfig } from "@hibernaut/domain/config";
+import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import { describe, expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import {

@@ -1,6 +1,7 @@
 /** Apps on the fake hypervisor, a coordinator, and proxies in its process, with a clock that the test moves. */
-import type { MachineConfig, ServiceConfig } from "@hibernaut/domain/config";
+import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineState } from "@hibernaut/domain/machine";
+import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import type { Machines, Resources, WaitTarget } from "@hibernaut/machines";
 import type { Traffic } from "@hibernaut/store";
 import { afterEach, beforeEach } from "vitest";

@@ -1,5 +1,6 @@
 /** The proxy's rules, as tables: which machine takes a request, which is woken, which may sleep. */
-import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import { type MachineConfig } from "@hibernaut/domain/config";
+import { requireSupported } from "@hibernaut/domain/config-rules";
 import type { MachineState } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

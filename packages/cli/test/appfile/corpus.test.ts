@@ -4,7 +4,8 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import { MachineConfig } from "@hibernaut/domain/config";
+import { requireSupported } from "@hibernaut/domain/config-rules";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
 import { machineConfigs, releaseConfig } from "../../src/appfile/machine-configs.ts";

@@ -1,5 +1,6 @@
 /** Machines: their configuration, their actions and their history. */
-import { type MachineConfig, requireSupported } from "@hibernaut/domain/config";
+import { type MachineConfig } from "@hibernaut/domain/config";
+import { requireSupported } from "@hibernaut/domain/config-rules";
 import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import type { VmmUsage } from "@hibernaut/hypervisor";
 import type { ChangeListener, ChangePhase } from "../changes.ts";

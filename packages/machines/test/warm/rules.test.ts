@@ -1,4 +1,4 @@
-import type { ServiceConfig } from "@hibernaut/domain/config";
+import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { evictions, type KeptMachine, keepWarmMs } from "../../src/warm/rules.ts";

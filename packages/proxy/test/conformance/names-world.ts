@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
-import type { ServiceConfig } from "@hibernaut/domain/config";
+import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import { createProxyServer, type ProxyServer } from "../../src/http/server.ts";
 import { LeaseBroker } from "../../src/lease-broker.ts";
 import { type TableMachine, toWire } from "../../src/messages.ts";
