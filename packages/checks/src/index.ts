@@ -1,3 +1,4 @@
 /** What other packages may use. */
 export { CheckResults } from "./results.ts";
 export { CheckRunner } from "./runner.ts";
+export { tellChecks } from "./tell.ts";

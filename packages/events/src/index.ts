@@ -1,5 +1,4 @@
 /** What other packages may use. */
-export { tellChecks } from "./checks.ts";
 export { passes, type StreamFilter } from "./filter.ts";
 export { EventStream, type Gap, type Position, type Told } from "./stream.ts";
 export { openWebhooks } from "./webhooks/open.ts";

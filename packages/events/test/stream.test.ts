@@ -1,14 +1,13 @@
 /** The stream of events, as a program reads it: nothing is missed, nothing comes twice, and a gap is told. */
 import { getEventListeners } from "node:events";
 import { setImmediate as macrotask } from "node:timers/promises";
-import { CheckResults } from "@hibernaut/checks";
+import { CheckResults, tellChecks } from "@hibernaut/checks";
 import { HibernautClient, type StreamEntry, type StreamEvent } from "@hibernaut/client";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createToken } from "../../api/src/tokens.ts";
 import { startApi, type TestApi } from "../../api/test/helpers.ts";
-import { tellChecks } from "../src/checks.ts";
 import { isOfType } from "../src/filter.ts";
 import { EventStream, type StreamStart } from "../src/stream.ts";
 

@@ -3,7 +3,7 @@
  * `packages/guest/agent/` is the guest's side.
  */
 import type { GuestFile } from "@hibernaut/domain/guest-files";
-import type { GuestNetwork } from "@hibernaut/network";
+import type { GuestNetwork } from "@hibernaut/domain/guest-network";
 import type { Frame } from "./frame.ts";
 
 /** How the app ended. */

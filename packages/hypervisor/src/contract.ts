@@ -5,7 +5,7 @@
 import type { Duplex } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
-import type { NetworkAttachment } from "@hibernaut/network";
+import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
 
 /** Everything about the hypervisor that a snapshot depends on. */
 export interface HypervisorIdentity {

@@ -2,11 +2,11 @@
 import { constants } from "node:os";
 import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "@hibernaut/domain/config";
 import { guestFiles } from "@hibernaut/domain/guest-files";
+import type { GuestNetwork } from "@hibernaut/domain/guest-network";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Mount } from "@hibernaut/domain/volume";
 import type { GuestConfig } from "@hibernaut/guest";
 import type { ImageConfig } from "@hibernaut/images";
-import type { GuestNetwork } from "@hibernaut/network";
 
 const STOP_TIMEOUT_S = 5;
 

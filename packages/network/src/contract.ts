@@ -1,4 +1,5 @@
 /** What the platform needs from a network mode. `user.ts` works without root; `bridge/` needs root and isolates apps. */
+import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
 
 /** The name by which an app reaches services of the host, in every mode. */
 export const HOST_NAME = "host.hibernaut.internal";
@@ -12,31 +13,6 @@ const BRIDGE_NAME = new RegExp(`^${PREFIX}[0-9a-f]{6}$`);
 export function isBridgeName(device: string): boolean {
   return BRIDGE_NAME.test(device);
 }
-
-/** How a guest configures its network interface. */
-export interface GuestNetwork {
-  /** IPv4 address with prefix length, e.g. `10.0.2.15/24`. */
-  address: string;
-  gateway: string;
-  dns: string;
-  /** Lines for the guest's `/etc/hosts`, e.g. `10.0.2.2 host.hibernaut.internal`. */
-  hosts: readonly string[];
-}
-
-/** How a hypervisor connects a machine. The same for every start of a machine, so that a resumed guest sees no change. */
-export type NetworkAttachment = {
-  /** MAC address of the guest's interface. */
-  mac: string;
-  guest: GuestNetwork;
-} & (
-  | {
-      mode: "user";
-      /** The host's address on which the ports below are forwarded to the same ports of the guest. */
-      address: string;
-      ports: number[];
-    }
-  | { mode: "tap"; device: string }
-);
 
 export type NetworkMode = "user" | "bridge";
 

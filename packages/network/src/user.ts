@@ -5,7 +5,8 @@
  */
 import { randomInt } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { type GuestNetwork, HOST_NAME, type Network, type NetworkAttachment, type NetworkMachine } from "./contract.ts";
+import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
+import { HOST_NAME, type Network, type NetworkMachine } from "./contract.ts";
 import { macOf } from "./mac.ts";
 
 /** The addresses inside QEMU's stack. They are the same for all machines, because each has its own stack. */

@@ -17,11 +17,11 @@ import {
 } from "@hibernaut/api";
 import { Backups } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
-import { CheckResults, CheckRunner } from "@hibernaut/checks";
+import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
 import { openConnections } from "@hibernaut/connections";
 import { startDns } from "@hibernaut/dns";
 import { ownPorts } from "@hibernaut/domain/own-ports";
-import { EventStream, openWebhooks, tellChecks } from "@hibernaut/events";
+import { EventStream, openWebhooks } from "@hibernaut/events";
 import { BundleStore } from "@hibernaut/guest/bundles";
 import { type AcceleratorChoice, proveAccelerator } from "@hibernaut/hypervisor/qemu/accelerator";
 import { hotPagesFile } from "@hibernaut/hypervisor/qemu/hot-pages";

@@ -1,5 +1,5 @@
 /** Who a machine's QEMU is, what it may take, and how the launcher is told. */
-import type { NetworkAttachment } from "@hibernaut/network";
+import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { launcherArguments } from "../../src/qemu/jail/arguments.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import type { NetworkAttachment } from "@hibernaut/network";
+import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
 import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { NOBODY } from "../../../platform/test/helpers/nobody.ts";
 import type { VmmSpec } from "../../src/contract.ts";

@@ -5,18 +5,11 @@
  */
 import { randomInt } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
 import { background } from "@hibernaut/lib/background";
 import { withHostLock } from "@hibernaut/lib/host-lock";
 import { formatSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
-import {
-  type Endpoint,
-  type GuestNetwork,
-  HOST_NAME,
-  type KnownMachine,
-  type Network,
-  type NetworkAttachment,
-  type NetworkMachine,
-} from "../contract.ts";
+import { type Endpoint, HOST_NAME, type KnownMachine, type Network, type NetworkMachine } from "../contract.ts";
 import { macOf } from "../mac.ts";
 import {
   acceptsRuleset,

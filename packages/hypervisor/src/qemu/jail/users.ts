@@ -1,6 +1,6 @@
 /** The users that machines' QEMUs run as. Pure. */
+import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
 import { parseAddress } from "@hibernaut/lib/ipv4";
-import type { NetworkAttachment } from "@hibernaut/network";
 
 /** How many addresses a network can have that we make: the last three bytes of IPv4 addresses in 10.0.0.0/8 or 127.0.0.0/8. */
 export const USERS = 2 ** 24;

@@ -1,6 +1,6 @@
 /** Tells the stream when checks of machines change. Every result would be far too many. */
-import type { CheckResults } from "@hibernaut/checks";
 import type { Store } from "@hibernaut/store";
+import type { CheckResults } from "./results.ts";
 
 /** A check that changes all the time is told at most this often, in milliseconds: the guest decides how it answers. */
 const TELL_EVERY_MS = 10_000;
