@@ -113,9 +113,9 @@ const rules = [
     to: { path: `^packages/(machines|store|checks|cluster|certs|images|hypervisor|platform)/`, reachable: true },
   },
   {
-    name: "webhooks-know-events-only",
-    comment: "what is sent to strangers follows from events alone, and nothing about machines waits for it",
-    from: { path: "^packages/events/src/webhooks/" },
+    name: "events-know-no-machines",
+    comment: "what is told to strangers follows from what the store has, and nothing about machines waits for it",
+    from: { path: "^packages/events/src/" },
     to: {
       pathNot: [
         "^packages/events/src/",
