@@ -43,11 +43,7 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   ["packages/lib/src/up.ts", 'import "@hibernaut/domain/machine";', "lib-stands-alone"],
   ["packages/machines/src/door.ts", 'import "../../domain/src/machine.ts";', "packages-share-what-they-export"],
   [`${SRC}/metrics/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
-  [
-    "packages/events/src/machines.ts",
-    'import type { A } from "@hibernaut/machines";',
-    "events-know-no-machines",
-  ],
+  ["packages/events/src/machines.ts", 'import type { A } from "@hibernaut/machines";', "events-know-no-machines"],
   ["packages/events/src/webhooks/qemu.ts", 'import "@hibernaut/hypervisor";', "events-know-no-machines"],
   [`${SRC}/metrics/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
   [
