@@ -34,12 +34,23 @@ export async function makeNpmPackages(work, out, names = ["hibernaut", "@hiberna
   return packed;
 }
 
+/**
+ * What the program needs besides its bundle, which cannot have native code in it: the version that the store is tested with.
+ *
+ * @returns {Promise<Record<string, string>>}
+ */
+export async function programDependencies() {
+  const store = JSON.parse(await readFile(join(ROOT, "packages/store/package.json"), "utf8"));
+  const version = store.dependencies["better-sqlite3"];
+  if (version === undefined) throw new Error("packages/store no longer depends on better-sqlite3: say here who does");
+  return { "better-sqlite3": version };
+}
+
 /** @param {string} directory */
 async function stageProgram(directory) {
   await copyProgram(directory);
   const { license } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   const cli = JSON.parse(await readFile(join(ROOT, "packages/cli/package.json"), "utf8"));
-  const platform = JSON.parse(await readFile(join(ROOT, "packages/platform/package.json"), "utf8"));
   const bin = "packages/cli/bin/hibernaut";
   await writeJson(join(directory, "package.json"), {
     name: "hibernaut",
@@ -51,7 +62,7 @@ async function stageProgram(directory) {
     os: ["linux"],
     cpu: ["x64"],
     engines: { node: ">=24.18" },
-    dependencies: { "better-sqlite3": platform.dependencies["better-sqlite3"] },
+    dependencies: await programDependencies(),
   });
   await cp(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
   await cp(join(ROOT, "README.md"), join(directory, "README.md"));

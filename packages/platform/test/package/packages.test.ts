@@ -11,12 +11,18 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PACKAGES } from "../../../../scripts/lib/debian.mjs";
 import { DEPENDS, stageDebianPackage } from "../../../../scripts/lib/package/debian.mjs";
+import { programDependencies } from "../../../../scripts/lib/package/npm.mjs";
 import { oldNode } from "../../../../scripts/lib/test-nodes.mjs";
 import { openTempFolder, type TempFolder, tempFolder } from "../helpers/temp.ts";
 import { userOf } from "./npm-user.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const run = promisify(execFile);
+
+test("the npm package brings the database that the bundle leaves out, in the version that is tested", async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, "node_modules/better-sqlite3/package.json"), "utf8"));
+  expect(await programDependencies()).toEqual({ "better-sqlite3": version });
+});
 
 describe("the Debian package", () => {
   let folder: TempFolder;
