@@ -80,6 +80,19 @@ static void come_behind(int by) {
   if (nice(by) == -1 && errno != 0) fail("coming behind other programs", NULL);
 }
 
+/*
+ * Where the kernel shares CPUs among sessions first (sched(7), autogroups), nice counts only within a session. Whoever is in
+ * a session of its own comes behind as a whole. Not every kernel has these groups, and one may refuse a user who sets several
+ * at a time: the program then has a fair share, and runs.
+ */
+static void session_comes_behind(int by) {
+  if (getsid(0) != getpid()) return;
+  int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  if (group < 0) return;
+  dprintf(group, "%d", by);
+  close(group);
+}
+
 static _Noreturn void become(struct options *options) {
   make_room_for_descriptors();
   places_take(options);
@@ -127,6 +140,7 @@ int main(int count, char **arguments) {
   options_read(&options, count, arguments);
   if (options.status >= 0 && fcntl(options.status, F_SETFD, FD_CLOEXEC) < 0) fail_usage("--status is not open", NULL);
   close_inherited(options.status);
+  if (options.nice > 0) session_comes_behind(options.nice);
   handles_open(&options);
   if (options.cgroup != NULL) join_cgroup(options.cgroup);
   separate(&options);

@@ -1,7 +1,7 @@
 /** A program in a jail that works for the platform ends with it; QEMU, which is started without that word, does not. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { join } from "node:path";
@@ -44,8 +44,8 @@ test.each([
     nice: BEHIND,
     limits: {},
   };
-  // A shell that stays, in the place of the platform.
-  const words = [JAIL_LAUNCHER, ...launcherArguments(plan), "600"];
+  // A shell that stays, in the place of the platform, which starts machines in sessions of their own.
+  const words = ["setsid", JAIL_LAUNCHER, ...launcherArguments(plan), "600"];
   const parent = spawn("sh", ["-c", '"$@"; true', "sh", ...words], {
     stdio: ["ignore", "ignore", "inherit", "ignore", "pipe"],
   });
@@ -57,6 +57,9 @@ test.each([
   await expect.poll(() => commandOf(pid)).toContain("/usr/bin/sleep 600");
   // The launcher's own arguments end with those of the program, so it may not have become the program yet.
   await expect.poll(() => getPriority(pid)).toBe(getPriority() + BEHIND);
+  // Not every kernel shares CPUs among sessions.
+  if (existsSync("/proc/self/autogroup"))
+    expect(readFileSync(`/proc/${pid}/autogroup`, "utf8")).toMatch(new RegExp(` nice ${BEHIND}$`, "m"));
   parent.kill("SIGKILL");
   await once(parent, "exit");
   if (endWithParent) await expect.poll(() => commandOf(pid)).toBe("");

@@ -5,7 +5,9 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, writeFileSync } from "node:fs";
 import { Agent } from "node:http";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
@@ -100,9 +102,11 @@ class Polite {
 
 /** Starts a hostile client, which ends with the test. It has a host of its own in life: here it gets the CPUs that nobody wants. */
 function client(...args: string[]): ChildProcess {
-  const child = spawn("nice", ["-n", "19", process.execPath, CLIENT, ...args], {
-    stdio: ["ignore", "inherit", "inherit"],
-  });
+  const child = spawn(process.execPath, [CLIENT, ...args], { stdio: ["ignore", "inherit", "inherit"], detached: true });
+  const { pid = 0 } = child;
+  setPriority(pid, constants.priority.PRIORITY_LOW);
+  // Many kernels share CPUs among sessions first.
+  if (existsSync(`/proc/${pid}/autogroup`)) writeFileSync(`/proc/${pid}/autogroup`, "19");
   onTestFinished(() => void child.kill("SIGKILL"));
   return child;
 }

@@ -28,8 +28,8 @@ const MOST_FILES = 65_536;
 
 /**
  * How far machines come behind the platform when the CPUs are busy, in steps of nice(2): the platform then gets three
- * times the share of a busy thread of a machine. All machines wait when the proxy does, and not every host has control
- * groups.
+ * times the share of a busy machine, or of one of its threads. All machines wait when the proxy does, and not every host has
+ * control groups.
  */
 export const MACHINE_NICE = 5;
 /** The same of programs that work for the platform: machines come first. */
