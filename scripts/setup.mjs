@@ -48,7 +48,7 @@ Prepare this host (Debian or Ubuntu on x86-64): install what is missing, build w
 export async function setup({ link = false, quiet = false, tests = false } = {}) {
   checkMachine();
   const start = performance.now();
-  const progress = createProgress(tests ? 9 : 6);
+  const progress = createProgress(tests ? 10 : 6);
   const onSignal = (/** @type {NodeJS.Signals} */ signal) => {
     progress.pause();
     void interrupted(signal);
@@ -62,6 +62,7 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
     if (tests) await progress.step("older Node versions for the tests", installOldNodes);
     const node = nodeBinary();
     await progress.step("CLI and dashboard", (step) => runScript(node, "scripts/build.mjs", step));
+    if (tests) await progress.step("types of the API", (step) => runScript(node, "scripts/client-types.mjs", step));
     await progress.step("launcher of the jail", (step) => runScript(node, "packages/jail/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
     await progress.step("demo images", (step) => runScript(node, "scripts/pack-demos.mjs", step));

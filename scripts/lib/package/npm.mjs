@@ -90,6 +90,7 @@ async function stageClient(directory) {
     platform: "browser",
     legalComments: "none",
   });
+  await run(process.execPath, [join(ROOT, "scripts/client-types.mjs")]);
   await run("tsc", [
     ...["--declaration", "--emitDeclarationOnly", "--noEmit", "false", "--outDir", join(directory, "dist")],
     ...["--target", "es2024", "--module", "nodenext", "--strict", "--skipLibCheck", "--types", "node"],
