@@ -13,8 +13,10 @@ const ROOTS = `${SRC}/(server|member|doctor|doctor/[a-z-]+|uninstall)\\.ts$|^pac
  */
 const SHARED = [
   "^packages/lib/src/(absence|base64|quantities)\\.ts$",
-  "^packages/domain/src/(naming|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers)\\.ts$",
+  "^packages/domain/src/(naming|fields|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers)\\.ts$",
 ];
+/** The descriptions of a configuration's fields, from which forms are made. */
+const FIELDS = "^packages/domain/src/(fields|limits)\\.ts$";
 /** Packages that are no part of the platform. All others are. */
 const APART = "^packages/(cli|client|dashboard|jail)/";
 /** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
@@ -170,7 +172,7 @@ const rules = [
     from: { path: "^packages/dashboard/src/" },
     to: {
       path: ["^packages/", "^(node:)?[a-z_]+(/promises)?$"],
-      pathNot: ["^packages/dashboard/src/", "^packages/client/src/browser\\.ts$"],
+      pathNot: ["^packages/dashboard/src/", "^packages/client/src/browser\\.ts$", FIELDS],
     },
   },
   {

@@ -108,9 +108,9 @@ export function command<const Options extends readonly Option[] = []>(
   return definition;
 }
 
-/** The values of options, named as the parser names them: `--wait-timeout` is `waitTimeout`. */
+/** The values of options, named as the parser names them: `--wait-timeout` is `waitTimeout`. Those made at run time have no type here. */
 export type OptionValues<Options extends readonly Option[]> = {
-  [Each in Options[number] as KeyOf<Each["flags"]>]?: ValueOf<Each>;
+  [Each in Options[number] as string extends Each["flags"] ? never : KeyOf<Each["flags"]>]?: ValueOf<Each>;
 };
 
 type KeyOf<Flags extends string> = Long<Flags> extends `no-${infer Name}` ? Camel<Name> : Camel<Long<Flags>>;

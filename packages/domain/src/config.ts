@@ -3,17 +3,10 @@
  * TypeScript type and the OpenAPI document.
  */
 import { type Static, Type } from "typebox";
+import { schemasOf } from "./field-schemas.ts";
+import { MACHINE_FIELDS } from "./fields.ts";
 import { FileConfig, MAX_FILES } from "./guest-files.ts";
-import {
-  CPUS,
-  ENV_NAME_PATTERN,
-  ENV_VALUE_MAX_LENGTH,
-  MEMORY_MB,
-  RETENTION_DAYS,
-  STOP_TIMEOUT_S,
-  SUSPEND_TIMEOUT_S,
-  VOLUME_GB,
-} from "./limits.ts";
+import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH, RETENTION_DAYS, VOLUME_GB } from "./limits.ts";
 import { SCHEDULE_MAX_LENGTH } from "./schedule.ts";
 import { CheckConfig, ServiceConfig } from "./service-config.ts";
 
@@ -58,15 +51,7 @@ export const MachineConfig = Type.Object(
       maxLength: 1024,
       description: "Reference or archive of the image, for example `oci:/srv/app:latest`.",
     }),
-    guest: Type.Optional(
-      Type.Object(
-        {
-          cpus: Type.Optional(Type.Integer({ ...CPUS, default: DEFAULT_CPUS })),
-          memory_mb: Type.Optional(Type.Integer({ ...MEMORY_MB, default: DEFAULT_MEMORY_MB })),
-        },
-        closed,
-      ),
-    ),
+    guest: Type.Optional(Type.Object(schemasOf(MACHINE_FIELDS, "guest"), closed)),
     env: Type.Optional(
       Type.Record(
         Type.String({ pattern: ENV_NAME_PATTERN }),
@@ -85,13 +70,7 @@ export const MachineConfig = Type.Object(
               description: "Replaces both `entrypoint` and `cmd`.",
             }),
           ),
-          swap_size_mb: Type.Optional(
-            Type.Integer({
-              minimum: 0,
-              maximum: 32_768,
-              description: "Swap on the machine's writable layer, which grows by as much. Default: 0.",
-            }),
-          ),
+          ...schemasOf(MACHINE_FIELDS, "init"),
         },
         closed,
       ),
@@ -107,52 +86,14 @@ export const MachineConfig = Type.Object(
       Type.Object(
         {
           policy: Type.Optional(Type.Union([Type.Literal("no"), Type.Literal("on-failure"), Type.Literal("always")])),
-          max_retries: Type.Optional(
-            Type.Integer({ minimum: 0, maximum: 1000, description: "Number of restarts. Default: 10." }),
-          ),
+          ...schemasOf(MACHINE_FIELDS, "restart"),
         },
         closed,
       ),
     ),
-    stop_config: Type.Optional(
-      Type.Object(
-        {
-          signal: Type.Optional(
-            Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "Default: the image's, otherwise SIGTERM." }),
-          ),
-          timeout: Type.Optional(
-            Type.Integer({ ...STOP_TIMEOUT_S, description: "Seconds until SIGKILL. Default: 5." }),
-          ),
-        },
-        closed,
-      ),
-    ),
-    on_host_loss: Type.Optional(
-      Type.Union([Type.Literal("wait"), Type.Literal("recreate")], {
-        description:
-          "In a cluster, what happens when the machine's host is lost. `wait`: nothing, until you evacuate the host. `recreate`: another host starts the machine from scratch. A machine with a volume always waits. Default: wait.",
-      }),
-    ),
-    keep_layer: Type.Optional(
-      Type.Boolean({
-        description:
-          "Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false.",
-      }),
-    ),
-    suspend_config: Type.Optional(
-      Type.Object(
-        {
-          timeout: Type.Optional(
-            Type.Integer({
-              ...SUSPEND_TIMEOUT_S,
-              description:
-                "Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked.",
-            }),
-          ),
-        },
-        closed,
-      ),
-    ),
+    stop_config: Type.Optional(Type.Object(schemasOf(MACHINE_FIELDS, "stop_config"), closed)),
+    suspend_config: Type.Optional(Type.Object(schemasOf(MACHINE_FIELDS, "suspend_config"), closed)),
+    ...schemasOf(MACHINE_FIELDS, ""),
     mounts: Type.Optional(
       Type.Array(MountConfig, { maxItems: 8, description: "Volumes. No other machine can use them meanwhile." }),
     ),

@@ -3,6 +3,9 @@
 /** More memory would make a suspend slow and its file large, and software emulation could not make use of it. In MB. */
 export const MEMORY_MB = { minimum: 128, maximum: 32_768 } as const;
 
+/** Swap, which lies on the machine's writable layer. In MB. */
+export const SWAP_MB = { minimum: 0, maximum: 32_768 } as const;
+
 /** Virtual CPUs. */
 export const CPUS = { minimum: 1, maximum: 8 } as const;
 

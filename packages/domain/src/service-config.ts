@@ -1,6 +1,7 @@
 /** A service of a machine: its ports, and its health checks. Part of the machine's configuration. */
 import { type Static, Type } from "typebox";
-import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "./limits.ts";
+import { schemasOf } from "./field-schemas.ts";
+import { SERVICE_FIELDS } from "./fields.ts";
 import { NAME_PATTERN } from "./naming.ts";
 import { MAX_RESPONSE_HEADERS, MAX_RESPONSE_VALUES } from "./response-headers.ts";
 import { PROXY_PROTOCOL_VERSIONS, TCP_HANDLERS } from "./tcp-handlers.ts";
@@ -46,83 +47,17 @@ export const ServiceConfig = Type.Object(
           "For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform, unless all apps that have it handle TLS there. Default: none.",
       }),
     ),
-    autostop: Type.Optional(
-      Type.Union([Type.Literal("suspend"), Type.Literal("stop"), Type.Literal("off")], {
-        description: "What happens to the machine when it is idle. Default: off.",
-      }),
-    ),
-    autostop_fallback: Type.Optional(
-      Type.Union([Type.Literal("stop"), Type.Literal("off")], {
-        description:
-          "What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop.",
-      }),
-    ),
-    autostart: Type.Optional(Type.Boolean({ description: "Whether a request starts the machine. Default: true." })),
-    min_machines_running: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 1000,
-        description: "Keep at least this many of the app's running machines awake. Starts none. Default: 0.",
-      }),
-    ),
-    idle_timeout: Type.Optional(
-      Type.Integer({
-        ...IDLE_TIMEOUT_S,
-        description: "Seconds without a request after which the machine is idle. Default: 300.",
-      }),
-    ),
-    idle: Type.Optional(
-      Type.Union([Type.Literal("open"), Type.Literal("quiet")], {
-        description:
-          "What a connection that stays open means, over TCP or upgraded. `open`: it keeps the machine awake. `quiet`: only while something passes through it; on a bridge, the connection survives the sleep, and what the client sends next wakes the machine. Default: open.",
-      }),
-    ),
-    keep_warm: Type.Optional(
-      Type.Integer({
-        ...KEEP_WARM_S,
-        description:
-          "Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM.",
-      }),
-    ),
-    placement: Type.Optional(
-      Type.Union([Type.Literal("shared"), Type.Literal("pinned")], {
-        description:
-          "`shared`: the app's machines share its load. `pinned`: each machine has work of its own and sleeps by itself, and requests that name no machine go to the others. Default: shared.",
-      }),
-    ),
-    machine_hostnames: Type.Optional(
-      Type.Boolean({
-        description:
-          "Whether requests may choose the machine: by its own hostname, `<machine>.<app>.<suffix>` or `<port>--<machine>.<app>.<suffix>`, or by a header. Default: false.",
-      }),
-    ),
+    ...schemasOf(SERVICE_FIELDS, ""),
     replay_from: Type.Optional(
       Type.Array(Type.String({ pattern: NAME_PATTERN }), {
         maxItems: MAX_REPLAY_FROM,
         description: "Other apps that may send their requests on to this one. Default: none.",
       }),
     ),
-    force_https: Type.Optional(
-      Type.Boolean({
-        description:
-          "Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false.",
-      }),
-    ),
-    wake_page: Type.Optional(
-      Type.Boolean({
-        description:
-          "Whether a browser that would wait for a cold start is shown a page in the meantime, which reloads itself. Default: false.",
-      }),
-    ),
     http_options: Type.Optional(
       Type.Object(
         {
-          h2_backend: Type.Optional(
-            Type.Boolean({
-              description:
-                "Whether the app speaks HTTP/2 without TLS (h2c with prior knowledge), as gRPC servers do, and gets its requests over it. Default: false.",
-            }),
-          ),
+          ...schemasOf(SERVICE_FIELDS, "http_options"),
           response: Type.Optional(
             Type.Object(
               {
@@ -152,20 +87,7 @@ export const ServiceConfig = Type.Object(
       Type.Object(
         {
           type: Type.Optional(Type.Union([Type.Literal("requests"), Type.Literal("connections")])),
-          soft_limit: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 1_000_000,
-              description: "Load at which another machine of the app is started. Default: 20.",
-            }),
-          ),
-          hard_limit: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 1_000_000,
-              description: "Load at which the machine gets no more requests. Default: none.",
-            }),
-          ),
+          ...schemasOf(SERVICE_FIELDS, "concurrency"),
         },
         closed,
       ),

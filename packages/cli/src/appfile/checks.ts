@@ -40,7 +40,7 @@ function readCheck(name: string, section: Section, groups: Groups, services: rea
   const type = section.choice("type", ["http", "tcp"]) ?? (section.has("path") ? "http" : "tcp");
   const inGroups = groups.of(section);
   const web = services.find((service) => service.groups.some((group) => inGroups.includes(group)));
-  const port = section.integer("port", PORTS) ?? web?.internalPort;
+  const port = section.integer("port", PORTS) ?? web?.config.internal_port;
   section.ignored(["kind", "script", "command", "restart_limit"], UNUSED);
   const asked = readAsked(section);
   section.finish();
@@ -67,7 +67,8 @@ export function readTcpChecks(service: Section, about: Service): Check[] {
 }
 
 function readServiceCheck(section: Section, service: Service, type: Check["type"], index: number): Check {
-  const { groups, internalPort: port } = service;
+  const { groups } = service;
+  const { internal_port: port } = service.config;
   section.ignored("restart_limit", UNUSED);
   const asked = readAsked(section);
   section.finish();

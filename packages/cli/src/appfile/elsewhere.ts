@@ -1,38 +1,14 @@
 /** Keys that are often written in the wrong table, and where they belong. */
+import { type Fields, keysOf, MACHINE_FIELDS, SERVICE_FIELDS } from "@hibernaut/domain/fields";
 import type { Path } from "./positions.ts";
 
 const TOP = "at the top of the file, before the first [table]";
 const SERVICE = "in [http_service]";
+const keys = (fields: Fields) => keysOf(fields).map(([, key]) => key);
+const within = (names: readonly string[], place: string) => Object.fromEntries(names.map((name) => [name, place]));
 const PLACES: Record<string, string> = {
-  ...Object.fromEntries(
-    [
-      "app",
-      "primary_region",
-      "kill_signal",
-      "kill_timeout",
-      "swap_size_mb",
-      "keep_layer",
-      "on_host_loss",
-      "status_page",
-      "console_command",
-    ].map((key) => [key, TOP]),
-  ),
-  ...Object.fromEntries(
-    [
-      "internal_port",
-      "force_https",
-      "auto_stop_machines",
-      "auto_stop_fallback",
-      "auto_start_machines",
-      "min_machines_running",
-      "idle_timeout",
-      "keep_warm",
-      "placement",
-      "machine_hostnames",
-      "replay_from",
-      "wake_page",
-    ].map((key) => [key, SERVICE]),
-  ),
+  ...within(["app", "primary_region", "status_page", "console_command", ...keys(MACHINE_FIELDS)], TOP),
+  ...within(["internal_port", "replay_from", ...keys(SERVICE_FIELDS)], SERVICE),
   release_command: "in [deploy]",
   strategy: "in [deploy]",
   dockerfile: "in [build]",

@@ -1,17 +1,17 @@
 /** `http_options` of a service or of one of its ports: how the app is spoken to, and which headers its responses have. */
+import type { ServiceConfig } from "@hibernaut/client";
 import { type ResponseHeaders, responseHeadersRefusal } from "@hibernaut/domain/response-headers";
-import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
-type HttpOptions = Pick<Service, "h2Backend" | "responseHeaders">;
+export type HttpOptions = NonNullable<ServiceConfig["http_options"]>;
 
-/** Returns what the table says. Headers are also undefined if they are wrong and reported. */
+/** Returns what the table says. Headers are also left out if they are wrong and reported. */
 export function readHttpOptions(section: Section): HttpOptions {
   const options = section.section("http_options");
-  if (options === undefined) return { h2Backend: undefined, responseHeaders: undefined };
+  if (options === undefined) return {};
   const h2Backend = options.boolean("h2_backend");
   const response = options.section("response");
-  const headers = response?.section("headers");
+  const table = response?.section("headers");
   response?.ignored("pristine", "Not supported: responses always say that they came through the proxy.");
   response?.finish();
   options.ignored(
@@ -19,7 +19,8 @@ export function readHttpOptions(section: Section): HttpOptions {
     "Not supported: the proxy does not have this option.",
   );
   options.finish();
-  return { h2Backend, responseHeaders: headers && readHeaders(headers) };
+  const headers = table && readHeaders(table);
+  return { ...(h2Backend !== undefined && { h2_backend: h2Backend }), ...(headers && { response: { headers } }) };
 }
 
 function readHeaders(section: Section): ResponseHeaders | undefined {

@@ -1,9 +1,9 @@
 /** Turns an app file into machine configurations. Pure. */
-import type { CheckConfig, FileConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
+import type { CheckConfig, FileConfig, MachineConfig } from "@hibernaut/client";
 import { CliError } from "../failure.ts";
-import type { AppFile, Check, FileEntry, ProcessGroup, Service, TcpPort } from "./model.ts";
-import { durationText } from "./quantities.ts";
 import { fallbackGroup } from "./groups.ts";
+import type { AppFile, Check, FileEntry, ProcessGroup, Service } from "./model.ts";
+import { durationText } from "./quantities.ts";
 import { byReach } from "./services.ts";
 
 /** The metadata key that holds a machine's process group. */
@@ -36,7 +36,7 @@ export function machineConfigs(file: AppFile, overrides: Overrides = {}): Map<st
   return new Map(
     file.groups.map((group) => {
       const services = file.services.filter(({ groups }) => groups.includes(group.name)).sort(byReach);
-      const needed = Math.max(0, ...services.map(({ minMachinesRunning = 0 }) => minMachinesRunning));
+      const needed = Math.max(0, ...services.map(({ config }) => config.min_machines_running ?? 0));
       const config = configOf(file, group, services, { ...overrides, image });
       return [group.name, { config, ...(needed > 1 && { count: needed }) }];
     }),
@@ -73,7 +73,6 @@ function configOf(
   services: readonly Service[],
   { image, env }: Overrides & { image: string },
 ): MachineConfig {
-  const { entrypoint, cmd, exec } = file.init;
   const restart = file.restarts.findLast(({ groups }) => groups.includes(group.name));
   const size =
     file.sizes.findLast(({ groups }) => groups.includes(group.name)) ??
@@ -87,13 +86,11 @@ function configOf(
     ...part("guest", { cpus: size?.cpus, memory_mb: size?.memoryMb }),
     // Fly sets this variable, overriding the file's own, and apps read it.
     ...part("env", { ...file.env, PRIMARY_REGION: file.primaryRegion ?? file.env["PRIMARY_REGION"], ...env }),
-    ...part("init", { entrypoint, cmd: group.command ?? cmd, exec, swap_size_mb: file.swapMb || undefined }),
-    ...(services.length > 0 && { services: services.map(serviceConfig) }),
+    ...file.machine,
+    ...part("init", { ...file.machine.init, ...(group.command && { cmd: group.command }) }),
+    ...(services.length > 0 && { services: services.map(({ config }) => config) }),
     ...part("checks", Object.fromEntries(checks.map((check) => [check.name, checkConfig(check)]))),
     ...part("restart", { policy: restart?.policy, max_retries: restart?.maxRetries }),
-    ...part("stop_config", { signal: file.killSignal, timeout: file.killTimeout }),
-    ...present({ keep_layer: file.keepLayer }),
-    ...present({ on_host_loss: file.onHostLoss }),
     ...(mounts.length > 0 && {
       mounts: mounts.map(({ source, destination, sizeGb, snapshotRetention, scheduledSnapshots }) => ({
         volume: source,
@@ -108,41 +105,6 @@ function configOf(
     ...(files.length > 0 && { files: files.map(fileConfig) }),
     ...present({ schedule: schedule?.when, schedule_timezone: schedule?.timezone }),
     metadata: { [GROUP_METADATA]: group.name },
-  };
-}
-
-function serviceConfig(service: Service): ServiceConfig {
-  const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
-  const { minMachinesRunning, idleTimeout, keepWarm, idle, ports } = service;
-  const { placement, machineHostnames, replayFrom, forceHttps, wakePage, h2Backend, responseHeaders } = service;
-  return {
-    protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
-    internal_port: internalPort,
-    ...(ports.length > 0 && { ports: ports.map(portConfig) }),
-    ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
-    ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm, idle }),
-    ...present({ placement, machine_hostnames: machineHostnames, replay_from: replayFrom, force_https: forceHttps }),
-    ...present({ wake_page: wakePage }),
-    ...((responseHeaders ?? h2Backend) !== undefined && {
-      http_options: {
-        ...present({ h2_backend: h2Backend }),
-        ...(responseHeaders && { response: { headers: responseHeaders } }),
-      },
-    }),
-    ...(concurrency && {
-      concurrency: {
-        type: concurrency.type,
-        ...present({ soft_limit: concurrency.softLimit, hard_limit: concurrency.hardLimit }),
-      },
-    }),
-  };
-}
-
-function portConfig({ port, handlers, proxyProtocol }: TcpPort): NonNullable<ServiceConfig["ports"]>[number] {
-  return {
-    port,
-    ...(handlers.length > 0 && { handlers }),
-    ...(proxyProtocol && { proxy_proto_options: { version: proxyProtocol } }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
-import type { ProxyProtocolVersion, TcpHandler } from "@hibernaut/domain/tcp-handlers";
+import type { MachineConfig, ServiceConfig } from "@hibernaut/client";
 import type { Builder } from "../build/detect.ts";
 import type { Strategy } from "../deploy/strategies.ts";
 
@@ -13,8 +13,6 @@ export interface AppFile {
   env: Record<string, string>;
   /** At least one; in the order of the file. */
   groups: ProcessGroup[];
-  /** Replacements for the image's entry point and command; a group's command overrides `cmd`. */
-  init: { entrypoint: string[] | undefined; cmd: string[] | undefined; exec: string[] | undefined };
   services: Service[];
   checks: Check[];
   mounts: Mount[];
@@ -22,13 +20,8 @@ export interface AppFile {
   sizes: Size[];
   restarts: Restart[];
   schedules: Schedule[];
-  killSignal: string | undefined;
-  /** Seconds. */
-  killTimeout: number | undefined;
-  swapMb: number | undefined;
-  /** Whether a stop keeps what machines wrote to their file systems. */
-  keepLayer: boolean | undefined;
-  onHostLoss: "wait" | "recreate" | undefined;
+  /** What holds for all machines, whatever their group. A group's command overrides `init.cmd`. */
+  machine: Pick<MachineConfig, "init" | "stop_config" | "keep_layer" | "on_host_loss">;
   /** Whether anyone may see how the app is. Undefined: as it was. */
   statusPage: boolean | undefined;
   deploy: Deploy;
@@ -79,46 +72,9 @@ export interface ProcessGroup {
 /** A port of the app. */
 export interface Service {
   groups: string[];
-  internalPort: number;
   /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `tcp`: TCP ports; `private`: no port at all. */
   reach: "web" | "other" | "tcp" | "private";
-  ports: TcpPort[];
-  autostop: "suspend" | "stop" | "off" | undefined;
-  autostopFallback: "stop" | "off" | undefined;
-  autostart: boolean | undefined;
-  minMachinesRunning: number | undefined;
-  /** Seconds. */
-  idleTimeout: number | undefined;
-  /** Seconds. */
-  keepWarm: number | undefined;
-  placement: "shared" | "pinned" | undefined;
-  machineHostnames: boolean | undefined;
-  /** Names of other apps. */
-  replayFrom: string[] | undefined;
-  forceHttps: boolean | undefined;
-  wakePage: boolean | undefined;
-  /** Whether the app speaks HTTP/2 without TLS. */
-  h2Backend: boolean | undefined;
-  /** What replaces the app's own headers; false removes them. */
-  responseHeaders: Record<string, string | string[] | false> | undefined;
-  /** Whether a connection that is open, but silent, keeps the machine awake. */
-  idle: "open" | "quiet" | undefined;
-  concurrency: Concurrency | undefined;
-}
-
-/** A TCP port of the proxy. */
-export interface TcpPort {
-  port: number;
-  /** What the proxy does with a connection. */
-  handlers: TcpHandler[];
-  proxyProtocol: ProxyProtocolVersion | undefined;
-}
-
-/** How much a machine takes at once. */
-export interface Concurrency {
-  type: "requests" | "connections";
-  softLimit: number | undefined;
-  hardLimit: number | undefined;
+  config: ServiceConfig;
 }
 
 /** A health check. Times are seconds. */

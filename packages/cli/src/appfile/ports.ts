@@ -1,4 +1,5 @@
 /** `[[services.ports]]`: how a service is reached on Fly, and which part of that the proxy offers here. */
+import type { ServiceConfig } from "@hibernaut/client";
 import {
   handlersRefusal,
   PROXY_PROTOCOL_VERSIONS,
@@ -6,8 +7,8 @@ import {
   type TcpHandler,
   tlsHandlerOf,
 } from "@hibernaut/domain/tcp-handlers";
-import { readHttpOptions } from "./http-options.ts";
-import type { Service, TcpPort } from "./model.ts";
+import { type HttpOptions, readHttpOptions } from "./http-options.ts";
+import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
@@ -15,17 +16,22 @@ const PORTS = { minimum: 1, maximum: 65_535 } as const;
 const USUAL = [80, 443];
 
 /** How clients reach a service through the proxy, and what else its ports say. */
-type Reached = Pick<Service, "reach" | "ports" | "forceHttps" | "h2Backend" | "responseHeaders">;
+export type Reached = Pick<Service, "reach"> &
+  Pick<ServiceConfig, "force_https"> & { options: HttpOptions; ports: Port[] };
+type Port = NonNullable<ServiceConfig["ports"]>[number];
 
 /** Reads whether the proxy sends requests or connections to the service, and how it answers. */
 export function readPorts(service: Section): Reached {
   const protocol = service.choice("protocol", ["tcp", "http", "https"]);
   const read = service.sections("ports").map((section) => readPort(section, protocol));
+  // The proxy has one answer for all ports of a service.
+  const response = read.find(({ options }) => options.response !== undefined)?.options.response;
   const said = {
-    forceHttps: read.some((port) => port.forceHttps) || undefined,
-    h2Backend: read.some((port) => port.h2Backend) || undefined,
-    // The proxy has one answer for all ports of a service.
-    responseHeaders: read.find((port) => port.responseHeaders !== undefined)?.responseHeaders,
+    ...(read.some((port) => port.force_https) && { force_https: true }),
+    options: {
+      ...(read.some(({ options }) => options.h2_backend) && { h2_backend: true }),
+      ...(response && { response }),
+    },
   };
   if (read.length > 0) {
     const ports = read.flatMap(({ ports: own }) => own);
@@ -51,16 +57,17 @@ function readPort(section: Section, protocol: string | undefined): Reached {
   const range = [section.integer("start_port", PORTS), section.integer("end_port", PORTS)];
   const forceHttps = section.boolean("force_https");
   const options = readHttpOptions(section);
-  const proxyProtocol = readProxyProtocol(section);
+  const version = readProxyProtocol(section);
   section.ignored("tls_options", "Not supported: the proxy does not have these options per port.");
   section.finish();
   const isHttp = handlers.some((handler) => handler === "http" || handler === "edge_http");
-  const said = { forceHttps, ...options };
+  const said = { ...(forceHttps && { force_https: true }), options };
   if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", ports: [], ...said };
   if (protocol === "tcp" && port !== undefined && areForTcp(handlers, port)) {
     const reason = handlersRefusal(handlers, section.has("proxy_proto_options"));
     if (reason !== undefined) section.error("handlers", reason);
-    return { reach: "tcp", ports: [{ port, handlers, proxyProtocol }], ...said };
+    const ways = { ...(handlers.length > 0 && { handlers }), ...(version && { proxy_proto_options: { version } }) };
+    return { reach: "tcp", ports: [{ port, ...ways }], ...said };
   }
   const shown = port ?? range.filter((one) => one !== undefined).join("-");
   section.findings.warning(section.path, portWarning({ isHttp, handlers, shown, protocol }));
@@ -74,7 +81,7 @@ function areForTcp(handlers: readonly string[], port: number): handlers is TcpHa
   return !USUAL.includes(port) || tlsHandlerOf(handlers as TcpHandler[]) === undefined;
 }
 
-function readProxyProtocol(section: Section): TcpPort["proxyProtocol"] {
+function readProxyProtocol(section: Section) {
   const [options] = section.sections("proxy_proto_options");
   const version = options?.choice("version", PROXY_PROTOCOL_VERSIONS);
   options?.finish();

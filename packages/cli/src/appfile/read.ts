@@ -1,8 +1,10 @@
 /** Reads an app file. Pure. */
+import { MACHINE_FIELDS } from "@hibernaut/domain/fields";
 import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH } from "@hibernaut/domain/limits";
 import { parse, TomlError } from "smol-toml";
 import { isValidName, NAME_RULE } from "../names.ts";
 import { readChecks } from "./checks.ts";
+import { readFields } from "./fields.ts";
 import { readFiles } from "./files.ts";
 import { type Finding, Findings } from "./findings.ts";
 import { readGroups } from "./groups.ts";
@@ -13,7 +15,6 @@ import { readMounts, readRestarts, readSizes } from "./resources.ts";
 import { readSchedules } from "./schedules.ts";
 import { Section } from "./section.ts";
 import { readServices } from "./services.ts";
-import { readKillSignal, readKillTimeout, readSwap } from "./stopping.ts";
 
 /** The result of reading an app file. */
 export interface Reading {
@@ -51,14 +52,12 @@ export function readAppFile(text: string, missing: Missing = () => undefined): R
 function readDocument(top: Section): AppFile {
   const groups = readGroups(top);
   const { services, checks } = readServices(top, groups);
-  const { killTimeout: oldKillTimeout, ...init } = readInit(top);
   const file: AppFile = {
     app: readName(top),
     primaryRegion: top.string("primary_region"),
     ...readBuild(top),
     env: readEnv(top),
     groups: [...groups.list],
-    init,
     services,
     checks: [...checks, ...readChecks(top, groups, services)],
     mounts: readMounts(top, groups),
@@ -66,11 +65,7 @@ function readDocument(top: Section): AppFile {
     sizes: readSizes(top, groups),
     restarts: readRestarts(top, groups),
     schedules: readSchedules(top, groups),
-    killSignal: readKillSignal(top),
-    killTimeout: readKillTimeout(top) ?? oldKillTimeout,
-    swapMb: readSwap(top),
-    keepLayer: top.boolean("keep_layer"),
-    onHostLoss: top.choice("on_host_loss", ["wait", "recreate"]),
+    machine: readFields(top, MACHINE_FIELDS, readInit(top)),
     statusPage: top.boolean("status_page"),
     deploy: readDeploy(top),
   };

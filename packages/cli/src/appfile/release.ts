@@ -1,5 +1,6 @@
 /** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
-import { type Builder, BUILDERS } from "../build/detect.ts";
+import { withValueAt } from "@hibernaut/domain/fields";
+import { BUILDERS, type Builder } from "../build/detect.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import { DOCKERFILES } from "./folder.ts";
 import type { AppFile, Build, Deploy, ReleaseCommand } from "./model.ts";
@@ -105,13 +106,14 @@ function readReleaseCommand(section: Section): ReleaseCommand | undefined {
 }
 
 /** Replacements for the image's command. The other experimental keys of Fly have no counterpart here. */
-export function readInit(top: Section): AppFile["init"] & { killTimeout: number | undefined } {
+export function readInit(top: Section): AppFile["machine"] {
   const section = top.section("experimental");
-  const init = {
-    entrypoint: section?.strings("entrypoint"),
-    cmd: section?.strings("cmd"),
-    exec: section?.strings("exec"),
-    killTimeout: section?.seconds("kill_timeout", "s"),
+  const seconds = section?.seconds("kill_timeout", "s");
+  const values = {
+    "init.entrypoint": section?.strings("entrypoint"),
+    "init.cmd": section?.strings("cmd"),
+    "init.exec": section?.strings("exec"),
+    "stop_config.timeout": seconds && Math.ceil(seconds),
   };
   section?.ignored("auto_rollback", "No effect: a failed deploy is not rolled back automatically.");
   section?.ignored(["enable_consul", "enable_etcd"], "Not supported: the platform does not include this service.");
@@ -129,7 +131,7 @@ export function readInit(top: Section): AppFile["init"] & { killTimeout: number 
     "No effect.",
   );
   section?.finish();
-  return init;
+  return Object.entries(values).reduce((machine, [path, value]) => withValueAt(machine, path, value), {});
 }
 
 /** The warning for `[metrics]` and its former place. */

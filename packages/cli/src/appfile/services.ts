@@ -1,11 +1,13 @@
 /** `[http_service]` and `[[services]]`. */
-import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "@hibernaut/domain/limits";
+import type { ServiceConfig } from "@hibernaut/client";
+import { SERVICE_FIELDS } from "@hibernaut/domain/fields";
 import { isValidName, NAME_RULE } from "../names.ts";
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
+import { readFields } from "./fields.ts";
 import type { Groups } from "./groups.ts";
 import { readHttpOptions } from "./http-options.ts";
-import type { Check, Concurrency, Service } from "./model.ts";
-import { readPorts } from "./ports.ts";
+import type { Check, Service } from "./model.ts";
+import { type Reached, readPorts } from "./ports.ts";
 import type { Section } from "./section.ts";
 
 /** As on Fly. */
@@ -13,6 +15,8 @@ const DEFAULT_PORT = 8080;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 /** What the platform accepts. */
 const MAX_LIMIT = 1_000_000;
+
+type Concurrency = NonNullable<ServiceConfig["concurrency"]>;
 
 /** All services and the checks within them. */
 interface Services {
@@ -47,38 +51,22 @@ const NO_PORT =
   "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
 /** Every port of `[http_service]` is HTTP. */
-const WEB: ReturnType<typeof readPorts> = {
-  reach: "web",
-  ports: [],
-  forceHttps: undefined,
-  h2Backend: undefined,
-  responseHeaders: undefined,
-};
+const WEB: Reached = { reach: "web", ports: [], options: {} };
 
-function readService(section: Section, groups: Groups, said: ReturnType<typeof readPorts>): ReadService {
-  const { reach, ports } = said;
-  const options = readHttpOptions(section);
-  const service: Service = {
-    groups: groups.of(section),
-    internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
-    reach,
-    ports,
-    autostop: readAutostop(section),
-    autostopFallback: section.choice("auto_stop_fallback", ["stop", "off"]),
-    autostart: section.boolean("auto_start_machines"),
-    minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
-    idleTimeout: readIdleTimeout(section),
-    keepWarm: readKeepWarm(section),
-    idle: section.choice("idle", ["open", "quiet"]),
-    placement: section.choice("placement", ["shared", "pinned"]),
-    machineHostnames: section.boolean("machine_hostnames"),
-    replayFrom: readReplayFrom(section),
-    forceHttps: section.boolean("force_https") ?? said.forceHttps,
-    wakePage: section.boolean("wake_page"),
-    h2Backend: options.h2Backend ?? said.h2Backend,
-    responseHeaders: options.responseHeaders ?? said.responseHeaders,
-    concurrency: readConcurrency(section),
+function readService(section: Section, groups: Groups, { reach, ports, options, ...said }: Reached): ReadService {
+  const httpOptions = { ...options, ...readHttpOptions(section) };
+  const replayFrom = readReplayFrom(section);
+  const concurrency = readConcurrency(section);
+  const before: ServiceConfig = {
+    protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
+    internal_port: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
+    ...said,
+    ...(ports.length > 0 && { ports }),
+    ...(replayFrom && { replay_from: replayFrom }),
+    ...(Object.keys(httpOptions).length > 0 && { http_options: httpOptions }),
+    ...(concurrency && { concurrency }),
   };
+  const service: Service = { groups: groups.of(section), reach, config: readFields(section, SERVICE_FIELDS, before) };
   checkWaking(section, service);
   checkPlacement(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
@@ -89,27 +77,6 @@ function readService(section: Section, groups: Groups, said: ReturnType<typeof r
   return { section, service, checks };
 }
 
-/** `true` is the form from before suspend existed, and means stop. */
-function readAutostop(section: Section): Service["autostop"] {
-  const value = section.raw("auto_stop_machines");
-  if (typeof value === "boolean") return value ? "stop" : "off";
-  return section.choice("auto_stop_machines", ["suspend", "stop", "off"]);
-}
-
-function readIdleTimeout(section: Section): number | undefined {
-  const seconds = section.seconds("idle_timeout", "s", IDLE_TIMEOUT_S.maximum);
-  if (seconds === 0) return section.error("idle_timeout", "Use at least one second.");
-  return seconds === undefined ? undefined : Math.ceil(seconds);
-}
-
-/** Fly has no such key, so no old file has an empty one: it is a mistake here, and so is a part of a second. */
-function readKeepWarm(section: Section): number | undefined {
-  const seconds = section.seconds("keep_warm", "s", KEEP_WARM_S.maximum);
-  if (section.raw("keep_warm") === "" || (seconds !== undefined && !Number.isInteger(seconds)))
-    return section.error("keep_warm", 'Use whole seconds, as in "30s" or "5m", or 0 to keep nothing.');
-  return seconds;
-}
-
 function readReplayFrom(section: Section): string[] | undefined {
   const apps = section.strings("replay_from");
   const wrong = apps?.find((app) => !isValidName(app));
@@ -118,17 +85,17 @@ function readReplayFrom(section: Section): string[] | undefined {
 }
 
 /** A pinned machine sleeps by itself, whatever the others do. */
-function checkPlacement(section: Section, { placement, minMachinesRunning = 0 }: Service): void {
-  if (placement === "pinned" && minMachinesRunning > 0)
+function checkPlacement(section: Section, { config }: Service): void {
+  if (config.placement === "pinned" && (config.min_machines_running ?? 0) > 0)
     section.warning(
       "min_machines_running",
       'Keeps no machine awake: with placement = "pinned", each machine sleeps by itself. Use auto_stop_machines = "off" to keep all of them running.',
     );
 }
 
-function checkWaking(section: Section, service: Service): void {
-  const { autostop = "off", autostopFallback, autostart = true, reach } = service;
-  if (autostopFallback !== undefined && autostop !== "suspend")
+function checkWaking(section: Section, { reach, config }: Service): void {
+  const { autostop = "off", autostop_fallback: fallback, autostart = true } = config;
+  if (fallback !== undefined && autostop !== "suspend")
     section.warning(
       "auto_stop_fallback",
       'No effect: it says what a machine does that cannot be suspended, and needs auto_stop_machines = "suspend".',
@@ -139,7 +106,7 @@ function checkWaking(section: Section, service: Service): void {
       "auto_stop_machines",
       'Read as "off": the proxy sees no requests to this service, so nothing would wake the machine.',
     );
-    service.autostop = "off";
+    config.autostop = "off";
   } else if (!autostart) {
     section.warning(
       "auto_start_machines",
@@ -155,7 +122,7 @@ function readConcurrency(section: Section): Concurrency | undefined {
     const [, soft, hard] = /^\s*(\d{1,6})\s*,\s*(\d{1,6})\s*$/.exec(raw) ?? [];
     if (soft === undefined)
       return section.error("concurrency", 'Use a table, as in { type = "requests", soft_limit = 20 }.');
-    return { type: "requests", softLimit: Number(soft) || undefined, hardLimit: Number(hard) || undefined };
+    return limits("requests", Number(soft), Number(hard));
   }
   const [first, ...others] = section.sections("concurrency");
   for (const other of others) other.ignoredWhole("A service has one concurrency table: the first one counts.");
@@ -164,21 +131,22 @@ function readConcurrency(section: Section): Concurrency | undefined {
 
 function readLimits(section: Section): Concurrency {
   const range = { minimum: 0, maximum: MAX_LIMIT };
-  const limits: Concurrency = {
-    // As on Fly, a table without a type counts connections.
-    type: section.choice("type", ["requests", "connections"]) ?? "connections",
-    // As on Fly, 0 means no limit.
-    softLimit: section.integer("soft_limit", range) || undefined,
-    hardLimit: section.integer("hard_limit", range) || undefined,
-  };
-  const { softLimit, hardLimit } = limits;
-  if (softLimit !== undefined && hardLimit !== undefined && softLimit > hardLimit)
+  // As on Fly, a table without a type counts connections.
+  const type = section.choice("type", ["requests", "connections"]) ?? "connections";
+  const soft = section.integer("soft_limit", range) ?? 0;
+  const hard = section.integer("hard_limit", range) ?? 0;
+  if (hard > 0 && soft > hard)
     section.error(
       "soft_limit",
-      `Exceeds \`hard_limit\` (${hardLimit}), so no machine would ever reach it. Use ${hardLimit} or less.`,
+      `Exceeds \`hard_limit\` (${hard}), so no machine would ever reach it. Use ${hard} or less.`,
     );
   section.finish();
-  return limits;
+  return limits(type, soft, hard);
+}
+
+/** As on Fly, 0 means no limit. */
+function limits(type: Concurrency["type"], soft: number, hard: number): Concurrency {
+  return { ...(type && { type }), ...(soft > 0 && { soft_limit: soft }), ...(hard > 0 && { hard_limit: hard }) };
 }
 
 /** Warns of a second port: the proxy sends requests to one port of a machine. */
@@ -187,13 +155,13 @@ function warnOfSecond(found: readonly ReadService[]): void {
   inOrder.sort((a, b) => byReach(a.service, b.service));
   for (const [index, { section, service }] of inOrder.entries()) {
     const sharesGroup = (other: ReadService) => other.service.groups.some((group) => service.groups.includes(group));
-    const port = inOrder.slice(0, index).find(sharesGroup)?.service.internalPort;
+    const port = inOrder.slice(0, index).find(sharesGroup)?.service.config.internal_port;
     // Requests may reach this one by the machine's hostname with the port.
-    if (service.machineHostnames === true) continue;
-    if (port !== undefined && port !== service.internalPort)
+    if (service.config.machine_hostnames === true) continue;
+    if (port !== undefined && port !== service.config.internal_port)
       section.findings.warning(
         section.path,
-        `The proxy sends requests to one port of a machine, here ${port}. Port ${service.internalPort} answers only at the machine's own address.`,
+        `The proxy sends requests to one port of a machine, here ${port}. Port ${service.config.internal_port} answers only at the machine's own address.`,
       );
   }
 }
@@ -201,9 +169,9 @@ function warnOfSecond(found: readonly ReadService[]): void {
 /** Warns of machines that would be kept warm while they sleep, and are never suspended when they are idle. */
 function warnOfKeepWarm(found: readonly ReadService[]): void {
   for (const { section, service } of found) {
-    if ((service.keepWarm ?? 0) === 0) continue;
+    if ((service.config.keep_warm ?? 0) === 0) continue;
     const sharesGroup = (other: Service) => other.groups.some((group) => service.groups.includes(group));
-    if (found.some((other) => other.service.autostop === "suspend" && sharesGroup(other.service))) continue;
+    if (found.some((other) => other.service.config.autostop === "suspend" && sharesGroup(other.service))) continue;
     section.warning(
       "keep_warm",
       'No effect on an idle machine, which is not suspended: only `hibernaut machine suspend` then keeps one warm. Set auto_stop_machines = "suspend".',

@@ -29,7 +29,7 @@ function buildRequest(file: AppFile, appFile: string, options: BuildOptions): Bu
     target: options.buildTarget ?? target,
     args: { ...args, ...pairs("--build-arg", options.buildArg) },
     secrets,
-    port: service?.internalPort ?? DEFAULT_PORT,
+    port: service?.config.internal_port ?? DEFAULT_PORT,
     fresh: options.buildCache === false,
     timeout: options.buildTimeout ?? BUILD_TIMEOUT_S,
   };

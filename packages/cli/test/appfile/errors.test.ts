@@ -244,7 +244,7 @@ describe("keep_warm", () => {
 
 test("machines that sleep and are not woken by requests are allowed, with a warning", () => {
   const { file, findings } = readAppFile(http("auto_stop_machines = true", "auto_start_machines = false"));
-  expect(file?.services).toMatchObject([{ autostop: "stop", autostart: false }]);
+  expect(file?.services[0]?.config).toMatchObject({ autostop: "stop", autostart: false });
   expect(findings.map((finding) => findingText(finding, "f"))).toEqual([
     "f:4:1: warning: http_service.auto_start_machines: Requests do not wake a machine that sleeps: only `hibernaut machine start` and the API do.",
   ]);

@@ -1,60 +1,60 @@
-/** The settings that decide when machines sleep, and how much they take. Pure. */
+/** The fields of a configuration that a form shows: when machines sleep, and how much they take. Pure. */
 import type { Machine, MachineConfig, ServiceConfig } from "@hibernaut/client/browser";
+import {
+  defaultOf,
+  type Field,
+  type Fields,
+  lastName,
+  MACHINE_FIELDS,
+  SERVICE_FIELDS,
+  valueAt,
+  withValueAt,
+} from "@hibernaut/domain/fields";
 
-/** Values of a form. Empty: the platform's default, or none. */
-export interface Settings {
-  autostop: "suspend" | "stop" | "off";
-  autostart: boolean;
-  /** Seconds. */
-  idle_timeout: number;
-  /** Seconds. */
-  keep_warm: number | null;
-  min_machines_running: number;
-  soft_limit: number;
-  hard_limit: number | null;
-  memory_mb: number;
-  cpus: number;
+/** A field of the form. */
+export interface Setting {
+  /** The last name of its path. */
+  name: string;
+  path: string;
+  /** Whether a service has it, or the machine. */
+  ofService: boolean;
+  field: Field;
+  label: string;
+  /** What holds without it. Null: the field of the form may be empty, which means the platform's default, or none. */
+  without: Value;
 }
 
-/** A setting's name. */
-export type SettingName = keyof Settings;
+/** The value of a setting. Null: empty. */
+export type Value = boolean | number | string | null;
+/** Values of a form, by the settings' names. */
+export type Settings = Readonly<Record<string, Value>>;
 
-/** Settings that are numbers. */
-export type NumberName = { [Name in SettingName]: Settings[Name] extends number | null ? Name : never }[SettingName];
+/** The fields of the form, in its order. */
+export const SETTINGS: readonly Setting[] = [
+  ...settingsFrom(SERVICE_FIELDS, true),
+  ...settingsFrom(MACHINE_FIELDS, false),
+];
 
-/** Settings whose field may be empty: the platform's default, or none. */
-export const MAY_BE_EMPTY: ReadonlySet<NumberName> = new Set(["keep_warm", "hard_limit"]);
-
-/** What the platform assumes where a configuration says nothing. */
-const DEFAULTS: Settings = {
-  autostop: "off",
-  autostart: true,
-  idle_timeout: 300,
-  keep_warm: null,
-  min_machines_running: 0,
-  soft_limit: 20,
-  hard_limit: null,
-  memory_mb: 256,
-  cpus: 1,
-};
+function settingsFrom(fields: Fields, ofService: boolean): Setting[] {
+  return Object.entries(fields).flatMap(([path, field]) => {
+    const { label } = field;
+    const without = defaultOf(field) ?? null;
+    return label === undefined ? [] : [{ name: lastName(path), path, ofService, field, label, without }];
+  });
+}
 
 /** The settings of a machine: those of its first service are shown. */
-export function settingsOf({ config: { services: [first] = [], guest } }: Pick<Machine, "config">): Settings {
-  return settingsIn(first, guest);
+export function settingsOf({ config }: Pick<Machine, "config">): Settings {
+  return settingsIn(config, config.services?.[0]);
 }
 
-function settingsIn(first: ServiceConfig | undefined, guest: MachineConfig["guest"]): Settings {
-  return {
-    autostop: first?.autostop ?? DEFAULTS.autostop,
-    autostart: first?.autostart ?? DEFAULTS.autostart,
-    idle_timeout: first?.idle_timeout ?? DEFAULTS.idle_timeout,
-    keep_warm: first?.keep_warm ?? DEFAULTS.keep_warm,
-    min_machines_running: first?.min_machines_running ?? DEFAULTS.min_machines_running,
-    soft_limit: first?.concurrency?.soft_limit ?? DEFAULTS.soft_limit,
-    hard_limit: first?.concurrency?.hard_limit ?? DEFAULTS.hard_limit,
-    memory_mb: guest?.memory_mb ?? DEFAULTS.memory_mb,
-    cpus: guest?.cpus ?? DEFAULTS.cpus,
-  };
+function settingsIn(config: MachineConfig, service: ServiceConfig | undefined): Settings {
+  return Object.fromEntries(
+    SETTINGS.map(({ name, path, ofService, without }) => [
+      name,
+      (valueAt((ofService ? service : config) ?? {}, path) as Value | undefined) ?? without,
+    ]),
+  );
 }
 
 /** What a form shows about machines that are changed together. */
@@ -62,17 +62,17 @@ export interface Common {
   /** Of the first machine. */
   settings: Settings;
   /** In which other machines differ from the first. */
-  differing: SettingName[];
+  differing: string[];
   /** In which other services of a machine differ from its first service. */
-  ofFirstService: SettingName[];
+  ofFirstService: string[];
 }
 
 /** The settings of the first machine, and what they do not say. Undefined without machines. */
 export function commonSettings(machines: readonly Pick<Machine, "config">[]): Common | undefined {
   const [settings, ...others] = machines.map(settingsOf);
   if (settings === undefined) return undefined;
-  const names = Object.keys(settings) as SettingName[];
-  const services = machines.map(({ config }) => (config.services ?? []).map((one) => settingsIn(one, config.guest)));
+  const names = SETTINGS.map(({ name }) => name);
+  const services = machines.map(({ config }) => (config.services ?? []).map((one) => settingsIn(config, one)));
   return {
     settings,
     differing: names.filter((name) => others.some((other) => other[name] !== settings[name])),
@@ -86,54 +86,32 @@ export function commonSettings(machines: readonly Pick<Machine, "config">[]): Co
  * The numbers that were typed. An empty field that needs a value says nothing: the browser refuses it when the form is
  * sent.
  */
-export function typedNumbers(texts: Partial<Record<NumberName, string>>): Partial<Settings> {
-  const typed = (Object.entries(texts) as [NumberName, string][]).filter(
-    ([name, text]) => text !== "" || MAY_BE_EMPTY.has(name),
-  );
+export function typedNumbers(texts: Readonly<Record<string, string>>): Settings {
+  const mayBeEmpty = (name: string) => SETTINGS.some((setting) => setting.name === name && setting.without === null);
+  const typed = Object.entries(texts).filter(([name, text]) => text !== "" || mayBeEmpty(name));
   return Object.fromEntries(typed.map(([name, text]) => [name, text === "" ? null : Number(text)]));
 }
 
 /** The settings in which two differ: only these are sent. */
-export function changesOf(before: Settings, after: Settings): Partial<Settings> {
-  const names = (Object.keys(before) as SettingName[]).filter((name) => before[name] !== after[name]);
-  return Object.fromEntries(names.map((name) => [name, after[name]]));
+export function changesOf(before: Settings, after: Settings): Settings {
+  return Object.fromEntries(Object.entries(after).filter(([name, value]) => value !== before[name]));
 }
 
 /**
  * A configuration with these changes: in its first service, whose values are shown, and in those services that have the
  * same value. One that differs in a setting keeps its own.
  */
-export function withSettings(config: MachineConfig, changes: Partial<Settings>): MachineConfig {
-  const { memory_mb: memory, cpus, ...ofServices } = changes;
-  const guest = { ...config.guest, ...defined({ memory_mb: memory, cpus }) };
+export function withSettings(config: MachineConfig, changes: Settings): MachineConfig {
   const shown = settingsOf({ config });
   const services = config.services?.map((service) => {
-    const own = settingsIn(service, config.guest);
-    const same = Object.entries(ofServices).filter(([name]) => own[name as SettingName] === shown[name as SettingName]);
-    return withServiceSettings(service, Object.fromEntries(same));
+    const own = settingsIn(config, service);
+    return changed(service, changes, ({ name, ofService }) => ofService && own[name] === shown[name]);
   });
-  return {
-    ...config,
-    ...(Object.keys(guest).length > 0 && { guest }),
-    ...(services !== undefined && { services }),
-  };
+  const after = changed(config, changes, ({ ofService }) => !ofService);
+  return services === undefined ? after : { ...after, services };
 }
 
-function withServiceSettings(
-  service: ServiceConfig,
-  { soft_limit: soft, hard_limit: hard, keep_warm: keepWarm, ...plain }: Omit<Partial<Settings>, "memory_mb" | "cpus">,
-): ServiceConfig {
-  const { keep_warm: _kept, ...rest } = service;
-  const base = keepWarm === null ? rest : { ...service, ...defined({ keep_warm: keepWarm }) };
-  const { hard_limit: _limit, ...softOnly } = service.concurrency ?? {};
-  const concurrency = {
-    ...(hard === null ? softOnly : service.concurrency),
-    ...defined({ soft_limit: soft, hard_limit: hard ?? undefined }),
-  };
-  return { ...base, ...plain, ...(Object.keys(concurrency).length > 0 && { concurrency }) };
-}
-
-/** Without what is undefined. */
-function defined<T extends object>(parts: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
-  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as never;
+function changed<T extends object>(before: T, changes: Settings, concerns: (setting: Setting) => boolean): T {
+  const settings = SETTINGS.filter((setting) => setting.name in changes && concerns(setting));
+  return settings.reduce((after, { name, path }) => withValueAt(after, path, changes[name] ?? undefined), before);
 }

@@ -1,6 +1,5 @@
 /** The settings that decide when machines sleep, each explained in a sentence. */
 import type { Machine } from "@hibernaut/client/browser";
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { background } from "../../data/background.ts";
 import { useServices, useStore } from "../../data/context.ts";
@@ -11,19 +10,16 @@ import { Section } from "../../parts/basics.tsx";
 import { changeSettings, isBusy, useJob } from "./jobs.ts";
 import { deployTargets, groupOf, inOrder } from "./rollout-plan.ts";
 import {
-  changesOf,
   type Common,
+  changesOf,
   commonSettings,
-  MAY_BE_EMPTY,
-  type NumberName,
-  type SettingName,
+  SETTINGS,
+  type Setting,
   type Settings,
   typedNumbers,
+  type Value,
   withSettings,
 } from "./setting-values.ts";
-
-/** A day: the longest idle timeout, in seconds. */
-const DAY_S = 86_400;
 
 /** Shows and changes the settings of an app's machines, of one process group at a time. */
 export function SettingsSection({ app }: { app: string }) {
@@ -71,16 +67,15 @@ function SettingsForm({ app, machines, common }: FormProps) {
   const { settings, differing, ofFirstService } = common;
   const { api, session } = useServices();
   const job = useJob(app);
-  const [chosen, setChosen] = useState<Partial<Settings>>({});
+  const [chosen, setChosen] = useState<Settings>({});
   // As typed: a field that is empty or half written has to stay so when the form is rendered again.
-  const [texts, setTexts] = useState<Partial<Record<NumberName, string>>>({});
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
   const changes = { ...chosen, ...typedNumbers(texts) };
   const draft = { ...settings, ...changes };
   const changed = changesOf(settings, draft);
   // What machines differ in is sent, too, when someone chose a value for it.
   const sent = { ...changed, ...pick(changes, differing) };
   const hasServices = machines.some(({ config }) => (config.services ?? []).length > 0);
-  const set = (parts: Partial<Settings>) => setChosen({ ...chosen, ...parts });
   const discard = () => {
     setChosen({});
     setTexts({});
@@ -97,22 +92,10 @@ function SettingsForm({ app, machines, common }: FormProps) {
     );
     discard();
   };
-  const notesOf = (name: SettingName) => [
+  const notesOf = (name: string) => [
     ...(differing.includes(name) ? ["The machines differ in this; the first one's is shown."] : []),
     ...(ofFirstService.includes(name) ? ["Services that have another value than the first one keep it."] : []),
   ];
-  const number = (name: NumberName, label: string, what: ComponentChildren, limits: { min: number; max?: number }) => (
-    <NumberField
-      name={name}
-      label={label}
-      what={what}
-      limits={limits}
-      value={texts[name] ?? String(settings[name] ?? "")}
-      notes={notesOf(name)}
-      locked={locked}
-      onValue={(text) => setTexts({ ...texts, [name]: text })}
-    />
-  );
   return (
     <form class="settings" onSubmit={save}>
       {!hasServices && (
@@ -121,70 +104,18 @@ function SettingsForm({ app, machines, common }: FormProps) {
           themselves.
         </p>
       )}
-      {hasServices && (
-        <>
-          <Field
-            label="When idle"
-            what="What happens to a machine that nobody uses. A suspended one keeps its memory, a stopped one does not."
-            notes={notesOf("autostop")}
-          >
-            <select
-              name="autostop"
-              value={draft.autostop}
-              disabled={locked}
-              onChange={(event) => set({ autostop: event.currentTarget.value as Settings["autostop"] })}
-            >
-              <option value="suspend">suspend it</option>
-              <option value="stop">stop it</option>
-              <option value="off">let it run</option>
-            </select>
-          </Field>
-          {number("idle_timeout", "Idle timeout, in seconds", "A machine is idle after this time without a request.", {
-            min: 1,
-            max: DAY_S,
-          })}
-          {number(
-            "keep_warm",
-            "Keep warm, in seconds",
-            "For this time after a suspend, the paused virtual machine stays in memory, and a wake takes milliseconds. 0: not at all. Empty: the platform's setting.",
-            { min: 0, max: DAY_S },
-          )}
-          {number(
-            "min_machines_running",
-            "Machines that keep running",
-            "This many of the app's running machines do not sleep when they are idle. It starts none.",
-            { min: 0 },
-          )}
-          {number("soft_limit", "Soft limit", "At this many open requests, another machine of the app is started.", {
-            min: 1,
-          })}
-          {number(
-            "hard_limit",
-            "Hard limit",
-            "At this many open requests, the machine takes no more. Empty: no limit.",
-            { min: 1 },
-          )}
-          <Field
-            label="Wake by request"
-            what="Whether a request starts a machine that sleeps."
-            notes={notesOf("autostart")}
-          >
-            <select
-              name="autostart"
-              value={draft.autostart ? "on" : "off"}
-              disabled={locked}
-              onChange={(event) => set({ autostart: event.currentTarget.value === "on" })}
-            >
-              <option value="on">on</option>
-              <option value="off">off</option>
-            </select>
-          </Field>
-        </>
-      )}
-      {number("memory_mb", "Memory, in MB", "Of each machine. A suspend writes what is used of it to disk.", {
-        min: 1,
-      })}
-      {number("cpus", "CPUs", "Of each machine.", { min: 1 })}
+      {SETTINGS.filter(({ ofService }) => hasServices || !ofService).map((setting) => (
+        <SettingField
+          key={setting.name}
+          setting={setting}
+          value={draft[setting.name] ?? null}
+          text={texts[setting.name] ?? String(settings[setting.name] ?? "")}
+          notes={notesOf(setting.name)}
+          locked={locked}
+          onChoice={(value) => setChosen({ ...chosen, [setting.name]: value })}
+          onText={(text) => setTexts({ ...texts, [setting.name]: text })}
+        />
+      ))}
       <div class="settings-foot">
         <p class="muted">
           {refusal ??
@@ -208,52 +139,52 @@ function SettingsForm({ app, machines, common }: FormProps) {
   );
 }
 
-interface NumberFieldProps {
-  name: NumberName;
-  label: string;
-  what: ComponentChildren;
-  limits: { min: number; max?: number };
-  /** As it was typed. */
-  value: string;
+interface SettingFieldProps {
+  setting: Setting;
+  value: Value;
+  /** A number as it was typed. */
+  text: string;
   notes: readonly string[];
   locked: boolean;
-  onValue(value: string): void;
+  onChoice(value: Value): void;
+  onText(text: string): void;
 }
 
-function NumberField({ name, label, what, limits, value, notes, locked, onValue }: NumberFieldProps) {
-  return (
-    <Field label={label} what={what} notes={notes}>
-      <input
-        name={name}
-        type="number"
-        inputMode="numeric"
-        {...limits}
-        required={!MAY_BE_EMPTY.has(name)}
-        disabled={locked}
-        value={value}
-        onInput={(event) => onValue(event.currentTarget.value)}
-      />
-    </Field>
-  );
-}
-
-function Field({
-  label,
-  what,
-  notes,
-  children,
-}: {
-  label: string;
-  what: ComponentChildren;
-  notes: readonly string[];
-  children: ComponentChildren;
-}) {
+function SettingField({ setting, value, text, notes, locked, onChoice, onText }: SettingFieldProps) {
+  const { name, field, label, without } = setting;
   return (
     <label class="field setting">
       <span>{label}</span>
-      {children}
+      {field.kind === "choice" || field.kind === "boolean" ? (
+        <select
+          name={name}
+          value={String(value)}
+          disabled={locked}
+          onChange={({ currentTarget }) =>
+            onChoice(field.kind === "boolean" ? currentTarget.value === "true" : currentTarget.value)
+          }
+        >
+          {(field.kind === "boolean" ? ["true", "false"] : field.choices).map((choice) => (
+            <option key={choice} value={choice}>
+              {field.kind === "choice" ? choice : choice === "true" ? "on" : "off"}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          name={name}
+          type="number"
+          inputMode="numeric"
+          {...("minimum" in field && { min: field.minimum, max: field.maximum })}
+          required={without !== null}
+          disabled={locked}
+          value={text}
+          onInput={({ currentTarget }) => onText(currentTarget.value)}
+        />
+      )}
       <small class="muted">
-        {what}
+        {field.description}
+        {without === null && <> Empty: {field.default}.</>}
         {notes.map((note) => (
           <em key={note}> {note}</em>
         ))}
@@ -262,6 +193,6 @@ function Field({
   );
 }
 
-function pick(changes: Partial<Settings>, names: readonly SettingName[]): Partial<Settings> {
-  return Object.fromEntries(Object.entries(changes).filter(([name]) => names.includes(name as SettingName)));
+function pick(changes: Settings, names: readonly string[]): Settings {
+  return Object.fromEntries(Object.entries(changes).filter(([name]) => names.includes(name)));
 }
