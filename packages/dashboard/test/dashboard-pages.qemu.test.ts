@@ -245,8 +245,13 @@ describe("someone on an app's page", { timeout: LIMIT_MS * 2 }, () => {
     const tile = (state: string) => page.locator(`.tile[data-machine="${web.machine_id}"][data-state="${state}"]`);
     await tile("suspended").waitFor();
     expect(await answer()).toContain("nonce");
-    await tile("suspended").waitFor();
-    await tile("suspended").getByText("resumed in").waitFor();
+    const asleep = tile("suspended").getByText("resumed in").waitFor();
+    // If it stays awake, the platform knows why.
+    await asleep.catch(async (cause: unknown) => {
+      const activity = await place.client.getMachineActivity(place.app, web.machine_id);
+      const events = await place.client.listMachineEvents(place.app, web.machine_id, { limit: 9 });
+      throw new Error(`${JSON.stringify(activity)}\n${JSON.stringify(events)}`, { cause });
+    });
     const { config } = await place.get(web.machine_id);
     expect(config.services?.[0]).toMatchObject({ idle_timeout: 1, autostop: "suspend", internal_port: 8080 });
   });
