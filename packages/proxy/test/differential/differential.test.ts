@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { CLASSES, compare, type Outcome } from "./compare.ts";
 import { DIFFERENCES } from "./differences.ts";
 import { mutatedRequests, mutatedResponses } from "./mutations.ts";
-import { pieces, readStream, type Stream } from "./reading.ts";
+import { cutAt, readStream, type Stream } from "./reading.ts";
 import { request, response } from "./taken.ts";
 
 /** Inputs of each kind: ten seconds in all, and a minute on a busy host. A longer hunt sets the variable. */
@@ -48,7 +48,7 @@ function hunt(streams: fc.Arbitrary<Stream>, sources: fc.Arbitrary<Buffer>): Tal
       }
       const whole = JSON.stringify(readStream(stream, [bytes]));
       const single = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
-      for (const cut of [single, pieces(bytes, places)])
+      for (const cut of [single, cutAt(bytes, places)])
         if (JSON.stringify(readStream(stream, cut)) !== whole) throw new Error(`It depends on the cuts: ${whole}`);
     }),
     { numRuns: RUNS },

@@ -110,7 +110,7 @@ class StreamReader {
 }
 
 /** The bytes, cut at these places; those behind the end count from the beginning again. */
-export function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+export function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   return places.slice(1).map((to, index) => bytes.subarray(places[index], to));
 }

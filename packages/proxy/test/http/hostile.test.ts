@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { longOr } from "../../../platform/test/helpers/long.ts";
 import { mutatedRequests } from "../differential/mutations.ts";
-import { pieces } from "../differential/reading.ts";
+import { cutAt } from "../differential/reading.ts";
 import { httpApp, parsed, rig, until } from "./helpers.ts";
 
 const CONNECTIONS = longOr(100_000, 500);
@@ -28,7 +28,7 @@ async function strike(port: number, { bytes, cuts, ending }: Attack): Promise<vo
   const socket: Socket = connect({ host: "127.0.0.1", port, noDelay: true });
   const over = new Promise<void>((resolve) => socket.on("error", () => {}).once("close", () => resolve()));
   socket.resume();
-  for (const piece of pieces(bytes, cuts)) {
+  for (const piece of cutAt(bytes, cuts)) {
     socket.write(piece);
     await turn();
   }

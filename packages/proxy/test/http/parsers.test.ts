@@ -10,7 +10,7 @@ import { HeadReader } from "../../src/http/head-reader.ts";
 import { parseRequest } from "../../src/http/request.ts";
 import { parseResponse } from "../../src/http/response.ts";
 import { mutatedRequests, mutatedResponses } from "../differential/mutations.ts";
-import { pieces, readStream, type Stream } from "../differential/reading.ts";
+import { cutAt, readStream, type Stream } from "../differential/reading.ts";
 
 const LIMITS = { headBytes: 2048, headFields: 20 };
 
@@ -35,7 +35,7 @@ describe("streams of messages", () => {
   test.each(streams)("of %s read the same however they are cut, whole or refused", (_name, stream, sources) => {
     fc.assert(
       fc.property(sources, cuts, (bytes, places) => {
-        const [cut, whole] = [pieces(bytes, places), [bytes]].map((each) => JSON.stringify(readStream(stream, each)));
+        const [cut, whole] = [cutAt(bytes, places), [bytes]].map((each) => JSON.stringify(readStream(stream, each)));
         expect(cut).toBe(whole);
       }),
       { numRuns: 2000 },
@@ -112,7 +112,7 @@ describe("chunked bodies", () => {
         const reader = bodyReader(CHUNKED, LIMITS);
         const read: Buffer[] = [];
         let left = 0;
-        for (const piece of pieces(bytes, places)) {
+        for (const piece of cutAt(bytes, places)) {
           const data = (part: Buffer) => void read.push(Buffer.from(part));
           left += piece.length - (reader.done ? 0 : reader.read(piece, 0, { data }));
         }
