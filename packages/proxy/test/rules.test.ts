@@ -10,112 +10,94 @@ import { type IdleMachine, neededOf, planRest, planSleep } from "../src/idle.ts"
 import { appOf } from "../src/routing.ts";
 import { policyOf } from "../src/service-policy.ts";
 
-const machine = (id: string, state: MachineState, load = 0, more: Partial<Candidate> = {}): Candidate => ({
-  id,
-  state,
-  load,
-  softLimit: 10,
-  hardLimit: 20,
-  autostart: true,
-  healthy: true,
-  reachable: true,
-  resting: false,
-  crashing: false,
-  distance: 0,
+type More = Partial<Candidate>;
+const machine = (id: string, state: MachineState, load = 0, more: More = {}): Candidate => ({
+  ...{ id, state, load, softLimit: 10, hardLimit: 20, autostart: true },
+  ...{ healthy: true, reachable: true, resting: false, crashing: false, distance: 0 },
   ...more,
 });
+const runs = (id: string, load: number, more: More = {}) => machine(id, "running", load, more);
+/** A machine of another host. */
+const far = (id: string, state: MachineState, load = 0, more: More = {}) =>
+  machine(id, state, load, { distance: 3, ...more });
+const [RESTS, CRASHES, AWAY] = [{ resting: true }, { crashing: true }, { reachable: false }];
 
 describe("balancing", () => {
-  test.each<[string, Candidate[], { send?: string; wake?: string; hope: boolean }]>([
-    [
-      "the least loaded under its soft limit",
-      [machine("a", "running", 5), machine("b", "running", 3)],
-      { send: "b", hope: true },
-    ],
-    ["the first of equals", [machine("a", "running", 1), machine("b", "running", 1)], { send: "a", hope: true }],
-    [
-      "one at the soft limit is left out while another has room",
-      [machine("a", "running", 10), machine("b", "running", 9)],
-      { send: "b", hope: true },
-    ],
-    [
-      "all at the soft limit: the least loaded, and another is woken",
-      [machine("a", "running", 12), machine("b", "running", 11), machine("c", "suspended")],
-      { send: "b", wake: "c", hope: true },
-    ],
-    [
-      "one that rests is left out while another has room, whatever its load",
-      [machine("a", "running", 0, { resting: true }), machine("b", "running", 9)],
-      { send: "b", hope: true },
-    ],
-    [
-      "one that rests before any over its soft limit, and before a wake",
-      [machine("a", "running", 2, { resting: true }), machine("b", "running", 10), machine("c", "suspended")],
-      { send: "a", hope: true },
-    ],
-    [
-      "a suspended one is woken before a stopped one",
-      [machine("a", "stopped"), machine("b", "suspended")],
-      { wake: "b", hope: true },
-    ],
-    ["a stopped one, when there is nothing better", [machine("a", "stopped")], { wake: "a", hope: true }],
-    [
-      "one that is being suspended is turned around first",
-      [machine("a", "suspended"), machine("b", "suspending")],
-      { wake: "b", hope: true },
-    ],
-    ["none is woken while one is on its way", [machine("a", "starting"), machine("b", "suspended")], { hope: true }],
-    ["never over the hard limit: it waits", [machine("a", "running", 20)], { hope: true }],
-    [
-      "at the hard limit another is woken",
-      [machine("a", "running", 20), machine("b", "suspended")],
-      { wake: "b", hope: true },
-    ],
-    ["without autostart nothing is woken", [machine("a", "suspended", 0, { autostart: false })], { hope: false }],
-    [
-      "one whose app crashes is neither waited for nor woken",
-      [machine("a", "starting", 0, { crashing: true }), machine("b", "stopped", 0, { crashing: true })],
-      { hope: false },
-    ],
-    [
-      "another one is woken in its place",
-      [machine("a", "restarting", 0, { crashing: true }), machine("b", "stopped")],
-      { wake: "b", hope: true },
-    ],
-    ["one that is started again after its first failure is waited for", [machine("a", "restarting")], { hope: true }],
-    [
-      "one whose app listens elsewhere is not waited for",
-      [machine("a", "running", 0, { reachable: false })],
-      { hope: false },
-    ],
-    [
-      "nor given a request while another one is on its way",
-      [machine("a", "running", 0, { reachable: false }), machine("b", "starting")],
-      { hope: true },
-    ],
-    ["waiting for a failed machine is in vain", [machine("a", "failed")], { hope: false }],
-    ["without a machine, waiting is in vain", [], { hope: false }],
-  ])("%s", (_name, machines, { send, wake, hope }) => {
-    const choice = choose(machines);
-    expect({ send: choice.send?.id, wake: choice.wake?.id, hope: choice.hope }).toEqual({ send, wake, hope });
+  test.each<[string, Candidate[], string]>([
+    ["the least loaded under its soft limit", [runs("a", 5), runs("b", 3)], "b"],
+    ["the first of equals", [runs("a", 1), runs("b", 1)], "a"],
+    ["not one at the soft limit while another has room", [runs("a", 10), runs("b", 9)], "b"],
+    ["the least loaded if all are there", [runs("a", 12), runs("b", 11), machine("c", "suspended")], "b, wakes c"],
+    ["not one that rests while another has room", [runs("a", 0, RESTS), runs("b", 9)], "b"],
+    ["one that rests before any over its soft limit", [runs("a", 2, RESTS), runs("b", 10)], "a"],
+    ["one that rests before a wake", [runs("a", 2, RESTS), runs("b", 10), machine("c", "suspended")], "a"],
+    ["a suspended one before a stopped one", [machine("a", "stopped"), machine("b", "suspended")], "wakes b"],
+    ["a stopped one, when there is nothing better", [machine("a", "stopped")], "wakes a"],
+    ["one that is being suspended first", [machine("a", "suspended"), machine("b", "suspending")], "wakes b"],
+    ["no other one while one is on its way", [machine("a", "starting"), machine("b", "suspended")], "waits"],
+    ["none over its hard limit", [runs("a", 20)], "waits"],
+    ["another one at the hard limit", [runs("a", 20), machine("b", "suspended")], "wakes b"],
+    ["none without autostart", [machine("a", "suspended", 0, { autostart: false })], "in vain"],
+    ["none that crashes", [machine("a", "starting", 0, CRASHES), machine("b", "stopped", 0, CRASHES)], "in vain"],
+    ["another one in its place", [machine("a", "restarting", 0, CRASHES), machine("b", "stopped")], "wakes b"],
+    ["one that is started again after its first failure", [machine("a", "restarting")], "waits"],
+    ["none whose app listens elsewhere", [runs("a", 0, AWAY)], "in vain"],
+    ["nor one while another is on its way", [runs("a", 0, AWAY), machine("b", "starting")], "waits"],
+    ["none that failed", [machine("a", "failed")], "in vain"],
+    ["none, if there is none", [], "in vain"],
+    ["one of this host in a tie", [far("b", "running"), runs("a", 0)], "a"],
+    ["one of this host, up to a step more of load", [far("b", "running"), runs("a", 3)], "a"],
+    ["another host's, when it has a step less", [far("b", "running"), runs("a", 4)], "b"],
+    ["one that runs elsewhere before one asleep here", [machine("a", "suspended"), far("b", "running")], "b"],
+    ["one asleep here before one elsewhere", [far("b", "suspended"), machine("a", "suspended")], "wakes a"],
+    ["one asleep elsewhere, to wait there, before a boot", [machine("a", "stopped"), far("b", "suspended")], "b"],
+    ["one on its way elsewhere, to wait there", [far("b", "starting")], "b"],
+    ["one on its way here, to wait here", [far("b", "starting"), machine("a", "starting")], "waits"],
+    ["the least loaded, and one elsewhere is woken", [runs("a", 10), far("b", "suspended")], "a, wakes b"],
+    ["none that is full, here and elsewhere", [runs("a", 20), far("b", "running", 20)], "waits"],
+    ["a full one elsewhere, to wait there", [far("b", "running", 21), far("c", "running", 20)], "c"],
+    ["none whose host is away", [far("b", "suspended", 0, AWAY)], "in vain"],
+    ["none whose host is away, in any state", [far("b", "starting", 0, AWAY), machine("a", "stopped")], "wakes a"],
+  ])("a request gets %s", (_name, machines, expected) => {
+    const { send, wake, hope } = choose(machines);
+    const chosen = [send?.id, wake && `wakes ${wake.id}`].filter((each) => each !== undefined);
+    expect(chosen.join(", ") || (hope ? "waits" : "in vain")).toBe(expected);
+    expect(hope).toBe(expected !== "in vain");
   });
 
-  test("whatever the loads: never over hard, over soft only when all are, one wake at most", () => {
-    const any = fc.record({
-      id: fc.uuid(),
-      state: fc.constantFrom<MachineState>("running", "running", "suspended", "stopped", "starting", "failed"),
-      load: fc.nat(30),
-      softLimit: fc.integer({ min: 1, max: 15 }),
-      hardLimit: fc.integer({ min: 15, max: 25 }),
-      autostart: fc.boolean(),
-      healthy: fc.constant(true),
-      reachable: fc.constant(true),
-      resting: fc.boolean(),
-      crashing: fc.boolean(),
-      distance: fc.constant(0),
+  const any = {
+    id: fc.uuid(),
+    state: fc.constantFrom<MachineState>("running", "running", "suspended", "stopped", "starting", "failed"),
+    load: fc.nat(30),
+    softLimit: fc.integer({ min: 1, max: 15 }),
+    hardLimit: fc.integer({ min: 15, max: 25 }),
+    autostart: fc.boolean(),
+    healthy: fc.boolean(),
+    reachable: fc.boolean(),
+    resting: fc.boolean(),
+    crashing: fc.boolean(),
+    distance: fc.constantFrom(0, 5),
+  };
+
+  test("whatever there is: a request never waits here for what only another host decides", () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.record(any), { maxLength: 6, selector: ({ id }) => id }), (machines) => {
+        const { send, wake, hope } = choose(machines);
+        if (send === undefined && wake !== undefined) expect(wake.distance).toBe(0);
+        if (send === undefined && hope) expect(machines.some(({ distance }) => distance === 0)).toBe(true);
+        if (send !== undefined && send.distance === 0) expect(send.state).toBe("running");
+        expect(send?.reachable ?? true).toBe(true);
+      }),
+    );
+  });
+
+  test("whatever the loads here: never over hard, over soft only when all are, one wake at most", () => {
+    const here = fc.record({
+      ...any,
+      ...{ healthy: fc.constant(true), reachable: fc.constant(true), distance: fc.constant(0) },
     });
     fc.assert(
-      fc.property(fc.uniqueArray(any, { maxLength: 8, selector: ({ id }) => id }), (machines) => {
+      fc.property(fc.uniqueArray(here, { maxLength: 8, selector: ({ id }) => id }), (machines) => {
         const { send: chosen, wake } = choose(machines);
         const running = machines.filter(({ state }) => state === "running");
         if (chosen !== undefined) {
@@ -138,46 +120,12 @@ describe("balancing", () => {
 
 describe("sleeping", () => {
   const IDLE = 5000;
-  const policy = (least = 0, autostop: "suspend" | "stop" | "off" = "suspend") => ({
-    port: 8080,
-    autostop,
-    autostopFallback: "stop" as const,
-    autostart: true,
-    minRunning: least,
-    idleTimeoutMs: IDLE,
-    quiet: false,
-
-    unit: "requests" as const,
-    softLimit: 10,
-    hardLimit: 20,
-    ...{
-      web: true,
-      pinned: false,
-      ownPorts: [],
-      replayFrom: [],
-      forceHttps: false,
-      wakePage: false,
-      h2Backend: false,
-      ownHeaders: undefined,
-    },
-  });
+  const policy = (minRunning = 0, autostop: "suspend" | "off" = "suspend") =>
+    ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: IDLE }) as IdleMachine["policy"];
   const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
-    id,
-    load: 0,
-    idleMs,
-    keptAwake: false,
-    resting: false,
-    policy: policy(least),
+    ...{ id, load: 0, idleMs, keptAwake: false, resting: false, policy: policy(least) },
   });
-  const busy = (id: string, load: number, least = 0): IdleMachine => ({
-    id,
-    load,
-    idleMs: 0,
-    keptAwake: false,
-    resting: false,
-    policy: policy(least),
-  });
-
+  const busy = (id: string, load: number): IdleMachine => ({ ...idle(id, 0), load });
   const pinned = (one: IdleMachine): IdleMachine => ({ ...one, policy: { ...one.policy, pinned: true } });
 
   test.each<[string, IdleMachine[], string[]]>([
@@ -214,13 +162,7 @@ describe("sleeping", () => {
 describe("resting", () => {
   const policy = (minRunning: number, autostop: "suspend" | "off") =>
     ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: 5000 }) as IdleMachine["policy"];
-  const running = (
-    id: string,
-
-    load: number,
-    more: Partial<IdleMachine> = {},
-    least = 0,
-  ): IdleMachine => ({
+  const running = (id: string, load: number, more: Partial<IdleMachine> = {}, least = 0): IdleMachine => ({
     ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
     ...more,
   });
@@ -289,20 +231,11 @@ describe("a service's configuration", () => {
       minRunning: 0,
       idleTimeoutMs: 300_000,
       quiet: false,
-
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
-      ...{
-        web: false,
-        pinned: false,
-        ownPorts: [],
-        replayFrom: [],
-        wakePage: false,
-        h2Backend: false,
-        forceHttps: false,
-        ownHeaders: undefined,
-      },
+      ...{ web: false, pinned: false, ownPorts: [], replayFrom: [], wakePage: false, h2Backend: false },
+      ...{ forceHttps: false, ownHeaders: undefined },
     });
     expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });
     expect(policyOf({ image: "x" })).toBeUndefined();
