@@ -7,8 +7,6 @@ import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import { droppingRefusal } from "../src/unfit-snapshots.ts";
 import { shopForEach } from "./shop.ts";
 
-const TIMEOUT = { timeoutMs: 10_000 };
-
 const shop = shopForEach();
 let id: string;
 beforeEach(async () => {

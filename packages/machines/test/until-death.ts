@@ -1,7 +1,7 @@
 /** A life on a platform that is killed at one of its steps. */
 import type { Mortality } from "../../platform/test/helpers/mortal.ts";
 
-/** Lives until the end, or until the platform is killed: what fails then is no fault. */
+/** Lives until the end, or until the platform is killed, after which any call may fail. */
 export async function untilDeath(mortality: Mortality, life: Promise<unknown>): Promise<void> {
   const end = life.catch((error: unknown) => {
     if (!mortality.dead) throw error;

@@ -4,7 +4,6 @@ import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import { shopForEach } from "../shop.ts";
 
 const MB = 1024 * 1024;
-const TIMEOUT = { timeoutMs: 10_000 };
 /** What a fake VMM takes for itself. */
 const VMM_MB = 64;
 
