@@ -8,11 +8,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../src/frame.ts";
+import { agentParts, compile } from "./compile.ts";
 
 const run = promisify(execFile);
 const GUEST = join(import.meta.dirname, "..");
-const WARNINGS = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror".split(" ");
-const SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all".split(" ");
 
 let folder: TempFolder;
 beforeAll(async () => {
@@ -20,39 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => folder.dispose());
 
-/** What was compiled already, by flags and file: most programs share most of the agent. */
-const objects = new Map<string, Promise<string>>();
-
-/** Compiles a file of packages/guest once for each set of flags. Fails on a warning. */
-function compileFile(flags: string[], file: string): Promise<string> {
-  const key = [...flags, file].join(" ");
-  const known = objects.get(key);
-  if (known !== undefined) return known;
-  const object = join(folder.path, `${objects.size}.o`);
-  const compiled = run("cc", [...WARNINGS, ...flags, "-Iagent", "-c", "-o", object, file], { cwd: GUEST }).then(
-    () => object,
-  );
-  objects.set(key, compiled);
-  return compiled;
-}
-
-/** Compiles and links files of packages/guest, and returns the path of the program. */
-async function compile(name: string, flags: string[], files: string[], linkFlags: string[] = []): Promise<string> {
-  const program = join(folder.path, name);
-  const parts: string[] = [];
-  for (const file of files) parts.push(await compileFile(flags, file));
-  await run("cc", [...flags, ...linkFlags, "-o", program, ...parts], { cwd: GUEST });
-  return program;
-}
-
 test("the agent compiles without a warning", async () => {
   const sources = (await readdir(join(GUEST, "agent"))).filter((name) => name.endsWith(".c"));
   expect(sources).toContain("main.c");
-  await compile(
-    "agent",
-    ["-O2"],
-    sources.map((name) => join("agent", name)),
-  );
+  const files = sources.map((name) => join("agent", name));
+  await compile(folder.path, "agent", files, { flags: ["-O2"] });
 }, 60_000);
 
 /** How many rounds the fuzz with random frames does. */
@@ -60,9 +31,7 @@ const FUZZ_ROUNDS = longOr("200000", "10000");
 
 /** The parts of the agent that streams need. */
 const STREAMS =
-  "streams flow command connection outbox frame config spawn hooks user system listening task copy tar connect".split(
-    " ",
-  );
+  "streams flow command connection outbox frame config spawn hooks user system listening task copy tar connect";
 
 test.each([
   [
@@ -71,20 +40,20 @@ test.each([
     "frame config files swap user system listening",
     [],
   ],
-  ["streams: connections, commands and their ends", "streams_test", STREAMS.join(" "), []],
-  ["streams and the outbox under random frames", "streams_fuzz", STREAMS.join(" "), []],
+  ["streams: connections, commands and their ends", "streams_test", STREAMS, []],
+  ["streams and the outbox under random frames", "streams_fuzz", STREAMS, []],
   [
     "clock and randomness after a resume",
     "awake_test",
-    `app files swap volumes ${STREAMS.join(" ")}`,
+    `app files swap volumes ${STREAMS}`,
     ["-Wl,--wrap=ioctl,--wrap=clock_settime"],
   ],
 ] as const)(
   "the agent's own tests pass under the sanitizers: %s",
-  async (_what, name, parts, flags) => {
+  async (_what, name, parts, linkFlags) => {
     const bench = name.startsWith("streams") ? ["test/streams_bench.c"] : [];
-    const files = [`test/${name}.c`, ...bench, ...parts.split(" ").map((part) => `agent/${part}.c`)];
-    const program = await compile(name, SANITIZERS, files, [...flags]);
+    const files = [`test/${name}.c`, ...bench, ...agentParts(parts)];
+    const program = await compile(folder.path, name, files, { linkFlags });
     // A leak is found at the very end, and only the exit code reports it.
     const env = { ...process.env, TMPDIR: folder.path };
     const result = await run(program, name === "streams_fuzz" ? [FUZZ_ROUNDS] : [], { timeout: 50_000, env }).catch(
@@ -98,6 +67,8 @@ test.each([
   },
   60_000,
 );
+
+const ECHO = ["test/frame_echo.c", "agent/frame.c"];
 
 /** The frames that the C side finds in a stream of bytes, as bytes. */
 async function echo(program: string, chunks: Buffer[], most: number): Promise<Buffer> {
@@ -138,7 +109,7 @@ const brokenFrame = fc.tuple(frame, fc.nat(500), fc.integer({ min: 1, max: 255 }
 });
 
 test("both sides find the same frames, whatever is between them and however they are cut", async () => {
-  const program = await compile("frame_echo", SANITIZERS, ["test/frame_echo.c", "agent/frame.c"]);
+  const program = await compile(folder.path, "frame_echo", ECHO);
   const parts = fc.array(fc.oneof({ weight: 4, arbitrary: frame }, noise, cutFrame, brokenFrame), { maxLength: 15 });
   const sizes = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 10 });
   const most = fc.constantFrom(1, 7, 4096, 32_768, 1_000_000);
@@ -161,7 +132,7 @@ test("both sides find the same frames, whatever is between them and however they
 }, 60_000);
 
 test("each side reads the frames of the other", async () => {
-  const program = await compile("frame_echo_plain", ["-O2"], ["test/frame_echo.c", "agent/frame.c"]);
+  const program = await compile(folder.path, "frame_echo_plain", ECHO, { flags: ["-O2"] });
   await fc.assert(
     fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 20 }), async (frames) => {
       const back = await echo(program, frames, 1_000_000);

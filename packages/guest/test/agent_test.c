@@ -67,58 +67,6 @@ static void frames_known_bytes(void) {
   EXPECT(frame_crc(0, (const uint8_t *)"123456789", 9) == 0xcbf43926u);
 }
 
-static void frames_byte_by_byte(void) {
-  uint8_t bytes[200];
-  size_t size = 0;
-  for (int i = 0; i < 3; i++) size += frame_write(bytes + size, (uint8_t)i, 0, "HBN1 inside", 11);
-  for (size_t step = 1; step <= size; step++) {
-    struct frame_reader *reader = new_reader();
-    EXPECT(feed(reader, bytes, size, step, NULL) == 3);
-    EXPECT(reader->skipped == 0);
-    free(reader);
-  }
-}
-
-static void frames_between_noise(void) {
-  static const char *const noises[] = {"", "x", "H", "HB", "HBN", "HBHBNHBN", "HBN1", "HBN1HBN1", "garbage of some length, longer than a header"};
-  size_t count = sizeof noises / sizeof *noises;
-  for (size_t before = 0; before < count; before++) {
-    for (size_t after = 0; after < count; after++) {
-      uint8_t bytes[400];
-      size_t size = strlen(noises[before]), noise = size + strlen(noises[after]);
-      memcpy(bytes, noises[before], size);
-      size += frame_write(bytes + size, 1, 0, "one", 3);
-      memcpy(bytes + size, noises[after], strlen(noises[after]));
-      size += strlen(noises[after]);
-      size += frame_write(bytes + size, 2, 0, "two", 3);
-      for (size_t step = 0; step < 9; step++) {
-        struct frame_reader *reader = new_reader();
-        struct frame frame = {0};
-        EXPECT(feed(reader, bytes, size, step, &frame) == 2);
-        EXPECT(frame.type == 2 && frame.length == 3);
-        EXPECT(reader->skipped == noise);
-        free(reader);
-      }
-    }
-  }
-}
-
-static void frames_cut_short(void) {
-  uint8_t *bytes = calloc(4, FRAME_MAX), *payload = calloc(1, FRAME_MAX_PAYLOAD);
-  for (size_t cut = 0; cut < 60; cut++) {
-    struct frame_reader *reader = new_reader();
-    frame_write(bytes, F_SET, 0, payload, 40);
-    size_t size = cut;
-    size += frame_write(bytes + size, F_PING, 0, "a", 1);
-    size += frame_write(bytes + size, F_PING, 0, "b", 1);
-    size += frame_write(bytes + size, F_PAD, 0, payload, FRAME_MAX_PAYLOAD);
-    EXPECT(feed(reader, bytes, size, 0, NULL) == 3);
-    EXPECT(reader->skipped == cut);
-    free(reader);
-  }
-  free(bytes), free(payload);
-}
-
 static void frames_damaged(void) {
   uint8_t bytes[200], original[64];
   size_t size = frame_write(original, F_SET, 7, "some payload", 12);
@@ -582,9 +530,6 @@ int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   RUN(frames_round_trip);
   RUN(frames_known_bytes);
-  RUN(frames_byte_by_byte);
-  RUN(frames_between_noise);
-  RUN(frames_cut_short);
   RUN(frames_damaged);
   RUN(frames_oversized);
   RUN(frames_never_fill_the_reader);

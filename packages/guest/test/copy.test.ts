@@ -9,12 +9,9 @@ import { type Header, pack } from "tar-stream";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { openTempFolder, tempFolder } from "../../platform/test/helpers/temp.ts";
+import { agentParts, compile } from "./compile.ts";
 
 const run = promisify(execFile);
-const GUEST = join(import.meta.dirname, "..");
-const FLAGS = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror -O1 -g".split(" ");
-const SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-const PARTS = ["test/task_tool.c", ...["copy", "tar", "connect"].map((part) => `agent/${part}.c`)];
 /** `enum copy_exit` in copy.h. */
 const REFUSED = 3;
 
@@ -22,8 +19,7 @@ let tool: string;
 let root: string;
 beforeAll(async () => {
   const { path, dispose } = await openTempFolder("task-tool");
-  tool = join(path, "task_tool");
-  await run("cc", [...FLAGS, ...SANITIZERS, "-Iagent", "-o", tool, ...PARTS], { cwd: GUEST });
+  tool = await compile(path, "task_tool", ["test/task_tool.c", ...agentParts("copy tar connect")]);
   return dispose;
 }, 60_000);
 beforeEach(async () => {

@@ -1,10 +1,9 @@
 /** The platform's end of streams against the agent's own C code: `packages/guest/test/streams_peer.c`, over pipes. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { Duplex, type Readable } from "node:stream";
-import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
@@ -12,8 +11,8 @@ import { GuestAgent } from "../src/agent.ts";
 import { STREAM_WINDOW } from "../src/credit.ts";
 import { FrameReader, FrameType } from "../src/frame.ts";
 import { GuestStreams } from "../src/streams.ts";
+import { agentParts, compile } from "./compile.ts";
 
-const GUEST = join(import.meta.dirname, "..");
 const PARTS = "streams flow command connection outbox frame config spawn hooks user system task copy tar connect";
 const asRoot = process.getuid?.() === 0;
 
@@ -21,10 +20,7 @@ let folder: TempFolder;
 let program: string;
 beforeAll(async () => {
   folder = await openTempFolder("streams");
-  program = join(folder.path, "streams_peer");
-  const files = ["test/streams_peer.c", ...PARTS.split(" ").map((part) => `agent/${part}.c`)];
-  const flags = "-std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Iagent".split(" ");
-  await promisify(execFile)("cc", [...flags, "-o", program, ...files], { cwd: GUEST });
+  program = await compile(folder.path, "streams_peer", ["test/streams_peer.c", ...agentParts(PARTS)]);
 }, 60_000);
 afterAll(() => folder.dispose());
 

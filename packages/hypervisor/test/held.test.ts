@@ -8,9 +8,14 @@ import { isAlive, killProcess, requireEnded, spawnDetached } from "../src/qemu/p
 const MACHINE = "0123456789abcd";
 const OTHER = "dcba9876543210";
 
-test("a process that does not end is named until it has ended, and no other machine's is", async () => {
+/** A process of the machine. */
+async function sleeper(machineId: string): Promise<VmmRef> {
   const log = join(await tempFolder("held"), "console.log");
-  const { ref } = await spawnDetached("sleep", ["600"], { machineId: MACHINE, log });
+  return (await spawnDetached("sleep", ["600"], { machineId, log })).ref;
+}
+
+test("a process that does not end is named until it has ended, and no other machine's is", async () => {
+  const ref = await sleeper(MACHINE);
   onTestFinished(() => killProcess(ref));
   await requireEnded(MACHINE);
   const killed: number[] = [];
@@ -28,8 +33,7 @@ test("a process that does not end is named until it has ended, and no other mach
 });
 
 test("to kill a process again that does not end signals it again, and waits no longer", async () => {
-  const log = join(await tempFolder("held"), "console.log");
-  const { ref } = await spawnDetached("sleep", ["600"], { machineId: MACHINE, log });
+  const ref = await sleeper(MACHINE);
   onTestFinished(() => void process.kill(ref.pid, "SIGKILL"));
   const killed: number[] = [];
   const kill = (pid: number) => void killed.push(pid);
@@ -42,10 +46,8 @@ test("to kill a process again that does not end signals it again, and waits no l
 });
 
 test("a process that is given up while another one of the machine is looked at is not forgotten", async () => {
-  const log = join(await tempFolder("held"), "console.log");
-  const start = async () => (await spawnDetached("sleep", ["600"], { machineId: OTHER, log })).ref;
-  const ended = await Promise.all([1, 2, 3, 4, 5, 6].map(start));
-  const late = await start();
+  const ended = await Promise.all(Array.from({ length: 6 }, () => sleeper(OTHER)));
+  const late = await sleeper(OTHER);
   onTestFinished(() => void process.kill(late.pid, "SIGKILL"));
   const giveUp = (ref: VmmRef, kill: () => void = () => {}) =>
     expect(killProcess(ref, { kill, deadlineMs: 0 })).rejects.toBeInstanceOf(VmmHeld);

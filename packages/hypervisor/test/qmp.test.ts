@@ -10,27 +10,16 @@ import { standInQmp } from "./stand-in-qmp.ts";
 const GREETING = { QMP: { version: { qemu: { major: 7, minor: 2, micro: 22 }, package: "stand-in" } } };
 const patient = () => AbortSignal.timeout(30_000);
 
-/**
- * A QEMU whose threads both began to accept the first connection: one greets, and the other, which answers, waits in
- * accept(2) for a second connection, and then takes that for the client.
- */
-async function blocked() {
+const send = (socket: Socket, message: object) => void socket.write(`${JSON.stringify(message)}\n`);
+
+/** A QEMU that greets, and does this with each connection, as long as the test runs. */
+async function greeting(onConnection: (socket: Socket) => void): Promise<{ path: string; sockets: Socket[] }> {
   const path = join(await tempFolder("qmp"), "qmp.sock");
   const sockets: Socket[] = [];
-  const send = (socket: Socket, message: object) => void socket.write(`${JSON.stringify(message)}\n`);
   const server = createServer((socket) => {
-    sockets.push(socket);
+    sockets.push(socket.on("error", () => {}));
     send(socket, GREETING);
-    // What the first connection asked for is answered to the second, which then asks for it again.
-    if (sockets.length === 2) send(socket, { return: {}, id: 1 });
-    if (sockets.length < 2) return void socket.resume();
-    socket.setEncoding("utf8").on("data", (text: string) => {
-      for (const line of text.trim().split("\n")) {
-        const { execute, id } = JSON.parse(line) as { execute: string; id: number };
-        const desc = "Capabilities negotiation is already complete, command 'qmp_capabilities' ignored";
-        send(socket, execute === "qmp_capabilities" ? { error: { desc }, id } : { return: { status: "paused" }, id });
-      }
-    });
+    onConnection(socket);
   });
   server.listen(path);
   await once(server, "listening");
@@ -40,6 +29,26 @@ async function blocked() {
     await once(server, "close");
   });
   return { path, sockets };
+}
+
+/**
+ * A QEMU whose threads both began to accept the first connection: one greets, and the other, which answers, waits in
+ * accept(2) for a second connection, and then takes that for the client.
+ */
+async function blocked() {
+  const qemu = await greeting((socket) => {
+    // What the first connection asked for is answered to the second, which then asks for it again.
+    if (qemu.sockets.length === 2) send(socket, { return: {}, id: 1 });
+    if (qemu.sockets.length < 2) return void socket.resume();
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      for (const line of text.trim().split("\n")) {
+        const { execute, id } = JSON.parse(line) as { execute: string; id: number };
+        const desc = "Capabilities negotiation is already complete, command 'qmp_capabilities' ignored";
+        send(socket, execute === "qmp_capabilities" ? { error: { desc }, id } : { return: { status: "paused" }, id });
+      }
+    });
+  });
+  return qemu;
 }
 
 test("a QEMU that waits for a second connection gets one, and answers on it", async () => {
@@ -60,60 +69,33 @@ test("a QEMU that answers has one connection", async () => {
 });
 
 test("one that never answers is given up, with what it did not answer", async () => {
-  const path = join(await tempFolder("qmp"), "qmp.sock");
-  const server = createServer((socket) => void socket.resume().write(`${JSON.stringify(GREETING)}\n`));
-  server.listen(path);
-  await once(server, "listening");
+  const { path } = await greeting((socket) => void socket.resume());
   await expect(Qmp.connect(path, patient(), { commandMs: 700 })).rejects.toThrow(
     "QEMU refused qmp_capabilities: no answer in time",
   );
-  server.close();
-  await once(server, "close");
 });
 
 test("one that ends in the middle is not waited for", async () => {
-  const path = join(await tempFolder("qmp"), "qmp.sock");
-  const server = createServer((socket) => {
-    socket.write(`${JSON.stringify(GREETING)}\n`);
-    socket.once("data", () => socket.destroy());
-  });
-  server.listen(path);
-  await once(server, "listening");
+  const { path } = await greeting((socket) => void socket.once("data", () => socket.destroy()));
   await expect(Qmp.connect(path, patient())).rejects.toThrow(/the connection to QEMU ended/);
-  server.close();
-  await once(server, "close");
 });
 
 test.each([["rubbish"], ["null"], ['{"QMP":{}}'], ['{"event":"SHUTDOWN","data":7}{']])(
   "a QEMU that a guest has taken over may say anything (%s): that ends the connection, and nothing else",
   async (line) => {
-    const path = join(await tempFolder("qmp"), "qmp.sock");
-    const server = createServer((socket) => {
-      socket.write(`${JSON.stringify(GREETING)}\n`);
-      socket.on("error", () => {}).on("data", () => socket.write(`${line}\n`));
-    });
-    server.listen(path);
-    await once(server, "listening");
-    onTestFinished(() => void server.close());
+    const { path } = await greeting((socket) => void socket.on("data", () => socket.write(`${line}\n`)));
     await expect(Qmp.connect(path, patient())).rejects.toThrow(/QEMU/);
   },
 );
 
 test("what goes wrong with commands is counted, and how a QEMU starts or is let go is not", async () => {
-  const path = join(await tempFolder("qmp"), "qmp.sock");
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket);
-    socket.write(`${JSON.stringify(GREETING)}\n`);
+  const { path, sockets } = await greeting((socket) => {
     socket.setEncoding("utf8").on("data", (text: string) => {
       const { execute, id } = JSON.parse(text) as { execute: string; id: number };
-      if (execute === "qmp_capabilities") socket.write(`${JSON.stringify({ return: {}, id })}\n`);
-      if (execute === "migrate") socket.write(`${JSON.stringify({ error: { desc: "not now" }, id })}\n`);
+      if (execute === "qmp_capabilities") send(socket, { return: {}, id });
+      if (execute === "migrate") send(socket, { error: { desc: "not now" }, id });
     });
   });
-  server.listen(path);
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
   const counted: string[] = [];
   const options = { commandMs: 300, onFault: (fault: string) => void counted.push(fault) };
   const first = await Qmp.connect(path, patient(), options);

@@ -1,6 +1,6 @@
 /** The controllers of all machines: lookup, creation, recovery and shutdown. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { findNamed } from "@hibernaut/domain/naming";
 import { Admission } from "./admission/admission.ts";
 import { HostMemory } from "./admission/host-memory.ts";
@@ -12,6 +12,7 @@ import { unlessHeld } from "./effects/recover.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { requireApp } from "./require-app.ts";
 import { settleOwnership } from "./settle-ownership.ts";
+import { type WaitOptions, type WaitTarget, waitFor } from "./waiting.ts";
 import { WarmHistory } from "./warm/history.ts";
 import { WarmKeeper } from "./warm/keeper.ts";
 import { MemoryPressure } from "./warm/pressure.ts";
@@ -138,6 +139,11 @@ export class ControllerSet {
       `App ${app} has no machine ${word.slice(0, 80)}. See \`hibernaut machine list --app ${app}\`.`,
       { app_name: app, machine_id: word },
     );
+  }
+
+  /** Settles when a machine has reached one of the states: see {@link waitFor}. */
+  wait(controller: MachineController, targets: readonly WaitTarget[], options: WaitOptions): Promise<MachineState> {
+    return waitFor(controller, { ...this.#deps, changes: this.changes }, targets, options);
   }
 
   #control(record: MachineRecord): MachineController {

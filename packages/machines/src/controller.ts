@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { isResting, type KeepAwake, type MachineRecord } from "@hibernaut/domain/machine";
+import { isResting, type MachineRecord } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
 import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
 import { abortable, never, within } from "@hibernaut/lib/async";
@@ -12,9 +12,9 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { SnapshotOrigin } from "@hibernaut/snapshots";
 import type { Admission } from "./admission/admission.ts";
-import { mayStart, startIsDue } from "./admission/when.ts";
-import { protocolOf } from "./agent-protocol.ts";
 import type { ChangeListener } from "./changes.ts";
+import { mayStart } from "./decide/commands.ts";
+import { startIsDue } from "./decide/due.ts";
 import {
   type Command,
   type Decision,
@@ -24,16 +24,18 @@ import {
   type EffectOutcome,
   type EffectWithOutcome,
   type LifecycleEvent,
+  type Milestone,
+  type Note,
 } from "./decide/index.ts";
-import { isPrewarming } from "./decide/prewarm.ts";
 import type { Departure } from "./departure.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { type CopyTarget, copyPaused, type PausedCopy } from "./effects/copy-paused.ts";
-import { discardGivenUp } from "./effects/discard.ts";
+import { discardGivenUp } from "./effects/halt.ts";
 import { runEffect } from "./effects/index.ts";
-import { type EffectPorts, type Milestones, originOf } from "./effects/ports.ts";
+import { type EffectPorts, originOf } from "./effects/ports.ts";
 import { observe, takeOver, unlessHeld } from "./effects/recover.ts";
 import { whilePaused } from "./effects/while-paused.ts";
+import { limitsOf, protocolOf } from "./eligibility.ts";
 import { MachineGuest } from "./guest.ts";
 import { GuestEvents } from "./guest-events.ts";
 import { newUlid } from "./identity.ts";
@@ -150,16 +152,20 @@ export class MachineController {
    */
   #requireStart(): void {
     const { id, app, config, snapshot } = this.#record;
-    const refusal = this.#deps.ownership?.refusal(id);
+    this.#requireRoom();
+    if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
+  }
+
+  #requireRoom(): void {
+    const refusal = this.#deps.ownership?.refusal(this.#record.id);
     if (refusal !== undefined) throw refusal;
     this.#deps.admission.require(this.#record);
-    if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
   }
 
   /** The machine as a command finds it. */
   get commanded(): CommandedMachine {
     const { live } = this.#guest;
-    return { record: this.#record, live, protocol: protocolOf(this.#record, this.#deps.bundles) };
+    return { record: this.#record, live, protocol: protocolOf(this.#record, this.#deps) };
   }
 
   /**
@@ -237,25 +243,10 @@ export class MachineController {
     if (tell.history !== undefined) this.machineLog.rest(); // the machine sleeps on
   }
 
-  /** Stores, or with null ends, the app's wish not to be put to sleep. */
-  keepAwake(lease: KeepAwake | null): void {
-    this.#happened({ type: "keep_awake", lease });
-  }
-
-  /** Stores, or with null forgets, when the machine wants to be awake again. */
-  planWake(at: string | null): void {
-    this.#happened({ type: "plan_wake", at });
-  }
-
-  /** A program in the machine says that a prewarm may end. Returns whether one is in progress. */
-  prepared(): boolean {
-    return isPrewarming(this.#happened({ type: "prepared" }).record);
-  }
-
-  /** The prewarm in progress is over. */
-  endPrewarm(status: "done" | "taken" | "failed", reason: string | null): void {
-    this.#happened({ type: "prewarm_over", status, reason });
-  }
+  /** Stores something about the machine that leaves its state as it is. Throws when it cannot be stored. */
+  readonly note = (event: Milestone | Note): void => {
+    this.#happened(event);
+  };
 
   /** Takes the machine out of the proxy's hands, or gives it back. */
   cordon(on: boolean): void {
@@ -269,11 +260,7 @@ export class MachineController {
    */
   timePassed(): void {
     this.#departure?.refuse();
-    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) {
-      const refusal = this.#deps.ownership?.refusal(this.#record.id);
-      if (refusal !== undefined) throw refusal;
-      this.#deps.admission.require(this.#record);
-    }
+    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) this.#requireRoom();
     this.#happened({ type: "schedule_due" });
     this.#happened({ type: "wake_due" });
   }
@@ -284,16 +271,6 @@ export class MachineController {
     if (this.#departure !== undefined) return;
     if (isResting(this.#record.state) && this.#record.snapshot !== null)
       this.command({ type: "discard_snapshot", reason });
-  }
-
-  /** A drain leaves the machine running, for this reason. */
-  leaveRunning(reason: string): void {
-    this.#happened({ type: "not_suspended", reason });
-  }
-
-  /** The drain is over, and the machine does not start because of it. */
-  drainOver(): void {
-    this.#happened({ type: "drain_over" });
   }
 
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
@@ -366,7 +343,7 @@ export class MachineController {
     const context = {
       now: this.#deps.clock?.() ?? new Date(),
       id: newUlid(),
-      limits: this.#limits(),
+      limits: limitsOf(this.#record, this.#deps),
       startRefusal: () => this.#deps.quotas?.startRefusal(this.#record.app),
     };
     return decide(this.#record, event, context);
@@ -485,24 +462,8 @@ export class MachineController {
     this.#happened({ type: "stalled", why: why ?? null });
   }
 
-  #limits() {
-    const { settings, bundles } = this.#deps;
-    return {
-      suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
-      currentBundle: bundles.current.version,
-      agentProtocol: protocolOf(this.#record, bundles),
-    };
-  }
-
   #ports(): EffectPorts {
-    const milestones: Milestones = {
-      consumeSnapshot: () => void this.#happened({ type: "snapshot_consumed" }),
-      refuseSnapshot: (reason, carryOver) =>
-        void this.#happened({ type: "snapshot_refused", reason, ...(carryOver !== undefined && { carryOver }) }),
-      beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
-      endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
-    };
-    const { inside, machineLog } = this;
-    return { ...this.#deps, guest: this.#guest, inside, machineLog, milestones, steps: new Steps() };
+    const { inside, machineLog, note } = this;
+    return { ...this.#deps, guest: this.#guest, inside, machineLog, note, steps: new Steps() };
   }
 }

@@ -2,12 +2,13 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { guestSize, type MachineConfig, swapMbOf } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { ifAbsent } from "@hibernaut/lib/absence";
-import { refusedGrowth } from "./decide/disk-quota.ts";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import { imagesOf } from "./in-use.ts";
 
 const MB = 1024 * 1024;
-/** What `st_blocks` counts. */
-const BLOCK_BYTES = 512;
 
 interface DiskQuotaOptions {
   /** What each app may take; 0 for no limit. */
@@ -44,6 +45,52 @@ export class DiskQuota {
   }
 }
 
+/** An app's disk, in bytes. */
+interface DiskUse {
+  app: string;
+  /** What its machines, volumes and volume snapshots take now. */
+  used: number;
+  /** What it asks for. */
+  growth: number;
+}
+
+/** Says why an app may not take more; undefined when it may. 0: there is no quota. Pure. */
+export function refusedGrowth({ app, used, growth }: DiskUse, quotaMb: number): HibernautError | undefined {
+  if (quotaMb === 0 || used + growth <= quotaMb * MB) return undefined;
+  const [usedMb, neededMb] = [Math.ceil(used / MB), Math.ceil(growth / MB)];
+  const message =
+    `App ${app} uses ${usedMb} MB of disk and asks for ${neededMb} MB more, and its quota is ${quotaMb} MB. ` +
+    "Destroy machines, volumes or volume snapshots that it does not need, ask for less, or have HIBERNAUT_DISK_QUOTA raised.";
+  const details = { app_name: app, quota_mb: quotaMb, used_mb: usedMb, needed_mb: neededMb };
+  return new HibernautError("failed_precondition", message, details);
+}
+
+/** Where things are on the disk. */
+interface Folders {
+  files: { paths(id: string): { folder: string } };
+  volumeFiles: { folder(id: string): string };
+  imageFolder(digest: string): string;
+}
+
+type CountedMachine = Pick<MachineRecord, "id" | "imageDigest" | "pending">;
+
+/**
+ * Returns the directories of an app's machines, of its volumes, and of the images of its machines. An image that several
+ * apps use counts for each of them: none takes less because another one came before.
+ */
+export function appFolders(
+  machines: readonly { record: CountedMachine }[],
+  volumes: readonly { id: string }[],
+  { files, volumeFiles, imageFolder }: Folders,
+): string[] {
+  const records = machines.map(({ record }) => record);
+  return [
+    ...records.map(({ id }) => files.paths(id).folder),
+    ...volumes.map(({ id }) => volumeFiles.folder(id)),
+    ...[...imagesOf(records)].map(imageFolder),
+  ];
+}
+
 /** Returns the space that files and directories take on the disk, in bytes. A file with several names counts once. */
 export function takenBytes(paths: readonly string[]): number {
   const seen = new Set<number>();
@@ -51,7 +98,7 @@ export function takenBytes(paths: readonly string[]): number {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || seen.has(found.ino)) return 0;
     seen.add(found.ino);
-    const own = found.blocks * BLOCK_BYTES;
+    const own = allocatedBytes(found);
     if (!found.isDirectory()) return own;
     return namesIn(path).reduce((sum, name) => sum + taken(join(path, name)), own);
   };

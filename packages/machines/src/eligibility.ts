@@ -1,7 +1,9 @@
-/** Whether a machine may be suspended: a pure rule that names every requirement that is not met. */
-import { unspoken } from "@hibernaut/domain/agent-protocol";
+/** Whether a machine may be suspended: a rule that names every requirement that is not met. */
+import { UNRECORDED_PROTOCOL, unspoken } from "@hibernaut/domain/agent-protocol";
 import { guestSize } from "@hibernaut/domain/config";
+import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { Eligibility, MachineRecord } from "@hibernaut/domain/machine";
+import type { Settings } from "@hibernaut/settings";
 
 /** What the platform allows. */
 export interface EligibilityLimits {
@@ -10,6 +12,34 @@ export interface EligibilityLimits {
   currentBundle: string;
   /** The protocol that the machine's own agent speaks. */
   agentProtocol: number;
+}
+
+/** What a machine's limits follow from. */
+interface LimitSources {
+  settings: Pick<Settings, "suspendMaxMemoryMb">;
+  bundles: { readonly current: GuestBundle; get(version: string): GuestBundle | undefined };
+}
+
+/** Returns the protocol of the machine's own bundle. A bundle that is gone counts as one that does not say it. */
+export function protocolOf(
+  { bundleVersion }: Pick<MachineRecord, "bundleVersion">,
+  { bundles }: Pick<LimitSources, "bundles">,
+): number {
+  return bundles.get(bundleVersion)?.protocol ?? UNRECORDED_PROTOCOL;
+}
+
+/** Returns what the platform allows this machine. */
+export function limitsOf(record: MachineRecord, { settings, bundles }: LimitSources): EligibilityLimits {
+  return {
+    suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
+    currentBundle: bundles.current.version,
+    agentProtocol: protocolOf(record, { bundles }),
+  };
+}
+
+/** Returns whether the machine can be suspended, and all the reasons if not. */
+export function eligibilityOf(record: MachineRecord, sources: LimitSources): Eligibility {
+  return suspendEligibility(record, limitsOf(record, sources));
 }
 
 /** Checks every requirement, so that users learn all of them at once. */

@@ -2,34 +2,8 @@
 import { randomBytes, randomInt } from "node:crypto";
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const ADJECTIVES = [
-  "calm",
-  "drowsy",
-  "gentle",
-  "hushed",
-  "idle",
-  "lazy",
-  "mellow",
-  "quiet",
-  "restful",
-  "silent",
-  "sleepy",
-  "still",
-];
-const ANIMALS = [
-  "badger",
-  "bat",
-  "bear",
-  "chipmunk",
-  "dormouse",
-  "frog",
-  "hedgehog",
-  "ladybird",
-  "marmot",
-  "newt",
-  "skunk",
-  "turtle",
-];
+const ADJECTIVES = "calm drowsy gentle hushed idle lazy mellow quiet restful silent sleepy still".split(" ");
+const ANIMALS = "badger bat bear chipmunk dormouse frog hedgehog ladybird marmot newt skunk turtle".split(" ");
 
 /** 14 hex digits, random. */
 export function newMachineId(): string {

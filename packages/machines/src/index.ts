@@ -7,7 +7,7 @@ export { requireProof, type TxtRecords } from "./hostname-proof.ts";
 export { newMachineName, newUlid, ulidMs } from "./identity.ts";
 export { LOG_STREAMS, type LogEntry, type LogStream } from "./logs/entry.ts";
 export type { LogBlocks } from "./logs/follow.ts";
-export type { LogQuery } from "./logs/query.ts";
+export type { LogQuery } from "./logs/merge.ts";
 export { openMachines, type Resources } from "./open.ts";
 export type { AnotherAddress, Ownership, Settled, TakenAway, VolumeElsewhere } from "./ownership.ts";
 export { Quotas, usedQuota } from "./quotas.ts";

@@ -1,21 +1,12 @@
 /** The record that a machine begins with. */
-import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { newMachineId, newUlid } from "./identity.ts";
 
 /** What is chosen for a new machine. */
-interface NewMachine {
-  app: string;
-  name: string;
-  region: string;
-  config: MachineConfig;
-  imageDigest: string;
-  bundleVersion: string;
-  address: string;
-  createdAt: Date;
-  releaseCommand?: number;
-  cordoned?: boolean;
-}
+type NewMachine = Pick<
+  MachineRecord,
+  "app" | "name" | "region" | "config" | "imageDigest" | "bundleVersion" | "address" | "releaseCommand" | "cordoned"
+> & { createdAt: Date };
 
 /** Returns the record of a machine with a new id. */
 export function newRecord({ createdAt, ...chosen }: NewMachine): MachineRecord {

@@ -25,51 +25,10 @@ import { Timelines } from "./resources/timelines.ts";
 import { DueTimer } from "./schedule/timer.ts";
 import { Scrubber } from "./scrubber.ts";
 import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
-import type { WarmKeeper } from "./warm/keeper.ts";
-import { type Workload, workloadOf } from "./workload.ts";
+import { workloadOf } from "./workload.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
-export interface Resources {
-  readonly apps: Apps;
-  readonly machines: Machines;
-  readonly releases: Releases;
-  readonly releaseCommands: ReleaseCommands;
-  readonly hostnames: Hostnames;
-  readonly secrets: AppSecrets;
-  readonly logs: Logs;
-  readonly commands: Commands;
-  readonly fileCopies: FileCopies;
-  readonly forwards: Forwards;
-  readonly machineCopies: MachineCopies;
-  readonly guestApi: GuestApi;
-  readonly drain: Drain;
-  readonly host: Host;
-  readonly timelines: Timelines;
-  readonly scrubber: Scrubber;
-  /** Machines that come to this host, or leave it, in a cluster. */
-  readonly custody: Custody;
-  readonly departures: Departures;
-  readonly arrivals: Arrivals;
-  /** Bounds what guests print to their consoles. */
-  readonly consoles: Consoles;
-  /** The paused VMMs that are kept of suspended machines. */
-  readonly warm: Pick<WarmKeeper, "kept" | "evicted">;
-  /** What machines are waiting for at the moment. */
-  workload(): Workload;
-  /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
-  unfitSnapshots(): Promise<Unfit[]>;
-  /** Drops the snapshots of these machines. Call it after `recover`. */
-  dropSnapshots(unfit: readonly Unfit[]): void;
-  /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
-  recover(): Promise<void>;
-  /**
-   * Starts machines when their schedules and planned wakes are due, beginning with what is due already. Returns a function
-   * that ends that.
-   */
-  startTimer(): () => void;
-  /** Finishes the work in progress and disconnects from the guests, which keep running. */
-  close(): Promise<void>;
-}
+export type Resources = ReturnType<typeof openMachines>;
 
 /**
  * @example
@@ -77,7 +36,7 @@ export interface Resources {
  * await resources.recover();
  * resources.apps.create("shop");
  */
-export function openMachines(deps: MachineDependencies): Resources {
+export function openMachines(deps: MachineDependencies) {
   const controllers = new ControllerSet(deps);
   const drain = new Drain(deps, controllers);
   const keepOrNot = (draining: boolean) => (draining ? controllers.warm.shut("drain") : controllers.warm.reopen());
@@ -112,24 +71,36 @@ export function openMachines(deps: MachineDependencies): Resources {
     host: new Host(deps, controllers.warm),
     timelines: new Timelines(deps.store.timeline, controllers, () => (deps.clock?.() ?? new Date()).getTime()),
     scrubber: new Scrubber(deps, controllers),
+    /** Machines that come to this host, or leave it, in a cluster. */
     custody: new Custody(deps, controllers),
     departures: new Departures(deps, controllers),
     arrivals: new Arrivals(deps),
+    /** Bounds what guests print to their consoles. */
     consoles: new Consoles(deps, controllers),
+    /** The paused VMMs that are kept of suspended machines. */
     warm: controllers.warm,
+    /** What machines are waiting for at the moment. */
     workload: workloadOf(controllers, deps.bootSlots),
+    /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
     unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
-    dropSnapshots(unfit) {
+    /** Drops the snapshots of these machines. Call it after `recover`. */
+    dropSnapshots(unfit: readonly Unfit[]): void {
       for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);
     },
-    async recover() {
+    /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
+    async recover(): Promise<void> {
       await controllers.recover();
       releaseCommands.recover();
       drain.recover();
       prewarmer.start();
     },
+    /**
+     * Starts machines when their schedules and planned wakes are due, beginning with what is due already. Returns a
+     * function that ends that.
+     */
     startTimer: () => timer.start(),
-    async close() {
+    /** Finishes the work in progress and disconnects from the guests, which keep running. */
+    async close(): Promise<void> {
       prewarmer.close();
       await drain.close();
       await controllers.close();

@@ -1,7 +1,7 @@
-/** Running a command in a machine, or saying why that is not possible. */
+/** Whether a command can be run in a machine, or why that is not possible. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { type CommandSpec, encodeCommand, type GuestCommand, TASKS_PROTOCOL } from "@hibernaut/guest";
+import { type CommandSpec, encodeCommand, TASKS_PROTOCOL } from "@hibernaut/guest";
 import { capital } from "@hibernaut/lib/text";
 import type { LiveGuest } from "./guest.ts";
 
@@ -11,11 +11,6 @@ export interface CommandedMachine {
   live: LiveGuest | undefined;
   /** What the machine's agent speaks. */
   protocol: number;
-}
-
-/** Runs a command in the guest. Throws like {@link requireCommand}. */
-export function runCommand(machine: CommandedMachine, spec: CommandSpec): GuestCommand {
-  return requireCommand(machine, spec).agent.streams.run(spec);
 }
 
 /**

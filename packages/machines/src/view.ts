@@ -2,9 +2,8 @@
 import type { CheckResult } from "@hibernaut/domain/check";
 import { type Health, healthOf } from "@hibernaut/domain/health";
 import type { Eligibility, MachineRecord } from "@hibernaut/domain/machine";
-import { protocolOf } from "./agent-protocol.ts";
 import type { MachineDependencies } from "./dependencies.ts";
-import { suspendEligibility } from "./eligibility.ts";
+import { eligibilityOf } from "./eligibility.ts";
 import { nextScheduled } from "./schedule/due.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
 
@@ -31,18 +30,6 @@ export interface MachineView {
 interface ViewDependencies
   extends Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock" | "hostName"> {
   warm: Pick<WarmKeeper, "until">;
-}
-
-/** Returns whether the machine can be suspended, and all the reasons if not. */
-export function eligibilityOf(
-  record: MachineRecord,
-  { settings, bundles }: Pick<ViewDependencies, "settings" | "bundles">,
-): Eligibility {
-  return suspendEligibility(record, {
-    suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
-    currentBundle: bundles.current.version,
-    agentProtocol: protocolOf(record, bundles),
-  });
 }
 
 /** Returns the machine as others see it now. */

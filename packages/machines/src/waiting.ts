@@ -3,7 +3,9 @@ import type { CheckResult } from "@hibernaut/domain/check";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { healthOf } from "@hibernaut/domain/health";
 import { isResting, type MachineRecord, type MachineState, type RestingState } from "@hibernaut/domain/machine";
+import { abortable } from "@hibernaut/lib/async";
 import type { MachineChanges } from "./changes.ts";
+import type { MachineController } from "./controller.ts";
 
 /**
  * A state to wait for. `settled` is any resting state; {@link healthOf} defines `healthy` and `unhealthy`. `prewarmed`:
@@ -30,7 +32,7 @@ function reached(record: MachineRecord, checks: readonly CheckResult[], targets:
 }
 
 /** The changes that a wait follows. */
-export interface WaitSources {
+interface WaitSources {
   changes: MachineChanges;
   checkResults?(machineId: string): CheckResult[];
   subscribeToChecks?(listener: (machineId: string) => void): () => void;
@@ -66,6 +68,22 @@ export function waitFor(
     if (signal?.aborted) abort();
     else look(machine.record);
   });
+}
+
+/** Resolves when nothing is in progress on the machine, or it is gone. Rejects with the signal's reason. */
+export async function settled(
+  machine: Pick<MachineController, "record" | "subscribe">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const look = () => (isResting(machine.record.state) || machine.record.state === "destroyed") && resolve();
+  const unsubscribe = machine.subscribe(look);
+  try {
+    look();
+    await abortable(promise, signal);
+  } finally {
+    unsubscribe();
+  }
 }
 
 function tooLate(targets: readonly WaitTarget[], state: MachineState): HibernautError {

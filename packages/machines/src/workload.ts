@@ -21,15 +21,14 @@ export function workloadOf(
   bootSlots: Semaphore,
 ): () => Workload {
   return () => {
-    let [operations, unstored] = [0, 0];
-    for (const { work } of controllers.all()) {
-      operations += work.queued;
-      unstored += work.unstored ? 1 : 0;
-    }
     const { admission } = controllers;
+    const work = controllers.all().map((controller) => controller.work);
     return {
-      ...{ operations, unstored, bootSlots: bootSlots.waiting },
-      ...{ room: admission.waiting, roomBytes: admission.left() },
+      operations: work.reduce((sum, { queued }) => sum + queued, 0),
+      bootSlots: bootSlots.waiting,
+      room: admission.waiting,
+      unstored: work.filter(({ unstored }) => unstored).length,
+      roomBytes: admission.left(),
     };
   };
 }

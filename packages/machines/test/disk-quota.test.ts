@@ -2,117 +2,87 @@
 import { link, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { imageFolder } from "@hibernaut/images/open";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  type FakePlatform,
-  newWorld,
-  SMALL,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { refusedGrowth } from "../src/decide/disk-quota.ts";
-import { takenBytes } from "../src/disk-quota.ts";
+import { refusedGrowth, takenBytes } from "../src/disk-quota.ts";
+import { shopForEach } from "./shop.ts";
 
 const MB = 1024 * 1024;
 const FULL = { code: "failed_precondition", details: expect.objectContaining({ app_name: "shop", quota_mb: 1100 }) };
 
-let world: World;
-let platform: FakePlatform;
+const shop = shopForEach({ diskQuotaMb: 1100 });
 
-async function open(diskQuotaMb: number): Promise<void> {
-  platform = await startPlatform(world, { diskQuotaMb });
-}
-
-beforeEach(async () => {
-  world = await newWorld();
-  await open(1100);
-  platform.apps.create("shop");
-});
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
-});
-
-const reach = (id: string, state: "running" | "suspended" | "stopped" | "destroyed") =>
-  platform.machines.wait("shop", id, [state], { timeoutMs: 5000 });
 /** Writes to the disk of a volume, as its machine would. */
 const fill = (id: string, megabytes: number) =>
-  writeFile(join(world.folder, "volumes", id, "data.ext4"), Buffer.alloc(megabytes * MB, "x"), { flag: "r+" });
+  writeFile(join(shop.world.folder, "volumes", id, "data.ext4"), Buffer.alloc(megabytes * MB, "x"), { flag: "r+" });
 
 test("what is asked for counts in full, and what is there as it takes space", async () => {
-  const volume = await platform.volumes.create("shop", { name: "data", sizeGb: 1 });
-  await expect(platform.volumes.create("shop", { name: "more", sizeGb: 2 })).rejects.toMatchObject(FULL);
-  expect(() => platform.volumes.extend("shop", volume.id, 3)).toThrow(expect.objectContaining(FULL));
+  const volume = await shop.volumes.create("shop", { name: "data", sizeGb: 1 });
+  await expect(shop.volumes.create("shop", { name: "more", sizeGb: 2 })).rejects.toMatchObject(FULL);
+  expect(() => shop.volumes.extend("shop", volume.id, 3)).toThrow(expect.objectContaining(FULL));
   // A volume that nobody has written to takes next to nothing.
-  const other = await platform.volumes.create("shop", { name: "more", sizeGb: 1 });
+  const other = await shop.volumes.create("shop", { name: "more", sizeGb: 1 });
   await fill(volume.id, 80);
-  await expect(platform.volumes.create("shop", { name: "third", sizeGb: 1 })).rejects.toMatchObject({
+  await expect(shop.volumes.create("shop", { name: "third", sizeGb: 1 })).rejects.toMatchObject({
     ...FULL,
     message: expect.stringMatching(
       /^App shop uses 8\d MB of disk and asks for 1024 MB more, and its quota is 1100 MB\. /,
     ),
   });
-  await platform.volumes.destroy("shop", volume.id);
-  await platform.volumes.create("shop", { name: "third", sizeGb: 1 });
-  expect(platform.volumes.list("shop").map(({ id }) => id)).toContain(other.id);
+  await shop.volumes.destroy("shop", volume.id);
+  await shop.volumes.create("shop", { name: "third", sizeGb: 1 });
+  expect(shop.volumes.list("shop").map(({ id }) => id)).toContain(other.id);
 });
 
 test("the images of its machines count for each app that uses them, once", async () => {
-  platform.apps.create("mail");
+  shop.platform.apps.create("mail");
   const images = async (app: string) => {
-    const { record } = await platform.machines.create(app, { config: SMALL, skipLaunch: true });
-    return imageFolder(world.folder, record.imageDigest);
+    const { record } = await shop.machines.create(app, { config: SMALL, skipLaunch: true });
+    return imageFolder(shop.world.folder, record.imageDigest);
   };
   const [image, again, mails] = [await images("shop"), await images("shop"), await images("mail")];
   expect([again, mails]).toEqual([image, image]);
   await mkdir(image, { recursive: true });
   await writeFile(join(image, "rootfs.squashfs"), Buffer.alloc(80 * MB, "x"));
   for (const app of ["shop", "mail"])
-    await expect(platform.volumes.create(app, { name: "data", sizeGb: 1 })).rejects.toMatchObject({
+    await expect(shop.volumes.create(app, { name: "data", sizeGb: 1 })).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(new RegExp(`^App ${app} uses 8\\d MB of disk`)),
     });
-  platform.apps.create("new");
-  await platform.volumes.create("new", { name: "data", sizeGb: 1 });
+  shop.platform.apps.create("new");
+  await shop.volumes.create("new", { name: "data", sizeGb: 1 });
 });
 
 describe("an app at its quota", () => {
   let volume: string;
   let id: string;
   beforeEach(async () => {
-    ({ id: volume } = await platform.volumes.create("shop", { name: "data", sizeGb: 1 }));
-    const { record } = await platform.machines.create("shop", { config: SMALL });
-    ({ id } = record);
-    await reach(id, "running");
+    ({ id: volume } = await shop.volumes.create("shop", { name: "data", sizeGb: 1 }));
+    id = await shop.run();
     await fill(volume, 30);
-    await platform.close();
-    await open(40);
+    await shop.restart({ diskQuotaMb: 40 });
   });
 
   test("creates no machine, starts none cold, and takes no snapshot of a volume", async () => {
     const full = { code: "failed_precondition", message: expect.stringContaining("its quota is 40 MB") };
-    await expect(platform.machines.create("shop", { config: SMALL })).rejects.toMatchObject(full);
-    await expect(platform.volumes.snapshot("shop", volume)).rejects.toMatchObject(full);
-    expect(await platform.volumes.listSnapshots("shop", volume)).toEqual([]);
-    platform.machines.stop("shop", id);
-    await reach(id, "stopped");
-    expect(() => platform.machines.start("shop", id)).toThrow(expect.objectContaining(full));
+    await expect(shop.machines.create("shop", { config: SMALL })).rejects.toMatchObject(full);
+    await expect(shop.volumes.snapshot("shop", volume)).rejects.toMatchObject(full);
+    expect(await shop.volumes.listSnapshots("shop", volume)).toEqual([]);
+    await shop.stop(id);
+    expect(() => shop.machines.start("shop", id)).toThrow(expect.objectContaining(full));
   });
 
   test("keeps what runs, and a machine that sleeps resumes", async () => {
-    platform.machines.suspend("shop", id);
-    await reach(id, "suspended");
-    platform.machines.start("shop", id);
-    await reach(id, "running");
-    expect(platform.machines.get("shop", id).record.lastBoot?.kind).toBe("resume");
+    await shop.suspend(id);
+    await shop.start(id);
+    expect(shop.record(id).lastBoot?.kind).toBe("resume");
   });
 
   test("does not keep other apps from anything", async () => {
-    await platform.close();
-    await open(1100);
-    platform.apps.create("other");
-    await platform.volumes.create("other", { name: "data", sizeGb: 1 });
+    await shop.restart();
+    shop.platform.apps.create("other");
+    await shop.volumes.create("other", { name: "data", sizeGb: 1 });
   });
 });
 

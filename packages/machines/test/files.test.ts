@@ -1,13 +1,10 @@
 /** The files of a configuration: the rule, the records that bring them into the guest, and their life. */
 import { type FileConfig, filesRefusal, guestFiles, MAX_FILES_BYTES } from "@hibernaut/domain/guest-files";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MAX_PAYLOAD } from "../../guest/src/frame.ts";
 import { decodeRecords, encodeRecords, Key } from "../../guest/src/records.ts";
-import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
-import type { Resources } from "../src/open.ts";
-import type { Machines } from "../src/resources/machines.ts";
-import type { WaitTarget } from "../src/waiting.ts";
+import { shopForEach } from "./shop.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const CONF: FileConfig = { guest_path: "/etc/app.conf", raw_value: base64("colour = blue\n") };
@@ -80,78 +77,56 @@ test("whatever the files are, their records fit into frames and say the same", (
 });
 
 describe("a machine with files", () => {
-  let world: World;
-  let platform: Resources;
-  let machines: Machines;
-  beforeEach(async () => {
-    world = await newWorld();
-    platform = await startPlatform(world);
-    ({ machines } = platform);
-  });
-  afterEach(async () => {
-    await platform.close();
-    await world.dispose();
-  });
-  const reach = (id: string, ...targets: WaitTarget[]) => machines.wait("shop", id, targets, { timeoutMs: 5000 });
-  const record = (id: string) => machines.get("shop", id).record;
-  const files = (id: string) => world.host.guest(id)?.files;
+  const shop = shopForEach();
+  const files = (id: string) => shop.host.guest(id)?.files;
 
   test("finds them at every cold start, and keeps them over a sleep", async () => {
-    const id = await runningMachine(platform, { files: [CONF, { ...CONF, guest_path: "/run.sh", mode: 0o755 }] });
+    const id = await shop.run({ files: [CONF, { ...CONF, guest_path: "/run.sh", mode: 0o755 }] });
     const expected = {
       "/etc/app.conf": { mode: "644", text: "colour = blue\n" },
       "/run.sh": { mode: "755", text: "colour = blue\n" },
     };
     expect(files(id)).toEqual(expected);
-    machines.suspend("shop", id);
-    await reach(id, "suspended");
-    machines.start("shop", id);
-    await reach(id, "running");
-    expect([record(id).lastBoot?.kind, files(id)], "a resume writes nothing").toEqual(["resume", {}]);
-    machines.restart("shop", id);
+    await shop.suspend(id);
+    await shop.start(id);
+    expect([shop.record(id).lastBoot?.kind, files(id)], "a resume writes nothing").toEqual(["resume", {}]);
+    shop.machines.restart("shop", id);
     await expect.poll(() => files(id)).toEqual(expected);
-    await reach(id, "running");
-    const before = record(id).version;
-    const changed = [{ ...CONF, raw_value: base64("colour = red\n") }];
-    await machines.update("shop", id, { ...SMALL, files: changed });
+    await shop.reach(id, "running");
+    const before = shop.record(id).version;
+    await shop.update(id, { files: [{ ...CONF, raw_value: base64("colour = red\n") }] });
     await expect.poll(() => files(id)).toEqual({ "/etc/app.conf": { mode: "644", text: "colour = red\n" } });
-    expect(record(id).version).not.toBe(before);
+    expect(shop.record(id).version).not.toBe(before);
   });
 
   test("gets the value of a secret, decoded, and only its app may read it", async () => {
-    platform.apps.create("shop");
-    platform.secrets.set("shop", { TLS_KEY: base64("-----BEGIN KEY-----\n") });
-    const { record: made } = await machines.create("shop", { config: { ...SMALL, files: [KEY] } });
-    await reach(made.id, "running");
-    expect(files(made.id)).toEqual({ "/run/tls/key.pem": { mode: "600", text: "-----BEGIN KEY-----\n" } });
+    shop.platform.secrets.set("shop", { TLS_KEY: base64("-----BEGIN KEY-----\n") });
+    const id = await shop.run({ files: [KEY] });
+    expect(files(id)).toEqual({ "/run/tls/key.pem": { mode: "600", text: "-----BEGIN KEY-----\n" } });
   });
 
   test("does not start without the secret, or with one that is not base64, says how to set it, and then starts", async () => {
-    platform.apps.create("shop");
-    const { record: made } = await machines.create("shop", { config: { ...SMALL, files: [KEY] } });
-    await reach(made.id, "failed");
+    const id = await shop.launch({ files: [KEY] });
+    await shop.reach(id, "failed");
     const advice = 'Run `hibernaut secrets set TLS_KEY="$(base64 < file)" --app shop`.';
     const why = "The file /run/tls/key.pem cannot be written: ";
-    expect(record(made.id).stateReason).toBe(`${why}app shop has no secret TLS_KEY. ${advice}`);
-    platform.secrets.set("shop", { TLS_KEY: "-----BEGIN KEY-----" });
-    machines.start("shop", made.id);
-    await reach(made.id, "failed");
+    expect(shop.record(id).stateReason).toBe(`${why}app shop has no secret TLS_KEY. ${advice}`);
+    shop.platform.secrets.set("shop", { TLS_KEY: "-----BEGIN KEY-----" });
+    shop.machines.start("shop", id);
+    await shop.reach(id, "failed");
     await expect
-      .poll(() => record(made.id).stateReason)
+      .poll(() => shop.record(id).stateReason)
       .toBe(`${why}the secret TLS_KEY of app shop is not valid base64. ${advice}`);
-    platform.secrets.set("shop", { TLS_KEY: base64("key") });
-    machines.start("shop", made.id);
-    await reach(made.id, "running");
-    expect(files(made.id)).toMatchObject({ "/run/tls/key.pem": { text: "key" } });
+    shop.platform.secrets.set("shop", { TLS_KEY: base64("key") });
+    await shop.start(id);
+    expect(files(id)).toMatchObject({ "/run/tls/key.pem": { text: "key" } });
   });
 
   test("is refused with the field that is wrong, and nothing is created", async () => {
-    platform.apps.create("shop");
-    const config = { ...SMALL, files: [CONF, { guest_path: "/a" }] };
-    await expect(machines.create("shop", { config })).rejects.toMatchObject({
+    await expect(shop.launch({ files: [CONF, { guest_path: "/a" }] })).rejects.toMatchObject({
       code: "invalid_argument",
       details: { field: "config.files[1]" },
     });
-    expect(machines.list("shop")).toEqual([]);
+    expect(shop.machines.list("shop")).toEqual([]);
   });
 });

@@ -1,78 +1,63 @@
 /** Forwarded connections and copies through the states of a machine. Every task of the fake guest sends back what it gets. */
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { CopyExit, copyFailure } from "../src/copy-failure.ts";
-import type { Resources } from "../src/open.ts";
 import { MOST_FORWARDS } from "../src/resources/forwards.ts";
+import { shopForEach } from "./shop.ts";
 
-let world: World;
-let platform: Resources;
-beforeEach(async () => {
-  world = await newWorld();
-  platform = await startPlatform(world);
-});
-afterEach(async () => {
-  vi.useRealTimers();
-  await platform.close();
-  await world.dispose();
-});
+const shop = shopForEach();
+afterEach(() => void vi.useRealTimers());
 
 const never = new AbortController().signal;
 const connect = async (id: string, signal = never) => {
-  await platform.forwards.prepare("shop", id, 5432, signal);
-  return platform.forwards.connect("shop", id, 5432);
+  await shop.platform.forwards.prepare("shop", id, 5432, signal);
+  return shop.platform.forwards.connect("shop", id, 5432);
 };
-const stateOf = (id: string) => platform.machines.get("shop", id).record.state;
-const asleep = async (id: string) => {
-  platform.machines.suspend("shop", id);
-  await platform.machines.wait("shop", id, ["suspended"], { timeoutMs: 5000 });
-};
+const stateOf = (id: string) => shop.record(id).state;
 
 describe("a forwarded connection", () => {
   test("wakes a machine that sleeps or never ran, and carries bytes both ways", async () => {
-    const id = await runningMachine(platform);
-    await asleep(id);
+    const id = await shop.sleeper();
     const connection = await connect(id);
     expect(stateOf(id)).toBe("running");
     connection.stdin.end("question");
     expect(await text(connection.stdout)).toBe("question");
     expect(await connection.exit).toMatchObject({ code: 0 });
-    const { record } = await platform.machines.create("shop", { config: SMALL, skipLaunch: true });
-    (await connect(record.id)).kill();
-    expect(stateOf(record.id)).toBe("running");
+    const other = await shop.create();
+    (await connect(other)).kill();
+    expect(stateOf(other)).toBe("running");
   });
 
   test("stays open while the machine sleeps, and wakes it again", async () => {
-    const id = await runningMachine(platform);
+    const id = await shop.run();
     const connection = await connect(id);
     const heard = text(connection.stdout);
     connection.stdin.write("before ");
-    await asleep(id);
+    await shop.suspend(id);
     connection.stdin.end("after");
-    platform.forwards.wake("shop", id);
+    shop.platform.forwards.wake("shop", id);
     expect(await heard).toBe("before after");
   });
 
   test("keeps the machine awake for a minute after its last byte; a command does to its end", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const id = await runningMachine(platform);
+    const id = await shop.run();
     const connection = await connect(id);
-    expect(platform.commands.count(id)).toBe(1);
+    expect(shop.platform.commands.count(id)).toBe(1);
     vi.advanceTimersByTime(50_000);
     connection.stdin.write("a byte");
     vi.advanceTimersByTime(50_000);
-    expect(platform.commands.count(id)).toBe(1);
+    expect(shop.platform.commands.count(id)).toBe(1);
     vi.advanceTimersByTime(11_000);
-    expect(platform.commands.count(id)).toBe(0);
-    const command = platform.commands.run("shop", id, { args: ["cat"], input: true });
+    expect(shop.platform.commands.count(id)).toBe(0);
+    const command = shop.platform.commands.run("shop", id, { args: ["cat"], input: true });
     vi.advanceTimersByTime(3_600_000);
-    expect(platform.commands.count(id)).toBe(1);
+    expect(shop.platform.commands.count(id)).toBe(1);
     for (const each of [command, connection]) each.kill();
   });
 
   test("is one of a limited number, and makes room when it ends", async () => {
-    const id = await runningMachine(platform);
+    const id = await shop.run();
     const open = await Promise.all(Array.from({ length: MOST_FORWARDS }, () => connect(id)));
     await expect(connect(id)).rejects.toMatchObject({ code: "resource_exhausted", details: { limit: MOST_FORWARDS } });
     open[0]?.kill();
@@ -88,35 +73,33 @@ describe("a forwarded connection", () => {
   });
 
   test("that waits for a machine ends with its client, and with a machine that cannot be woken", async () => {
-    const id = await runningMachine(platform);
-    platform.machines.stop("shop", id);
-    await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
-    world.holdBoots();
+    const id = await shop.run();
+    await shop.stop(id);
+    shop.world.holdBoots();
     const gone = new AbortController();
     const waiting = connect(id, gone.signal);
     gone.abort(new Error("the client went away"));
     await expect(waiting).rejects.toThrow("the client went away");
-    world.releaseBoots();
+    shop.world.releaseBoots();
     await expect(connect("00000000000000")).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
 test("a machine with an older agent neither copies nor forwards, and the error says how to change that", async () => {
-  world.protocols.set("bundle-1", 3);
-  const id = await runningMachine(platform);
+  shop.world.protocols.set("bundle-1", 3);
+  const id = await shop.run();
   const refusal = {
     code: "failed_precondition",
     message: expect.stringContaining(`hibernaut machine update ${id} --yes`),
   };
   await expect(connect(id)).rejects.toMatchObject(refusal);
-  await expect(platform.fileCopies.stat("shop", id, "/")).rejects.toMatchObject(refusal);
-  expect(await platform.commands.run("shop", id, { args: ["cat"] }).exit).toMatchObject({ code: 0 });
+  await expect(shop.platform.fileCopies.stat("shop", id, "/")).rejects.toMatchObject(refusal);
+  expect(await shop.platform.commands.run("shop", id, { args: ["cat"] }).exit).toMatchObject({ code: 0 });
 });
 
 test("a copy does not wake a machine, like a command", async () => {
-  const id = await runningMachine(platform);
-  await asleep(id);
-  await expect(platform.fileCopies.read("shop", id, "/a", never)).rejects.toMatchObject({
+  const id = await shop.sleeper();
+  await expect(shop.platform.fileCopies.read("shop", id, "/a", never)).rejects.toMatchObject({
     code: "failed_precondition",
   });
   expect(stateOf(id)).toBe("suspended");

@@ -1,9 +1,9 @@
 /** Waiting until a machine has shown that it works, or that it does not. */
 import type { CheckResult } from "@hibernaut/domain/check";
 import { healthOf } from "@hibernaut/domain/health";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { FakePlatform } from "../../platform/test/helpers/fake-world.ts";
-import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { SMALL } from "../../platform/test/helpers/fake-world.ts";
+import { shopForEach } from "./shop.ts";
 
 const result = (status: CheckResult["status"], name = "web"): CheckResult => ({
   name,
@@ -60,59 +60,48 @@ describe("the health of a machine", () => {
 });
 
 describe("a wait for health", () => {
-  let world: World;
-  let platform: FakePlatform;
   let results: CheckResult[];
   const listeners = new Set<(id: string) => void>();
   /** What the platform itself listens with. */
   let own: number;
 
-  beforeEach(async () => {
-    world = await newWorld();
+  const shop = shopForEach({
+    wrap: (deps) => ({
+      ...deps,
+      checkResults: () => results,
+      subscribeToChecks: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    }),
+  });
+  beforeEach(() => {
     results = [];
-    platform = await startPlatform(world, {
-      wrap: (deps) => ({
-        ...deps,
-        checkResults: () => results,
-        subscribeToChecks: (listener) => {
-          listeners.add(listener);
-          return () => listeners.delete(listener);
-        },
-      }),
-    });
-    platform.apps.create("shop");
     own = listeners.size;
   });
-  afterEach(async () => {
-    await platform.close();
-    expect(listeners.size).toBe(0);
-    await world.dispose();
-  });
+  afterAll(() => expect(listeners.size).toBe(0));
 
   test.each(["healthy", "unhealthy"] as const)(
     "ends with the check result that makes the machine %s",
     async (target) => {
-      const { record } = await platform.machines.create("shop", { config: CHECKED });
-      const options = { timeoutMs: 5000 };
-      await platform.machines.wait("shop", record.id, ["running"], options);
-      const waiting = platform.machines.wait("shop", record.id, [target], options);
-      results = [result("warning")];
-      for (const listener of listeners) listener(record.id);
-      results = [result(target === "healthy" ? "passing" : "critical")];
-      for (const listener of listeners) listener(record.id);
+      const id = await shop.run(CHECKED);
+      const waiting = shop.reach(id, target);
+      for (const status of ["warning", target === "healthy" ? "passing" : "critical"] as const) {
+        results = [result(status)];
+        for (const listener of listeners) listener(id);
+      }
       expect(await waiting).toBe("running");
       expect(listeners.size).toBe(own);
     },
   );
 
   test("a machine without checks is healthy as soon as it is running", async () => {
-    const { record } = await platform.machines.create("shop", { config: SMALL });
-    expect(await platform.machines.wait("shop", record.id, ["healthy"], { timeoutMs: 5000 })).toBe("running");
+    expect(await shop.reach(await shop.launch(), "healthy")).toBe("running");
   });
 
   test("a timeout says what was waited for", async () => {
-    const { record } = await platform.machines.create("shop", { config: CHECKED, skipLaunch: true });
-    await expect(platform.machines.wait("shop", record.id, ["healthy"], { timeoutMs: 1 })).rejects.toMatchObject({
+    const id = await shop.create(CHECKED);
+    await expect(shop.machines.wait("shop", id, ["healthy"], { timeoutMs: 1 })).rejects.toMatchObject({
       code: "deadline_exceeded",
     });
     expect(listeners.size).toBe(own);

@@ -5,6 +5,7 @@ import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware
 import { newWorld, runningMachine, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import type { Resources } from "../src/open.ts";
+import { stepsOf, untilDeath } from "./until-death.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 const qemu = (version: string) => identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
@@ -52,12 +53,11 @@ async function startUntilDeath(mortality: Mortality, kind: Kind): Promise<{ worl
   const about = await upgraded();
   if (kind === "fails") about.world.host.faults.restore = new Error("Unknown savevm section");
   // It may die while it recovers, and then never finishes starting.
-  const end = startPlatform(about.world, { wrap: (deps) => mortality.wrap(deps) })
-    .then((platform) => firstStart(platform, about.before))
-    .catch((error: unknown) => {
-      if (!mortality.dead) throw error;
-    });
-  await Promise.race([end, mortality.death.promise]);
+  const started = startPlatform(about.world, { wrap: (deps) => mortality.wrap(deps) });
+  await untilDeath(
+    mortality,
+    started.then((platform) => firstStart(platform, about.before)),
+  );
   about.world.host.faults = {};
   return about;
 }
@@ -68,7 +68,7 @@ for (const kind of KINDS) {
   const { world: rehearsed } = await startUntilDeath(mortality, kind);
   await rehearsed.dispose();
   world = undefined;
-  rehearsals.push(...mortality.steps.map((name, step) => ({ kind, name, step })));
+  rehearsals.push(...stepsOf(mortality).map((one) => ({ kind, ...one })));
 }
 
 test("the rehearsals cover both ends of the first start", () => {

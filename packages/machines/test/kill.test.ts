@@ -7,6 +7,7 @@ import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import type { Resources } from "../src/open.ts";
+import { stepsOf, untilDeath } from "./until-death.ts";
 
 const KEEP_WARM_S = 300;
 const TIMEOUT = { timeoutMs: 5000 };
@@ -73,10 +74,7 @@ async function liveUntilDeath(
   world = await newWorld({ now: () => (clock += 1000) });
   const seen: { id?: string; nonce?: string; updated?: boolean } = {};
   const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps), settings: { keepWarmS } });
-  const end = life(platform, world.host, seen).catch((error: unknown) => {
-    if (!mortality.dead) throw error;
-  });
-  await Promise.race([end, mortality.death.promise]);
+  await untilDeath(mortality, life(platform, world.host, seen));
   return seen;
 }
 
@@ -85,7 +83,7 @@ async function rehearse(keepWarmS: number): Promise<{ name: string; step: number
   const rehearsal = new Mortality();
   await liveUntilDeath(rehearsal, keepWarmS);
   await world?.dispose();
-  return rehearsal.steps.map((name, step) => ({ name, step }));
+  return stepsOf(rehearsal);
 }
 
 const steps = await rehearse(0);

@@ -6,7 +6,6 @@ import { listedMoves } from "../../platform/test/helpers/decisions.ts";
 import {
   type FakePlatform,
   newWorld,
-  type PlatformParts,
   SMALL,
   startPlatform,
   type World,
@@ -70,42 +69,31 @@ const step: fc.Arbitrary<Step> = fc.record({
 const moves = listedMoves();
 const seen = new Set<string>();
 
-async function act(
-  event: RandomEvent,
-  id: string,
-  { platform, world, parts }: { platform: FakePlatform; world: World; parts: PlatformParts },
-): Promise<FakePlatform> {
-  const process = world.host.of(id)[0];
+/** Lets something happen, except for the end of the platform. */
+async function act(event: Exclude<RandomEvent, "kill">, id: string, { host }: World, { machines }: FakePlatform) {
+  const process = host.of(id)[0];
   switch (event) {
     case "exit":
-      process?.guest.exit(0);
-      return platform;
+      return process?.guest.exit(0);
     case "fail":
-      process?.guest.exit(1);
-      return platform;
+      return process?.guest.exit(1);
     case "lose":
-      if (process !== undefined) world.host.end(process.ref);
-      return platform;
+      return process && host.end(process.ref);
     case "fault":
-      world.host.faults = { capture: new Error("disk"), restore: new Error("state"), boot: new Error("memory") };
-      return platform;
-    case "kill":
-      // A platform that ends gracefully in the middle of things; `kill.test.ts` does the other kind.
-      await platform.close();
-      return startPlatform(world, parts);
+      return void (host.faults = {
+        capture: new Error("disk"),
+        restore: new Error("state"),
+        boot: new Error("memory"),
+      });
     case "update":
-      await platform.machines.update("shop", id, SMALL);
-      return platform;
+      return machines.update("shop", id, SMALL);
     case "prewarm":
-      await platform.machines.update("shop", id, SMALL, { prewarm: "healthy" });
-      return platform;
+      return machines.update("shop", id, SMALL, { prewarm: "healthy" });
     case "destroy":
     case "destroy_forced":
-      platform.machines.destroy("shop", id, { force: event === "destroy_forced" });
-      return platform;
+      return machines.destroy("shop", id, { force: event === "destroy_forced" });
     default:
-      platform.machines[event]("shop", id);
-      return platform;
+      return machines[event]("shop", id);
   }
 }
 
@@ -121,7 +109,11 @@ async function play(launch: boolean, warm: boolean, steps: Step[]): Promise<void
     });
     for (const { event, pause } of steps) {
       try {
-        platform = await act(event, record.id, { platform, world, parts });
+        if (event === "kill") {
+          // A platform that ends gracefully in the middle of things; `kill.test.ts` does the other kind.
+          await platform.close();
+          platform = await startPlatform(world, parts);
+        } else await act(event, record.id, world, platform);
       } catch (error) {
         expect(error).toMatchObject({ code: expect.stringMatching(/^(failed_precondition|aborted|not_found)$/) });
       }

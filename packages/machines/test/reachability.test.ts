@@ -1,10 +1,8 @@
 /** Apps that listen where no request arrives: what is reported about them, and when. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { decodeListeners, encodeListeners, type Listener, listenerText } from "../../guest/src/listening.ts";
-import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
-import type { Resources } from "../src/open.ts";
 import { Reachability, whyUnreachable } from "../src/reachability.ts";
-import type { Machines } from "../src/resources/machines.ts";
+import { shopForEach } from "./shop.ts";
 
 const at = (address: string, port: number): Listener => ({ address, port });
 
@@ -78,79 +76,58 @@ test("an app that moves its listener all the time is told at once at first, and 
 });
 
 describe("a machine whose app listens elsewhere", () => {
-  let world: World;
-  let platform: Resources;
-  let machines: Machines;
-  beforeEach(async () => {
-    world = await newWorld();
-    platform = await startPlatform(world, { settings: { readyTimeoutMs: 30_000 } });
-    ({ machines } = platform);
-    platform.apps.create("shop");
-  });
-  afterEach(async () => {
-    await platform.close();
-    await world.dispose();
-  });
-
-  const record = (id: string) => machines.get("shop", id).record;
-  const reach = (id: string, state: "running" | "suspended") =>
-    machines.wait("shop", id, [state], { timeoutMs: 10_000 });
+  const shop = shopForEach({ settings: { readyTimeoutMs: 30_000 } });
   const LOOPBACK = /listens on 127\.0\.0\.1:8080 only/;
 
   async function onLoopback(): Promise<string> {
-    const { record: made } = await machines.create("shop", { config: SMALL, skipLaunch: true });
-    world.host.listening.set(made.id, [at("127.0.0.1", 8080)]);
-    machines.start("shop", made.id);
-    await reach(made.id, "running");
-    return made.id;
+    const id = await shop.create();
+    shop.host.listening.set(id, [at("127.0.0.1", 8080)]);
+    await shop.start(id);
+    return id;
   }
 
   test("runs, with the reason, long before the ready timeout", async () => {
     const id = await onLoopback();
-    expect(record(id).unreachable).toMatch(LOOPBACK);
-    expect(record(id).stateReason).toBe(record(id).unreachable);
-    const [started] = machines.events("shop", id, 1);
+    expect(shop.record(id).unreachable).toMatch(LOOPBACK);
+    expect(shop.record(id).stateReason).toBe(shop.record(id).unreachable);
+    const [started] = shop.events(id);
     expect(started?.details.warning).toMatch(LOOPBACK);
   });
 
   test("is healthy again as soon as it listens where it should", async () => {
     const id = await onLoopback();
-    const told = new Promise((resolve) => machines.subscribe("waiting", resolve));
-    world.host.guest(id)?.listen();
+    const told = new Promise((resolve) => shop.machines.subscribe("waiting", resolve));
+    shop.host.guest(id)?.listen();
     await told;
-    expect(record(id)).toMatchObject({ stateReason: null, unreachable: null });
+    expect(shop.record(id)).toMatchObject({ stateReason: null, unreachable: null });
   });
 
   test("a new reason replaces the first one", async () => {
     const id = await onLoopback();
-    const told = new Promise((resolve) => machines.subscribe("waiting", resolve));
-    world.host.guest(id)?.listen([at("::1", 8080)]);
+    const told = new Promise((resolve) => shop.machines.subscribe("waiting", resolve));
+    shop.host.guest(id)?.listen([at("::1", 8080)]);
     await told;
-    expect(record(id).unreachable).toMatch(/\[::1\]:8080 only/);
+    expect(shop.record(id).unreachable).toMatch(/\[::1\]:8080 only/);
   });
 
   test("reports it again after a suspend, and with the next platform", async () => {
     const id = await onLoopback();
-    machines.suspend("shop", id);
-    await reach(id, "suspended");
-    machines.start("shop", id);
-    await reach(id, "running");
-    await expect.poll(() => record(id).unreachable, { timeout: 5000 }).toMatch(LOOPBACK);
-    await platform.close();
-    platform = await startPlatform(world);
-    ({ machines } = platform);
-    expect(record(id).unreachable).toMatch(LOOPBACK);
-    world.host.guest(id)?.listen();
-    await expect.poll(() => record(id).unreachable).toBeNull();
+    await shop.suspend(id);
+    await shop.start(id);
+    await expect.poll(() => shop.record(id).unreachable, { timeout: 5000 }).toMatch(LOOPBACK);
+    await shop.restart();
+    expect(shop.record(id).unreachable).toMatch(LOOPBACK);
+    shop.host.guest(id)?.listen();
+    await expect.poll(() => shop.record(id).unreachable).toBeNull();
   });
 
   test("an app that opens its ports one after the other is never reported", async () => {
-    const { record: made } = await machines.create("shop", { config: SMALL, skipLaunch: true });
-    world.host.listening.set(made.id, [at("127.0.0.1", 8080)]);
-    machines.start("shop", made.id);
-    await expect.poll(() => world.host.guest(made.id)?.state.phase).toBe(1);
-    world.host.guest(made.id)?.listen();
-    await reach(made.id, "running");
-    expect(record(made.id).stateReason).toBeNull();
+    const id = await shop.create();
+    shop.host.listening.set(id, [at("127.0.0.1", 8080)]);
+    shop.machines.start("shop", id);
+    await expect.poll(() => shop.host.guest(id)?.state.phase).toBe(1);
+    shop.host.guest(id)?.listen();
+    await shop.reach(id, "running");
+    expect(shop.record(id).stateReason).toBeNull();
   });
 });

@@ -2,16 +2,12 @@
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineEvent } from "@hibernaut/domain/machine";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  type FakePlatform,
-  newWorld,
-  SMALL,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import { type CommandEnd, type CommandVerdict, commandConfig, verdictOf } from "../src/release-command/rules.ts";
 import type { CommandOutput } from "../src/release-command/run.ts";
+import { shopForEach } from "./shop.ts";
+import { untilDeath } from "./until-death.ts";
 
 describe("the verdict", () => {
   const ended = (details: object): MachineEvent[] => [
@@ -83,42 +79,34 @@ const read = async (output: CommandOutput) => {
 };
 
 describe("a release command", () => {
-  let world: World;
-  let platform: FakePlatform;
+  const shop = shopForEach();
   let cancel: AbortController;
-  beforeEach(async () => {
-    world = await newWorld();
-    platform = await startPlatform(world);
+  beforeEach(() => {
     cancel = new AbortController();
-    platform.apps.create("shop");
   });
-  afterEach(async () => {
-    cancel.abort();
-    await platform.close();
-    await world.dispose();
-  });
+  afterEach(() => cancel.abort());
   const start = async ({ timeoutMs = 5000 } = {}) => {
-    const { version } = await platform.releases.begin("shop", "app:2", "");
-    return platform.releaseCommands.start("shop", version, { config: SMALL, timeoutMs, signal: cancel.signal });
+    const { version } = await shop.platform.releases.begin("shop", "app:2", "");
+    return shop.platform.releaseCommands.start("shop", version, { config: SMALL, timeoutMs, signal: cancel.signal });
   };
-  const machine = () => platform.machines.list("shop")[0]?.record;
+  const machine = () => shop.machines.list("shop")[0]?.record;
   const running = async () => {
     const id = machine()?.id ?? "";
-    await platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+    await shop.reach(id, "running");
     return id;
   };
   const nothingLeft = async () => {
-    await vi.waitFor(() => expect(platform.machines.list("shop")).toEqual([]));
-    expect(world.host.processes.size).toBe(0);
+    await vi.waitFor(() => expect(shop.machines.list("shop")).toEqual([]));
+    expect(shop.host.processes.size).toBe(0);
   };
 
   test("shows its output, succeeds with exit code 0, and its machine is gone", async () => {
     const output = read(await start());
     const id = await running();
     expect(machine()).toMatchObject({ name: "release-1-command", releaseCommand: 1 });
-    expect(world.host.guest(id)?.env).toMatchObject({ RELEASE_COMMAND: "1" });
-    world.host.guest(id)?.print("migrated 3 tables");
-    world.host.guest(id)?.exit(0);
+    expect(shop.host.guest(id)?.env).toMatchObject({ RELEASE_COMMAND: "1" });
+    shop.host.guest(id)?.print("migrated 3 tables");
+    shop.host.guest(id)?.exit(0);
     const { lines, verdict } = await output;
     expect(verdict).toEqual({ ok: true, exitCode: 0, reason: "it exited with code 0" });
     expect(lines).toContain("migrated 3 tables");
@@ -128,8 +116,8 @@ describe("a release command", () => {
   test("fails with another exit code, and keeps its last words", async () => {
     const output = read(await start());
     const id = await running();
-    world.host.guest(id)?.print("column exists", "stderr");
-    world.host.guest(id)?.exit(3);
+    shop.host.guest(id)?.print("column exists", "stderr");
+    shop.host.guest(id)?.exit(3);
     expect(await output).toMatchObject({
       lines: expect.arrayContaining(["column exists"]),
       verdict: { ok: false, exitCode: 3 },
@@ -145,7 +133,7 @@ describe("a release command", () => {
   });
 
   test("fails when its machine cannot start", async () => {
-    world.host.faults.boot = new Error("no room");
+    shop.host.faults.boot = new Error("no room");
     expect(await read(await start())).toMatchObject({ verdict: { ok: false, exitCode: null, reason: "no room" } });
     await nothingLeft();
   });
@@ -164,18 +152,18 @@ describe("a release command", () => {
   });
 
   test("runs once at a time, and only for a release that is being deployed", async () => {
-    const { version } = await platform.releases.begin("shop", "app:2", "");
+    const { version } = await shop.platform.releases.begin("shop", "app:2", "");
     const request = { config: SMALL, timeoutMs: 5000, signal: cancel.signal };
-    const output = await platform.releaseCommands.start("shop", version, request);
-    await expect(platform.releaseCommands.start("shop", version, request)).rejects.toMatchObject({
+    const output = await shop.platform.releaseCommands.start("shop", version, request);
+    await expect(shop.platform.releaseCommands.start("shop", version, request)).rejects.toMatchObject({
       code: "already_exists",
     });
     cancel.abort();
     await read(output);
     await nothingLeft();
-    platform.releases.end("shop", version, "failed", "");
+    shop.platform.releases.end("shop", version, "failed", "");
     await expect(
-      platform.releaseCommands.start("shop", version, { ...request, signal: new AbortController().signal }),
+      shop.platform.releaseCommands.start("shop", version, { ...request, signal: new AbortController().signal }),
     ).rejects.toMatchObject({ code: "failed_precondition", message: expect.stringContaining("begin a new release") });
   });
 });
@@ -196,10 +184,7 @@ describe("the platform is killed while a command runs", () => {
         .catch(() => {});
       await read(output);
     };
-    const end = command().catch((error: unknown) => {
-      if (!mortality.dead) throw error;
-    });
-    await Promise.race([end, mortality.death.promise]);
+    await untilDeath(mortality, command());
   };
 
   test("at any step: the next one leaves no machine of it", async () => {

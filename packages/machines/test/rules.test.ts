@@ -6,14 +6,7 @@ import { UserNetwork } from "../../network/src/user.ts";
 import { suspendEligibility } from "../src/eligibility.ts";
 import { commandOf, environmentOf, stopOf } from "../src/environment.ts";
 import { newMachineId, newMachineName, newUlid } from "../src/identity.ts";
-import {
-  afterEnd,
-  describeExit,
-  isKnownToCrash,
-  restAfterUpdate,
-  restartDelay,
-  restartsInARow,
-} from "../src/restart.ts";
+import { afterEnd, isKnownToCrash, restAfterUpdate, restartDelay, restartsInARow } from "../src/restart.ts";
 
 const image = {
   entrypoint: ["node"],
@@ -77,11 +70,6 @@ describe("suspending requires", () => {
       suspendEligibility(machine({ guest: { memory_mb: 2048 }, init: { swap_size_mb: 4096 } }), limits).eligible,
       "swap is on a disk that rests with the machine",
     ).toBe(true);
-  });
-
-  test("every requirement that is not met has its own sentence", () => {
-    const config = { guest: { memory_mb: 2049 } };
-    expect(suspendEligibility(machine(config), { ...limits, agentProtocol: 0 }).reasons).toHaveLength(2);
   });
 });
 
@@ -176,12 +164,6 @@ describe("restarts", () => {
       const { crash } = crashed ? afterEnd(record(), exit(1)) : { crash: null };
       expect(restAfterUpdate({ state, goal, crash })).toBe(rest);
     });
-  });
-
-  test("an exit is described in words", () => {
-    expect(describeExit({ code: 3, signal: 0, oom: false })).toBe("the app exited with code 3");
-    expect(describeExit({ code: 0, signal: 11, oom: false })).toBe("the app was ended by signal 11");
-    expect(describeExit({ code: 0, signal: 9, oom: true })).toBe("the app was killed: out of memory");
   });
 });
 

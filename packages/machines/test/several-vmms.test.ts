@@ -1,34 +1,18 @@
 /** After a restart, the platform finds processes of its machines. Nothing is ended before it is known which one is the machine's. */
 import type { Vmm, VmmRef } from "@hibernaut/hypervisor";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { FakeHypervisor } from "../../hypervisor/src/fake/index.ts";
-import {
-  type FakePlatform,
-  newWorld,
-  runningMachine,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { shopForEach } from "./shop.ts";
 
-let world: World;
-let platform: FakePlatform;
-
-beforeEach(async () => {
-  world = await newWorld();
-  platform = await startPlatform(world);
-});
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
-});
+const shop = shopForEach();
 
 test("a process that poses as a machine's VMM and does not answer costs the genuine one nothing", async () => {
-  const id = await runningMachine(platform);
-  const nonce = world.host.guest(id)?.request()?.nonce;
-  await platform.close();
-  const [genuine] = world.host.of(id);
+  const id = await shop.run();
+  const nonce = shop.request(id)?.nonce;
+  await shop.platform.close();
+  const [genuine] = shop.host.of(id);
   if (genuine === undefined) throw new Error("there is no VMM");
-  const poser = world.host.launch(genuine.spec, genuine.identity);
+  const poser = shop.host.launch(genuine.spec, genuine.identity);
   poser.held = true;
   /** The poser has the lower pid, so it is found first. */
   class PoserFirst extends FakeHypervisor {
@@ -36,22 +20,23 @@ test("a process that poses as a machine's VMM and does not answer costs the genu
       return (await super.find()).reverse();
     }
   }
-  platform = await startPlatform(world, { hypervisor: new PoserFirst(world.host) });
-  expect(platform.machines.get("shop", id).record.state).toBe("running");
-  expect(world.host.guest(id)?.request()?.nonce, "it runs on").toBe(nonce);
-  expect(world.host.of(id).map(({ ref }) => ref)).toEqual([genuine.ref]);
+  await shop.open({ hypervisor: new PoserFirst(shop.host) });
+  expect(shop.record(id).state).toBe("running");
+  expect(shop.request(id)?.nonce, "it runs on").toBe(nonce);
+  expect(shop.host.of(id).map(({ ref }) => ref)).toEqual([genuine.ref]);
+  shop.host.mostPerMachine = 1; // the second one was ours
 });
 
 test("a host that cannot ask a VMM ends none: the platform does not start, and the next one adopts it", async () => {
-  const id = await runningMachine(platform);
-  const nonce = world.host.guest(id)?.request()?.nonce;
-  await platform.close();
+  const id = await shop.run();
+  const nonce = shop.request(id)?.nonce;
+  await shop.platform.close();
   class Hindered extends FakeHypervisor {
     override async adopt(): Promise<Vmm> {
       throw Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
     }
   }
-  await expect(startPlatform(world, { hypervisor: new Hindered(world.host) })).rejects.toThrow("EMFILE");
-  platform = await startPlatform(world);
-  expect(world.host.guest(id)?.request()?.nonce).toBe(nonce);
+  await expect(shop.open({ hypervisor: new Hindered(shop.host) })).rejects.toThrow("EMFILE");
+  await shop.open();
+  expect(shop.request(id)?.nonce).toBe(nonce);
 });

@@ -1,26 +1,13 @@
 /** A TCP port leads to one app. */
 import { ownPorts } from "@hibernaut/domain/own-ports";
 import type { TcpHandler } from "@hibernaut/domain/tcp-handlers";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  type FakePlatform,
-  newWorld,
-  SMALL,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { beforeEach, expect, test } from "vitest";
+import { SMALL } from "../../platform/test/helpers/fake-world.ts";
+import { shopForEach } from "./shop.ts";
 
-let world: World;
-let platform: FakePlatform;
-
-beforeEach(async () => {
-  world = await newWorld();
-  platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, ownPorts: new Set([8080]) }) });
-  for (const app of ["db", "mail"]) platform.apps.create(app);
-});
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
+const shop = shopForEach({ wrap: (deps) => ({ ...deps, ownPorts: new Set([8080]) }) });
+beforeEach(() => {
+  for (const app of ["db", "mail"]) shop.platform.apps.create(app);
 });
 
 const at = (...ports: number[]) => ({
@@ -28,7 +15,7 @@ const at = (...ports: number[]) => ({
   services: [{ internal_port: 5432, ports: ports.map((port) => ({ port })) }],
 });
 const create = (app: string, ...ports: number[]) =>
-  platform.machines.create(app, { config: at(...ports), skipLaunch: true });
+  shop.machines.create(app, { config: at(...ports), skipLaunch: true });
 
 test("machines of one app share it; another app is refused, and told whose it is", async () => {
   await create("db", 5432);
@@ -44,10 +31,10 @@ test("machines of one app share it; another app is refused, and told whose it is
 test("an update is refused likewise, and a destroyed machine gives its port back", async () => {
   const { record } = await create("db", 5432);
   const other = (await create("mail", 25)).record;
-  await expect(platform.machines.update("mail", other.id, at(5432))).rejects.toMatchObject({ code: "already_exists" });
-  platform.machines.destroy("db", record.id);
-  await platform.machines.wait("db", record.id, ["destroyed"], { timeoutMs: 5000 });
-  await platform.machines.update("mail", other.id, at(5432));
+  await expect(shop.machines.update("mail", other.id, at(5432))).rejects.toMatchObject({ code: "already_exists" });
+  shop.machines.destroy("db", record.id);
+  await shop.machines.wait("db", record.id, ["destroyed"], { timeoutMs: 5000 });
+  await shop.machines.update("mail", other.id, at(5432));
 });
 
 test("apps that handle TLS share it, and nobody else", async () => {
@@ -55,21 +42,21 @@ test("apps that handle TLS share it, and nobody else", async () => {
     config: { ...SMALL, services: [{ internal_port: 5432, ports: [{ port: 5432, handlers }] }] },
     skipLaunch: true,
   });
-  await platform.machines.create("db", handling("pg_tls"));
-  await platform.machines.create("mail", handling("tls_passthrough", "proxy_proto"));
-  platform.apps.create("plain");
+  await shop.machines.create("db", handling("pg_tls"));
+  await shop.machines.create("mail", handling("tls_passthrough", "proxy_proto"));
+  shop.platform.apps.create("plain");
   for (const refused of [handling("proxy_proto"), handling()])
-    await expect(platform.machines.create("plain", refused)).rejects.toMatchObject({
+    await expect(shop.machines.create("plain", refused)).rejects.toMatchObject({
       code: "already_exists",
       message: expect.stringMatching(
         /^Port 5432 belongs to app (db|mail), which shares it only with apps that handle TLS/,
       ),
     });
-  await expect(platform.machines.create("plain", handling("tls", "pg_tls"))).rejects.toMatchObject({
+  await expect(shop.machines.create("plain", handling("tls", "pg_tls"))).rejects.toMatchObject({
     code: "invalid_argument",
     message: "A port has one handler for TLS. Use one of: tls, pg_tls.",
   });
-  await platform.machines.create("plain", handling("tls"));
+  await shop.machines.create("plain", handling("tls"));
 });
 
 test("the platform's own ports are refused", async () => {

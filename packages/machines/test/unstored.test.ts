@@ -2,16 +2,10 @@
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { healthOf } from "@hibernaut/domain/health";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  type FakePlatform,
-  newWorld,
-  runningMachine,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { MachineDependencies } from "../src/dependencies.ts";
 import { REPEAT_LOG_MS, UnstoredLog } from "../src/unstored.ts";
+import { shopForEach } from "./shop.ts";
 
 const FULL = new HibernautError(
   "unavailable",
@@ -22,8 +16,6 @@ const FULL = new HibernautError(
 const ATTEMPTS = 4;
 const CANNOT = "an outcome cannot be stored; trying again until it can";
 
-let world: World;
-let platform: FakePlatform;
 /** Thrown by every write to a machine's record, while there is one. */
 let fault: Error | undefined;
 let refused = 0;
@@ -39,50 +31,41 @@ function faulty(deps: MachineDependencies): MachineDependencies {
   return { ...deps, store: { ...deps.store, machines: { ...machines, update } } };
 }
 
-beforeEach(async () => {
+const shop = shopForEach({ wrap: faulty });
+beforeEach(() => {
   fault = undefined;
   refused = 0;
-  world = await newWorld();
-  platform = await startPlatform(world, { wrap: faulty });
-});
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
 });
 
-const record = (id: string) => platform.machines.get("shop", id).record;
-const logged = (message: string) => world.logged.filter((line) => line.message === message);
-const reach = (id: string, state: "running" | "failed" | "stopped") =>
-  platform.machines.wait("shop", id, [state], { timeoutMs: 5000 });
+const logged = (message: string) => shop.world.logged.filter((line) => line.message === message);
 
 /** A machine whose virtual machine has disappeared while the disk was full. */
 async function lostMachine(config: Partial<MachineConfig> = {}): Promise<string> {
-  const id = await runningMachine(platform, config);
+  const id = await shop.run(config);
   fault = FULL;
-  const [process] = world.host.of(id);
-  if (process !== undefined) world.host.end(process.ref);
-  await expect.poll(() => record(id).stateReason).not.toBeNull();
+  shop.lose(id);
+  await expect.poll(() => shop.record(id).stateReason).not.toBeNull();
   return id;
 }
 
 describe("a virtual machine that disappears while the disk is full", () => {
   test("shows in the machine at once, with what to do", async () => {
     const id = await lostMachine({ restart: { policy: "no" } });
-    const { state, stateReason } = record(id);
+    const { state, stateReason } = shop.record(id);
     expect(state).toBe("running");
     expect(stateReason).toBe(
       "the virtual machine disappeared: the virtual machine ended. This cannot be stored: the platform cannot write its database (database or disk is full). Free some disk space; the platform then continues by itself",
     );
-    expect(healthOf(record(id), [])).toEqual({ status: "unhealthy", reason: stateReason });
+    expect(healthOf(shop.record(id), [])).toEqual({ status: "unhealthy", reason: stateReason });
   });
 
   test("is told to those who follow the machine, such as the proxies", async () => {
     const told: (string | null)[] = [];
-    platform.machines.subscribe("routing", ({ unreachable }) => void told.push(unreachable ?? null));
+    shop.machines.subscribe("routing", ({ unreachable }) => void told.push(unreachable ?? null));
     const id = await lostMachine({ restart: { policy: "no" } });
     expect(told.at(-1)).toMatch(/^the virtual machine disappeared/);
     fault = undefined;
-    await reach(id, "failed");
+    await shop.reach(id, "failed");
     expect(told.at(-1)).toBeNull();
   });
 
@@ -101,42 +84,44 @@ describe("a virtual machine that disappears while the disk is full", () => {
   test("is stored once there is room, with nothing left of the fault", async () => {
     const id = await lostMachine({ restart: { policy: "no" } });
     fault = undefined;
-    await reach(id, "failed");
-    expect(record(id)).toMatchObject({ stateReason: "the virtual machine ended", unreachable: null });
-    expect(world.store.machines.get(id)).toEqual(record(id));
+    await shop.reach(id, "failed");
+    expect(shop.record(id)).toMatchObject({ stateReason: "the virtual machine ended", unreachable: null });
+    expect(shop.world.store.machines.get(id)).toEqual(shop.record(id));
     expect(logged("the outcome is stored")).toHaveLength(1);
   });
 
   test("is restarted by its policy once there is room", async () => {
     const id = await lostMachine();
-    expect(record(id).stateReason).toMatch(/^the virtual machine disappeared and will be restarted: /);
+    expect(shop.record(id).stateReason).toMatch(/^the virtual machine disappeared and will be restarted: /);
     fault = undefined;
-    await expect.poll(() => record(id).lastBoot?.reason, { timeout: 5000 }).toBe("vmm_lost");
-    await reach(id, "running");
-    expect(record(id)).toMatchObject({ stateReason: null, unreachable: null });
+    await expect.poll(() => shop.record(id).lastBoot?.reason, { timeout: 5000 }).toBe("vmm_lost");
+    await shop.reach(id, "running");
+    expect(shop.record(id)).toMatchObject({ stateReason: null, unreachable: null });
   });
 
   test("leaves no trace in the record if someone stops the machine first", async () => {
     const id = await lostMachine({ restart: { policy: "no" } });
-    expect(() => platform.machines.stop("shop", id)).toThrow(FULL);
+    expect(() => shop.machines.stop("shop", id)).toThrow(FULL);
     fault = undefined;
-    platform.machines.stop("shop", id);
-    await expect.poll(() => [record(id).state, record(id).stateReason], { timeout: 5000 }).toEqual(["stopped", null]);
-    expect(record(id).unreachable ?? null).toBeNull();
+    shop.machines.stop("shop", id);
+    await expect
+      .poll(() => [shop.record(id).state, shop.record(id).stateReason], { timeout: 5000 })
+      .toEqual(["stopped", null]);
+    expect(shop.record(id).unreachable ?? null).toBeNull();
   });
 });
 
 test("a stop that is done but cannot be stored says so", async () => {
-  const id = await runningMachine(platform);
-  platform.machines.stop("shop", id);
+  const id = await shop.run();
+  shop.machines.stop("shop", id);
   fault = FULL;
   await expect
-    .poll(() => record(id).stateReason)
+    .poll(() => shop.record(id).stateReason)
     .toMatch(/^shut down: the app exited with code 0\. This cannot be stored: /);
-  expect(record(id).state).toBe("stopping");
+  expect(shop.record(id).state).toBe("stopping");
   fault = undefined;
-  await reach(id, "stopped");
-  expect(record(id).stateReason).toBe("the app exited with code 0");
+  await shop.reach(id, "stopped");
+  expect(shop.record(id).stateReason).toBe("the app exited with code 0");
 });
 
 describe("the log", () => {

@@ -1,64 +1,36 @@
 /** A snapshot that was damaged while its machine slept. */
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  type FakePlatform,
-  newWorld,
-  type PlatformParts,
-  runningMachine,
-  SMALL,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { MachineDependencies } from "../src/dependencies.ts";
+import { shopForEach } from "./shop.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-let world: World;
-let platform: FakePlatform;
 let deps: MachineDependencies;
 /** What the platform believes the time to be. */
 let now: Date;
 let id: string;
-
-async function restart(parts: PlatformParts = {}): Promise<void> {
-  platform = await startPlatform(world, {
-    ...parts,
-    wrap: (given) => (deps = { ...given, clock: () => now }),
-  });
-}
-
-const suspend = async (machine: string) => {
-  platform.machines.suspend("shop", machine);
-  await platform.machines.wait("shop", machine, ["suspended"], { timeoutMs: 5000 });
-};
+const shop = shopForEach({ wrap: (given) => (deps = { ...given, clock: () => now }) });
 
 beforeEach(async () => {
-  now = new Date();
-  world = await newWorld();
-  await restart();
-  id = await runningMachine(platform);
-  await suspend(id);
+  id = await shop.sleeper();
   await vi.waitUntil(() => deps.snapshots.verifiedAt(id, generation()));
   now = new Date();
 });
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
-});
 
-const record = () => platform.machines.get("shop", id).record;
+/** The host is restarted while everything sleeps. */
+async function reboot(): Promise<void> {
+  shop.world.bootId = "boot-2";
+  await shop.restart();
+}
+
+const record = () => shop.record(id);
 const generation = () => record().snapshot?.generation ?? expect.fail("there is no snapshot");
-const file = (name: string) => join(world.folder, "machines", id, name);
-const lastEvent = () => platform.machines.events("shop", id, 1)[0];
-const look = () => platform.scrubber.look(new AbortController().signal);
+const file = (name: string) => join(shop.world.folder, "machines", id, name);
+const look = () => shop.platform.scrubber.look(new AbortController().signal);
 const checkedAt = async () => (await deps.snapshots.verifiedAt(id, generation()))?.getTime();
 const content = async (name: string) => (await readFile(file(name))).toString("hex");
-const started = async () => {
-  platform.machines.start("shop", id);
-  await platform.machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
-};
 
 /** Damages a page that no guest of these tests uses. */
 async function damage(): Promise<void> {
@@ -68,25 +40,21 @@ async function damage(): Promise<void> {
 
 test("a machine is destroyed while its snapshot is sealed: that ends without a warning", async () => {
   const hold = Promise.withResolvers<[]>();
-  await platform.close();
-  await restart({ hotPages: async (machine) => (machine === id ? hold.promise : []) });
-  await started();
-  await suspend(id);
-  platform.machines.destroy("shop", id);
-  await platform.machines.wait("shop", id, ["destroyed"], { timeoutMs: 5000 });
+  await shop.restart({ hotPages: async (machine) => (machine === id ? hold.promise : []) });
+  await shop.start(id);
+  await shop.suspend(id);
+  shop.machines.destroy("shop", id);
+  await shop.reach(id, "destroyed");
   hold.resolve([]);
   // Snapshots are sealed one at a time, so the work on the first one has ended when the next one has its seal.
-  const { record: made } = await platform.machines.create("shop", { config: SMALL });
-  const next = made.id;
-  await platform.machines.wait("shop", next, ["running"], { timeoutMs: 5000 });
-  await suspend(next);
-  const { snapshot } = platform.machines.get("shop", next).record;
+  const next = await shop.sleeper();
+  const { snapshot } = shop.record(next);
   await vi.waitUntil(() => deps.snapshots.verifiedAt(next, snapshot?.generation ?? ""));
-  expect(world.logged.filter(({ message }) => message.includes("sealed"))).toEqual([]);
+  expect(shop.logged().filter((message) => message.includes("sealed"))).toEqual([]);
 });
 
 test("a load that writes to the memory, as KVM's does, is not taken for damage", async () => {
-  world.host.writesOnLoad = true;
+  shop.host.writesOnLoad = true;
   const { snapshots } = deps;
   const fitting: typeof snapshots.fitting = async (...args) => {
     const found = await snapshots.fitting(...args);
@@ -94,7 +62,7 @@ test("a load that writes to the memory, as KVM's does, is not taken for damage",
     const { files } = found;
     const flaw = async () => {
       // The disk is slow: whatever does not wait for the check is done before it.
-      await vi.waitUntil(() => world.host.of(id).length > 0);
+      await vi.waitUntil(() => shop.host.of(id).length > 0);
       for (let turn = 0; turn < 200; turn += 1) await new Promise(setImmediate);
       return files.flaw();
     };
@@ -107,16 +75,14 @@ test("a load that writes to the memory, as KVM's does, is not taken for damage",
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },
   });
-  await started();
+  await shop.start(id);
   expect(record().lastBoot).toMatchObject({ kind: "resume", reason: "snapshot" });
 });
 
 test("after a restart of the host, damage is found before the guest runs: a cold start with the reason", async () => {
   await damage();
-  await platform.close();
-  world.bootId = "boot-2";
-  await restart();
-  await started();
+  await reboot();
+  await shop.start(id);
   expect(record().lastBoot).toMatchObject({
     kind: "cold",
     reason: "snapshot_corrupt: the memory file has changed, in MiB 1 of 1",
@@ -124,12 +90,10 @@ test("after a restart of the host, damage is found before the guest runs: a cold
 });
 
 test("after a restart of the host, a memory that is whole is resumed", async () => {
-  await platform.close();
-  world.bootId = "boot-2";
-  await restart();
-  await started();
+  await reboot();
+  await shop.start(id);
   expect(record().lastBoot).toMatchObject({ kind: "resume" });
-  expect(world.logged).toContainEqual({
+  expect(shop.world.logged).toContainEqual({
     message: "all of the memory was read before the resume",
     fields: expect.objectContaining({ machine: id, why: "the host was restarted" }),
   });
@@ -147,7 +111,7 @@ describe("the scrubber", () => {
     await look();
     expect(await checkedAt()).toBe(read);
     expect(record().state).toBe("suspended");
-    await started();
+    await shop.start(id);
     expect(record().lastBoot).toMatchObject({ kind: "resume" });
   });
 
@@ -157,10 +121,10 @@ describe("the scrubber", () => {
     now = new Date(now.getTime() + DAY_MS + 60_000);
     await look();
     const reason = "snapshot_corrupt: the memory file has changed";
-    expect(lastEvent()).toMatchObject({ type: "discard_snapshot", details: { reason } });
+    expect(shop.events(id)[0]).toMatchObject({ type: "discard_snapshot", details: { reason } });
     expect(record()).toMatchObject({ state: "suspended", snapshot: null });
     expect(await content("layer.ext4")).toBe(layer);
-    await started();
+    await shop.start(id);
     expect(record().lastBoot).toMatchObject({ kind: "cold", reason });
   });
 
@@ -168,7 +132,7 @@ describe("the scrubber", () => {
     now = new Date(now.getTime() + DAY_MS + 60_000);
     const scrub = vi.spyOn(deps.snapshots, "scrub");
     scrub.mockImplementation(async (_machine, _generation, { signal }) => {
-      await started();
+      await shop.start(id);
       expect(signal.aborted).toBe(true);
       return "snapshot_corrupt: the guest has written to it";
     });
@@ -181,11 +145,11 @@ describe("the scrubber", () => {
     const scrub = vi.spyOn(deps.snapshots, "scrub").mockRejectedValue(new Error("Input/output error"));
     await look();
     scrub.mockRestore();
-    expect(world.logged.at(-1)).toEqual({
+    expect(shop.world.logged.at(-1)).toEqual({
       message: "the snapshot of a sleeping machine cannot be checked",
       fields: { machine: id, reason: "Input/output error" },
     });
-    await started();
+    await shop.start(id);
     expect(record().lastBoot).toMatchObject({ kind: "resume" });
   });
 });

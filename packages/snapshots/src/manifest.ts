@@ -3,7 +3,7 @@ import { UNRECORDED_PROTOCOL, unspoken } from "@hibernaut/domain/agent-protocol"
 import { differenceIn, type HypervisorIdentity } from "@hibernaut/hypervisor";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import { checkedJson, readCheckedJson } from "./checked-json.ts";
+import { readCheckedJson } from "./checked-json.ts";
 
 const FileEntry = Type.Object({
   size: Type.Integer({ minimum: 0 }),
@@ -90,12 +90,7 @@ export function takenFrom(origin: SnapshotOrigin): TakenFrom {
   };
 }
 
-/** Writes a manifest with its checksum. */
-export function manifestText(manifest: SnapshotManifest): string {
-  return checkedJson(manifest);
-}
-
-/** Parses a manifest. Returns a reason, `snapshot_corrupt: ...`, when the text is not a valid one. */
+/** Parses a manifest, which has a checksum of its own. Returns a reason, `snapshot_corrupt: ...`, when the text is not a valid one. */
 export function parseManifest(text: string): SnapshotManifest | string {
   let value: unknown;
   try {

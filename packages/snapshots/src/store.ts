@@ -12,10 +12,10 @@ import { ifAbsent, isThere } from "@hibernaut/lib/absence";
 import { allocatedBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
+import { checkedJson } from "./checked-json.ts";
 import { fingerprint } from "./fingerprint.ts";
 import {
   type HypervisorRule,
-  manifestText,
   mismatch,
   parseManifest,
   type SnapshotManifest,
@@ -103,12 +103,12 @@ export class SnapshotStore {
     await link(join(this.#machineFolder(origin.machineId), "memory"), memory);
     const { devices } = await writeManifest(draft.folder, origin, { ...takenAt, generation: draft.generation });
     await flush(draft.folder);
-    const { blocks } = await stat(memory);
-    const folder = join(this.#folder(origin.machineId), draft.generation);
+    const file = await stat(memory);
+    const folder = this.folderOf(origin.machineId, draft.generation);
     await rename(draft.folder, folder);
     await flush(this.#folder(origin.machineId));
     this.#sealer.add(origin.machineId, folder);
-    return blocks * 512 + devices.size;
+    return allocatedBytes(file) + devices.size;
   }
 
   /** The directory of a generation. */
@@ -154,7 +154,7 @@ export class SnapshotStore {
    * when the host cannot read it, as all of this does: that says nothing about the snapshot.
    */
   async fitting(generation: string, now: SnapshotOrigin): Promise<FittingSnapshot | string> {
-    const folder = join(this.#folder(now.machineId), generation);
+    const folder = this.folderOf(now.machineId, generation);
     const manifest = await this.#readable(now.machineId, generation);
     if (typeof manifest === "string") return manifest;
     const difference = mismatch(manifest, now, this.#refusedHypervisor);
@@ -165,7 +165,7 @@ export class SnapshotStore {
   }
 
   /** Returns what a published generation was taken from, or why its manifest cannot be read. */
-  async takenFrom(machineId: string, generation: string): Promise<TakenFrom | string> {
+  takenFrom(machineId: string, generation: string): Promise<TakenFrom | string> {
     return this.#readable(machineId, generation);
   }
 
@@ -176,7 +176,7 @@ export class SnapshotStore {
 
   /** A generation came from another host, whole: it is sealed in the background. */
   arrived(machineId: string, generation: string): void {
-    this.#sealer.add(machineId, join(this.#folder(machineId), generation));
+    this.#sealer.add(machineId, this.folderOf(machineId, generation));
   }
 
   /** When all of a generation was read last: at its suspend, or by {@link scrub}. Undefined if it is not sealed. */
@@ -195,7 +195,7 @@ export class SnapshotStore {
     if (typeof files === "string") return files;
     const found = await files.scrub(options);
     if (found !== UNSEALED) return found;
-    await this.#sealer.seal(machineId, join(this.#folder(machineId), generation), options.signal);
+    await this.#sealer.seal(machineId, this.folderOf(machineId, generation), options.signal);
     return undefined;
   }
 
@@ -206,7 +206,7 @@ export class SnapshotStore {
   ): Promise<{ generation: string; created_at: string; size_bytes: number } | undefined> {
     const manifest = await this.#readable(machineId, generation);
     if (typeof manifest === "string") return undefined;
-    const memory = await stat(join(this.#folder(machineId), generation, "memory")).catch(ifAbsent(undefined));
+    const memory = await stat(join(this.folderOf(machineId, generation), "memory")).catch(ifAbsent(undefined));
     return {
       generation,
       created_at: manifest.created_at,
@@ -224,12 +224,12 @@ export class SnapshotStore {
     this.#sealer.stop(machineId);
     const target = join(this.#machineFolder(machineId), "memory");
     await rm(target, { force: true });
-    await link(join(this.#folder(machineId), generation, "memory"), target);
+    await link(join(this.folderOf(machineId, generation), "memory"), target);
   }
 
   /** Removes a generation, durably once this resolves. Safe to repeat. */
   async discard(machineId: string, generation: string): Promise<void> {
-    const folder = join(this.#folder(machineId), generation);
+    const folder = this.folderOf(machineId, generation);
     this.#sealer.stop(machineId, folder);
     // Renamed first, in one step: a directory that is half deleted must not look like a published generation.
     const doomed = join(this.#folder(machineId), `${TEMPORARY}discarded-${generation}`);
@@ -261,7 +261,7 @@ export class SnapshotStore {
   async #files(machineId: string, generation: string): Promise<GenerationFiles | string> {
     const manifest = await this.#manifest(machineId, generation);
     if (typeof manifest === "string") return manifest;
-    return new GenerationFiles(join(this.#folder(machineId), generation), manifest, this.#bootId);
+    return new GenerationFiles(this.folderOf(machineId, generation), manifest, this.#bootId);
   }
 
   /** Returns why not instead when it is missing or damaged. Rejects when the host cannot read it. */
@@ -271,7 +271,7 @@ export class SnapshotStore {
 
   /** Rejects when it is there and cannot be read. */
   async #manifest(machineId: string, generation: string): Promise<SnapshotManifest | string> {
-    const path = join(this.#folder(machineId), generation, "manifest.json");
+    const path = join(this.folderOf(machineId, generation), "manifest.json");
     const text = await readFile(path, "utf8").catch(ifAbsent(undefined));
     return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
   }
@@ -299,6 +299,6 @@ async function writeManifest(
     guest_clock_ms: clockMs,
     files: { memory, devices },
   };
-  await writeFile(join(folder, "manifest.json"), manifestText(manifest), { mode: 0o600, flush: true });
+  await writeFile(join(folder, "manifest.json"), checkedJson(manifest), { mode: 0o600, flush: true });
   return manifest.files;
 }

@@ -8,6 +8,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Resources } from "@hibernaut/machines";
 import { afterEach, describe, expect, test } from "vitest";
+import { stepsOf, untilDeath } from "../../machines/test/until-death.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import { Volumes } from "../src/open.ts";
@@ -57,17 +58,14 @@ async function liveUntilDeath(mortality: Mortality): Promise<Seen> {
   );
   const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap({ ...deps, volumes }) });
   platform.apps.create("shop");
-  const end = life(platform, volumes, seen).catch((error: unknown) => {
-    if (!mortality.dead) throw error;
-  });
-  await Promise.race([end, mortality.death.promise]);
+  await untilDeath(mortality, life(platform, volumes, seen));
   return seen;
 }
 
 const rehearsal = new Mortality();
 await liveUntilDeath(rehearsal);
 await world?.dispose();
-const steps = rehearsal.steps.map((name, step) => ({ name, step }));
+const steps = stepsOf(rehearsal);
 
 test("the rehearsal covers the whole life of a volume", () => {
   expect(steps.map(({ name }) => name)).toEqual(

@@ -1,18 +1,11 @@
 /** Scheduled snapshots of volumes, on the fake hypervisor, with a clock that the test moves. */
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Machines, Resources } from "@hibernaut/machines";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  FastVolumeFiles,
-  newWorld,
-  runningMachine,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { beforeEach, expect, test } from "vitest";
+import { shopForEach } from "../../machines/test/shop.ts";
+import { FastVolumeFiles } from "../../platform/test/helpers/fake-world.ts";
 import { Volumes } from "../src/open.ts";
 
-const TIMEOUT = { timeoutMs: 5000 };
 const MOUNTS = { mounts: [{ volume: "data", path: "/data", scheduled_snapshots: true }] };
 const DAY = 24 * 60 * 60_000;
 
@@ -40,10 +33,7 @@ class WatchedFiles extends FastVolumeFiles {
   }
 }
 
-let world: World;
 let files: WatchedFiles;
-let platform: Resources;
-let machines: Machines;
 let volumes: Volumes;
 let now: number;
 let logged: string[];
@@ -55,29 +45,27 @@ function open(byDefault: "auto" | "on" | "off"): Volumes {
   const note = (fields: Record<string, unknown>, message: string) =>
     void logged.push(`${message}: ${String(fields["reason"])}`);
   return new Volumes({
-    store: world.store,
+    store: shop.world.store,
     files,
-    whilePaused: (machine, work) => machines.whilePaused(machine, work),
+    whilePaused: (machine, work) => shop.machines.whilePaused(machine, work),
     schedule: { intervalMs: DAY, byDefault, log: { info: note, warn: note } },
     clock: () => new Date(now),
     onTrouble: () => {},
   });
 }
 
+const shop = shopForEach({
+  wrap(deps) {
+    files = new WatchedFiles(shop.world.folder);
+    volumes = open("off");
+    return { ...deps, volumes };
+  },
+});
 beforeEach(async () => {
   now = Date.now();
   logged = [];
-  world = await newWorld();
-  files = new WatchedFiles(world.folder);
-  volumes = open("off");
-  platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, volumes }) });
-  ({ machines } = platform);
-  id = await runningMachine(platform, MOUNTS);
+  id = await shop.run(MOUNTS);
   volumeId = volumes.list("shop")[0]?.id ?? "";
-});
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
 });
 
 const look = () => volumes.scheduler.look(new AbortController().signal);
@@ -87,14 +75,11 @@ const later = async (ms: number) => {
 };
 const taken = async () => (await volumes.listSnapshots("shop", volumeId)).length;
 const schedule = () => volumes.get("shop", volumeId).schedule;
-const suspend = async () => {
-  machines.suspend("shop", id);
-  await machines.wait("shop", id, ["suspended"], TIMEOUT);
-};
-const write = (text: string) => writeFile(join(world.folder, "volumes", volumeId, "data.ext4"), text, { flag: "r+" });
+const write = (text: string) =>
+  writeFile(join(shop.world.folder, "volumes", volumeId, "data.ext4"), text, { flag: "r+" });
 
 test("a sleeping machine's volume gets one a day without being woken, unless nothing was written", async () => {
-  await suspend();
+  await shop.suspend(id);
   await look();
   await later(DAY);
   expect(await taken()).toBe(1);
@@ -104,12 +89,12 @@ test("a sleeping machine's volume gets one a day without being woken, unless not
   await write("more");
   await later(DAY);
   expect(await taken()).toBe(2);
-  expect(machines.get("shop", id).record.state).toBe("suspended");
-  expect(world.host.of(id)).toEqual([]);
+  expect(shop.record(id).state).toBe("suspended");
+  expect(shop.host.of(id)).toEqual([]);
 });
 
 test("one that was destroyed or has expired is taken again, although nothing was written", async () => {
-  await suspend();
+  await shop.suspend(id);
   await later(DAY);
   const [first] = await volumes.listSnapshots("shop", volumeId);
   await volumes.destroySnapshot("shop", volumeId, first?.id ?? "");
@@ -127,36 +112,34 @@ test("a running machine's volume is cloned where that is possible, and waits for
   await later(6 * 60_000);
   expect(schedule()?.trouble).toMatchObject({ failures: 2 });
   expect(logged, "said once").toHaveLength(1);
-  await suspend();
+  await shop.suspend(id);
   await later(60 * 60_000);
   expect(await taken()).toBe(1);
   expect(schedule()?.trouble).toBeNull();
-  machines.start("shop", id);
-  await machines.wait("shop", id, ["running"], TIMEOUT);
+  await shop.start(id);
   files.clones = true;
   await later(DAY);
   expect(await taken()).toBe(2);
-  expect(world.host.guest(id)?.quiet).toBe(false);
+  expect(shop.host.guest(id)?.quiet).toBe(false);
 });
 
 test("a request does not wait for a copy: the machine starts, and the snapshot is taken later", async () => {
-  await suspend();
+  await shop.suspend(id);
   files.hold = new Promise(() => {});
   const looking = later(DAY);
   await files.copying.promise;
-  machines.start("shop", id);
-  await machines.wait("shop", id, ["running"], TIMEOUT);
+  await shop.start(id);
   await looking;
   expect(await taken()).toBe(0);
   expect(schedule()?.trouble?.reason).toContain("its machine was started meanwhile");
   files.hold = undefined;
-  await suspend();
+  await shop.suspend(id);
   await later(10 * 60_000);
   expect(await taken()).toBe(1);
 });
 
 test("a full disk is told in the log and the volume, and tried again", async () => {
-  await suspend();
+  await shop.suspend(id);
   files.fault = new Error("no space left on device");
   await later(DAY);
   expect(logged).toEqual(["a scheduled snapshot could not be taken; trying again later: no space left on device"]);
@@ -167,13 +150,13 @@ test("a full disk is told in the log and the volume, and tried again", async () 
 });
 
 test("expired ones are deleted when a new one is taken", async () => {
-  await suspend();
+  await shop.suspend(id);
   volumes.update("shop", volumeId, { snapshotRetention: 1 });
   await later(DAY);
   const [first] = await volumes.listSnapshots("shop", volumeId);
   if (first === undefined) throw new Error("there is no snapshot");
-  world.store.volumes.removeSnapshot(first.id);
-  world.store.volumes.insertSnapshot({ ...first, createdAt: new Date(Date.now() - 2 * DAY).toISOString() });
+  shop.world.store.volumes.removeSnapshot(first.id);
+  shop.world.store.volumes.insertSnapshot({ ...first, createdAt: new Date(Date.now() - 2 * DAY).toISOString() });
   await write("more");
   await later(DAY);
   expect(await taken()).toBe(1);
@@ -185,7 +168,7 @@ test("an update turns it off and on, and keeps the times of one that is on alrea
   now += 1000;
   expect(volumes.update("shop", volumeId, { scheduledSnapshots: true }).schedule).toEqual(before);
   expect(volumes.update("shop", volumeId, { scheduledSnapshots: false }).schedule ?? null).toBeNull();
-  await suspend();
+  await shop.suspend(id);
   await later(2 * DAY);
   expect(await taken()).toBe(0);
   expect(volumes.update("shop", volumeId, { scheduledSnapshots: true, snapshotRetention: 9 })).toMatchObject({

@@ -2,19 +2,11 @@
 import { readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
-import type { Machines, Resources } from "@hibernaut/machines";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  FastVolumeFiles,
-  newWorld,
-  runningMachine,
-  SMALL,
-  startPlatform,
-  type World,
-} from "../../platform/test/helpers/fake-world.ts";
+import { beforeEach, expect, test } from "vitest";
+import { shopForEach } from "../../machines/test/shop.ts";
+import { FastVolumeFiles } from "../../platform/test/helpers/fake-world.ts";
 import { Volumes } from "../src/open.ts";
 
-const TIMEOUT = { timeoutMs: 5000 };
 const MOUNTS = { mounts: [{ volume: "data", path: "/data" }] };
 const GB = 1024 ** 3;
 
@@ -29,7 +21,7 @@ class WatchedFiles extends FastVolumeFiles {
     return this.clones;
   }
   override async clone(from: string, to: string): Promise<void> {
-    this.quiet = world.host.guest(id)?.quiet;
+    this.quiet = shop.host.guest(id)?.quiet;
     await super.copy(from, to);
   }
   override async copy(from: string, to: string): Promise<void> {
@@ -39,43 +31,34 @@ class WatchedFiles extends FastVolumeFiles {
   }
 }
 
-let world: World;
 let files: WatchedFiles;
-let platform: Resources;
-let machines: Machines;
 let volumes: Volumes;
 let id: string;
 let volumeId: string;
-
+const shop = shopForEach({
+  wrap(deps) {
+    const { store, folder } = shop.world;
+    files = new WatchedFiles(folder);
+    const whilePaused = (machine: string, work: () => Promise<void>) => shop.machines.whilePaused(machine, work);
+    volumes = new Volumes({ store, files, whilePaused, onTrouble: () => {} });
+    return { ...deps, volumes };
+  },
+});
 beforeEach(async () => {
-  world = await newWorld();
-  files = new WatchedFiles(world.folder);
-  const whilePaused = (machine: string, work: () => Promise<void>) => machines.whilePaused(machine, work);
-  volumes = new Volumes({ store: world.store, files, whilePaused, onTrouble: () => {} });
-  platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, volumes }) });
-  ({ machines } = platform);
-  id = await runningMachine(platform, MOUNTS);
+  id = await shop.run(MOUNTS);
   volumeId = volumes.list("shop")[0]?.id ?? "";
 });
-afterEach(async () => {
-  await platform.close();
-  await world.dispose();
-});
 
-const disk = (volume: string) => join(world.folder, "volumes", volume, "data.ext4");
+const disk = (volume: string) => join(shop.world.folder, "volumes", volume, "data.ext4");
 const write = async (text: string) => {
   await writeFile(disk(volumeId), text);
   await truncate(disk(volumeId), GB);
 };
 const read = async (volume: string) => (await readFile(disk(volume))).toString("utf8", 0, 6).replaceAll("\0", "");
-const suspend = async () => {
-  machines.suspend("shop", id);
-  await machines.wait("shop", id, ["suspended"], TIMEOUT);
-};
 
 test("a snapshot of a suspended machine's volume becomes a new volume, and changes with neither of them", async () => {
   await write("before");
-  await suspend();
+  await shop.suspend(id);
   const snapshot = await volumes.snapshot("shop", volumeId);
   expect(snapshot).toMatchObject({ state: "created", sizeGb: 1, volumeId });
   await write("after");
@@ -84,10 +67,7 @@ test("a snapshot of a suspended machine's volume becomes a new volume, and chang
   expect(restored).toMatchObject({ state: "created", sizeGb: 2, machineId: null });
   expect(await read(restored.id)).toBe("before");
   expect(await read(volumeId)).toBe("after");
-  const { record } = await machines.create("shop", {
-    config: { ...SMALL, mounts: [{ volume: restored.id, path: "/data" }] },
-  });
-  await machines.wait("shop", record.id, ["running"], TIMEOUT);
+  await shop.run({ mounts: [{ volume: restored.id, path: "/data" }] });
   expect((await stat(disk(restored.id))).size).toBe(2 * GB);
 });
 
@@ -101,45 +81,47 @@ test("a running machine's volume is refused where files cannot be cloned, and th
 
 test("where files can be cloned, the guest is paused for the snapshot and keeps running", async () => {
   files.clones = true;
-  const before = world.host.guest(id)?.request();
+  const before = shop.request(id);
   await expect(volumes.snapshot("shop", volumeId)).resolves.toMatchObject({ state: "created" });
   expect(files.quiet).toBe(true);
-  expect(world.host.guest(id)?.quiet).toBe(false);
-  expect(world.host.guest(id)?.request()).toEqual({ ...before, count: (before?.count ?? 0) + 1 });
-  await suspend();
+  expect(shop.host.guest(id)?.quiet).toBe(false);
+  expect(shop.request(id)).toEqual({ ...before, count: (before?.count ?? 0) + 1 });
+  await shop.suspend(id);
 });
 
 test("a start waits for a copy in progress", async () => {
-  await suspend();
+  await shop.suspend(id);
   const hold = Promise.withResolvers<void>();
   files.hold = hold.promise;
   const snapshot = volumes.snapshot("shop", volumeId);
   await files.copying.promise;
-  machines.start("shop", id);
-  await expect(machines.wait("shop", id, ["running"], { timeoutMs: 100 })).rejects.toMatchObject({
+  shop.machines.start("shop", id);
+  await expect(shop.machines.wait("shop", id, ["running"], { timeoutMs: 100 })).rejects.toMatchObject({
     code: "deadline_exceeded",
   });
-  expect(world.host.of(id)).toEqual([]);
+  expect(shop.host.of(id)).toEqual([]);
   hold.resolve();
   expect((await snapshot).state).toBe("created");
-  await machines.wait("shop", id, ["running"], TIMEOUT);
+  await shop.reach(id, "running");
 });
 
 test("a snapshot past its volume's retention is deleted, and a younger one stays", async () => {
-  await suspend();
+  await shop.suspend(id);
   const [old, young] = [await volumes.snapshot("shop", volumeId), await volumes.snapshot("shop", volumeId)];
   const days = (count: number) => new Date(Date.now() - count * 24 * 60 * 60_000).toISOString();
-  world.store.volumes.removeSnapshot(old.id);
-  world.store.volumes.insertSnapshot({ ...old, createdAt: days(5.1) });
-  world.store.volumes.removeSnapshot(young.id);
-  world.store.volumes.insertSnapshot({ ...young, createdAt: days(4.9) });
+  shop.world.store.volumes.removeSnapshot(old.id);
+  shop.world.store.volumes.insertSnapshot({ ...old, createdAt: days(5.1) });
+  shop.world.store.volumes.removeSnapshot(young.id);
+  shop.world.store.volumes.insertSnapshot({ ...young, createdAt: days(4.9) });
   expect(await volumes.listSnapshots("shop", volumeId)).toMatchObject([{ id: young.id }]);
-  await expect(stat(join(world.folder, "volumes", volumeId, "snapshots", `${old.id}.ext4`))).rejects.toThrow("ENOENT");
+  await expect(stat(join(shop.world.folder, "volumes", volumeId, "snapshots", `${old.id}.ext4`))).rejects.toThrow(
+    "ENOENT",
+  );
   await expect(volumes.create("shop", { name: "x", snapshotId: old.id })).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("a snapshot is deleted by its id, and only through its own volume", async () => {
-  await suspend();
+  await shop.suspend(id);
   const { id: snapshotId } = await volumes.snapshot("shop", volumeId);
   const other: VolumeRecord = await volumes.create("shop", { name: "other" });
   const wrong = volumes.destroySnapshot("shop", other.id, snapshotId);
@@ -150,10 +132,10 @@ test("a snapshot is deleted by its id, and only through its own volume", async (
 
 test("a volume made from a snapshot cannot be smaller or belong to another app", async () => {
   volumes.extend("shop", volumeId, 3);
-  await suspend();
+  await shop.suspend(id);
   const { id: snapshotId } = await volumes.snapshot("shop", volumeId);
   const smaller = volumes.create("shop", { name: "small", snapshotId, sizeGb: 2 });
   await expect(smaller).rejects.toMatchObject({ code: "invalid_argument", details: { minimum: 3 } });
-  platform.apps.create("blog");
+  shop.platform.apps.create("blog");
   await expect(volumes.create("blog", { name: "x", snapshotId })).rejects.toMatchObject({ code: "not_found" });
 });

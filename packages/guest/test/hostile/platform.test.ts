@@ -3,16 +3,15 @@ import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Vmm, VmmSpec } from "@hibernaut/hypervisor";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
-import { newWorld, SMALL, startPlatform } from "../../../platform/test/helpers/fake-world.ts";
+import { shopForEach } from "../../../machines/test/shop.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { FrameType } from "../../src/frame.ts";
 import { socketPair } from "./attack.ts";
 import { HostileGuest } from "./generator.ts";
 import { SEED } from "./size.ts";
 
-const TIMEOUT = { timeoutMs: 20_000 };
 const BATCHES = 60;
 const BATCH = 200;
 
@@ -39,28 +38,20 @@ class TappedHypervisor extends FakeHypervisor {
   }
 }
 
+const shop = shopForEach();
+
 test(`its frames (seed ${SEED}) neither end the platform nor reach another machine, and its machine can be stopped`, async () => {
-  const world = await newWorld();
-  const hypervisor = new TappedHypervisor(world.host);
+  const hypervisor = new TappedHypervisor(shop.host);
   hypervisor.folder = await tempFolder("hostile");
   const api = createServer((request, response) => response.end("{}") && request.resume());
-  const platform = await startPlatform(world, {
+  await shop.restart({
     hypervisor,
     wrap: (deps) => ({ ...deps, onLocalConnection: (_id, connection) => void api.emit("connection", connection) }),
   });
-  onTestFinished(async () => {
-    await platform.close();
-    await world.dispose();
-  });
-  const { apps, machines, commands } = platform;
-  apps.create("shop");
-  const reach = (id: string, ...states: ("running" | "suspended" | "stopped" | "destroyed")[]) =>
-    machines.wait("shop", id, states, TIMEOUT);
-  const make = async () => (await machines.create("shop", { config: SMALL, skipLaunch: true })).record.id;
-  const [hostile, other] = [await make(), await make()];
+  const { commands } = shop.platform;
+  const [hostile, other] = [await shop.create(), await shop.create()];
   hypervisor.tapped = hostile;
-  for (const id of [hostile, other]) machines.start("shop", id);
-  await Promise.all([hostile, other].map((id) => reach(id, "running")));
+  await Promise.all([hostile, other].map((id) => shop.start(id)));
 
   const guest = new HostileGuest(SEED);
   const attack = async (without: ReadonlySet<number>) => {
@@ -68,33 +59,30 @@ test(`its frames (seed ${SEED}) neither end the platform nor reach another machi
       const end = hypervisor.ends.at(-1);
       const bytes = Buffer.concat(Array.from({ length: BATCH }, () => guest.next(without)));
       if (end?.writable) await new Promise<void>((resolve) => end.write(bytes, () => resolve()));
-      const state = machines.get("shop", hostile).record.state;
-      if (state === "running") commands.run("shop", hostile, { args: ["cat"] }).exit.catch(() => {});
+      if (shop.record(hostile).state === "running")
+        commands.run("shop", hostile, { args: ["cat"] }).exit.catch(() => {});
       await otherWorks();
     }
   };
   let asked = 0;
   const otherWorks = async () => {
     asked += 1;
-    expect(world.host.guest(other)?.request()?.count).toBe(asked);
+    expect(shop.request(other)?.count).toBe(asked);
     const command = commands.run("shop", other, { args: ["cat"], input: true });
     command.stdin.end("still here");
     expect(await text(command.stdout)).toBe("still here");
   };
   await attack(new Set([FrameType.exit]));
-  expect(machines.get("shop", hostile).record.state).toBe("running");
+  expect(shop.record(hostile).state).toBe("running");
 
   // Now it also says that its app has ended, again and again: the restart policy begins.
   await attack(new Set());
-  machines.suspend("shop", other);
-  await reach(other, "suspended");
-  machines.start("shop", other);
-  await reach(other, "running");
+  await shop.suspend(other);
+  await shop.start(other);
   await otherWorks();
 
-  machines.stop("shop", hostile);
-  await reach(hostile, "stopped");
-  machines.destroy("shop", hostile);
-  await reach(hostile, "destroyed");
-  expect(world.logged.filter(({ message }) => /failed unexpectedly/.test(message))).toEqual([]);
+  await shop.stop(hostile);
+  shop.machines.destroy("shop", hostile);
+  await shop.reach(hostile, "destroyed");
+  expect(shop.logged().filter((message) => /failed unexpectedly/.test(message))).toEqual([]);
 }, 120_000);

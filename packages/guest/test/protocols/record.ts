@@ -5,17 +5,11 @@
  *
  *   node packages/guest/test/protocols/record.ts <directory of the guest bundle>
  */
-import { execFileSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { duplexPair } from "node:stream";
-import { openImageStore } from "@hibernaut/images/open";
-import { MachineFiles } from "@hibernaut/machines/files";
-import { QemuHypervisor } from "../../../hypervisor/src/qemu/index.ts";
-import { newMachineId } from "../../../machines/src/identity.ts";
-import { UserNetwork } from "../../../network/src/user.ts";
-import { dataFolder } from "../../../platform/test/helpers/qemu-world.ts";
-import { packSmallApp, SMALL_APP } from "../../../platform/test/helpers/small-app/image.ts";
+import { openQemu } from "../../../hypervisor/test/qemu-harness.ts";
+import { packSmallApp } from "../../../platform/test/helpers/small-app/image.ts";
 import { readBundle } from "../../src/bundles.ts";
 import { FrameReader, FrameType } from "../../src/frame.ts";
 import { decodeHello } from "../../src/hello.ts";
@@ -23,40 +17,11 @@ import { type RecordedFrame, type Recording, recorded, tell } from "./story.ts";
 
 const BOOT_MS = 120_000;
 
-const folder = await dataFolder();
+await packSmallApp();
+const harness = await openQemu();
 try {
-  await packSmallApp();
-  const files = new MachineFiles(folder.path, 64);
-  await mkdir(files.machineRoot);
-  const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
-  const machineId = newMachineId();
-  await files.prepare(machineId);
-  await files.freshLayer(machineId);
-  const { layer, memory, run, console: consoleLog } = files.paths(machineId);
-  const network = new UserNetwork();
-  const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, [8080]);
-  const version = execFileSync("qemu-system-x86_64", ["--version"], { encoding: "utf8" });
-  const hypervisor = new QemuHypervisor({
-    program: "qemu-system-x86_64",
-    version,
-    accelerator: "tcg",
-    runRoot: files.runRoot,
-    machineRoot: files.machineRoot,
-  });
-  const spec = {
-    machineId,
-    cpus: 1,
-    memoryMb: 128,
-    bundle: await readBundle(process.argv[2] ?? ""),
-    image: image.rootfs,
-    layer,
-    volumes: [],
-    memory,
-    runDir: run,
-    consoleLog,
-    network: plug,
-  };
-  const vmm = await hypervisor.boot(spec, AbortSignal.timeout(BOOT_MS));
+  const spec = { ...(await harness.newSpec()), bundle: await readBundle(process.argv[2] ?? "") };
+  const vmm = await harness.hypervisor().boot(spec, AbortSignal.timeout(BOOT_MS));
   try {
     const frames: RecordedFrame[] = [];
     const guest = await vmm.openChannel(AbortSignal.timeout(BOOT_MS));
@@ -80,7 +45,7 @@ try {
       env: { PATH: "/", COLOR: "blue" },
       user: "",
       workdir: "/",
-      network: plug.guest,
+      network: spec.network.guest,
       ports: [8080],
       volumes: [],
       swapMb: 8,
@@ -96,7 +61,7 @@ try {
     await vmm.kill();
   }
 } finally {
-  await folder.dispose();
+  await harness.dispose();
 }
 
 /** A padding frame is 64 KB of zeros, and only its type matters. */

@@ -16,10 +16,6 @@ import {
   nanoseconds,
 } from "@hibernaut/guest";
 
-/** Bytes of a record's key and length, and the key that gives a command an input. */
-const RECORD_HEAD = 5;
-const INPUT_RECORD = 14;
-
 /** Offset in the `awake` payload of how long the guest was paused, if that is known. */
 const PAUSED_AT = 80;
 /** The agent distrusts a clock that would be further behind that message, or ahead of it. */
@@ -240,11 +236,9 @@ function noProgram(): Buffer {
   return Buffer.concat([head, Buffer.from("the command could not be run: No such file or directory")]);
 }
 
-/** Whether a command's records (see `guest/records.ts`) give it an input. */
+/** Whether a command has an input. */
 function hasInput(records: Buffer): boolean {
-  for (let at = 0; at < records.length; at += RECORD_HEAD + records.readUInt32LE(at + 1))
-    if (records[at] === INPUT_RECORD) return true;
-  return false;
+  return decodeRecords(records).some(([key]) => key === Key.input);
 }
 
 /** The clock that a guest sets when it continues, computed like the agent's `wall_after`. */

@@ -208,13 +208,9 @@ class FakeVmm implements Vmm {
     signal.throwIfAborted();
     this.#host.takeFault("capture");
     const text = JSON.stringify(guest.state);
-    const memory = await open(spec.memory, "r+");
-    try {
-      await memory.write(Buffer.from(text.padEnd(STATE_BYTES)), 0, STATE_BYTES, 0);
-      await memory.sync();
-    } finally {
-      await memory.close();
-    }
+    await using memory = await open(spec.memory, "r+");
+    await memory.write(Buffer.from(text.padEnd(STATE_BYTES)), 0, STATE_BYTES, 0);
+    await memory.sync();
     await writeFile(deviceState, `devices of ${spec.machineId}`, { flag: "wx", flush: true });
     // Where it will be once it is published.
     this.#process.capturedTo = deviceState.replace("/tmp-", "/");
@@ -339,10 +335,6 @@ export class FakeHypervisor implements Hypervisor {
 
 /** The time, in a page behind the guest's state. */
 async function writeOnLoad(path: string): Promise<void> {
-  const memory = await open(path, "r+");
-  try {
-    await memory.write(Buffer.from(String(Date.now())), 0, undefined, STATE_BYTES);
-  } finally {
-    await memory.close();
-  }
+  await using memory = await open(path, "r+");
+  await memory.write(Buffer.from(String(Date.now())), 0, undefined, STATE_BYTES);
 }

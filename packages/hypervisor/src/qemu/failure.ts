@@ -3,18 +3,11 @@
  * it, refuses. QEMU then stops the guest for good and stays: nothing ends by itself, and nothing ever answers again.
  */
 import { open } from "node:fs/promises";
-import type { Qmp } from "./qmp.ts";
 
 /** Run states (RunState in QEMU's QAPI schema) from which a guest cannot continue. */
 const BROKEN: Readonly<Record<string, string>> = {
   "internal-error": "QEMU cannot continue the guest (internal-error)",
   "guest-panicked": "the guest's kernel has crashed (guest-panicked)",
-};
-
-/** Why QEMU ends by itself (ShutdownCause), where that is a crash of the guest. `-no-reboot` turns a reset into an end. */
-const CRASHES: Readonly<Record<string, string>> = {
-  "guest-reset": "the guest's kernel has crashed, or rebooted",
-  "guest-panic": "the guest's kernel has crashed",
 };
 
 /** How much of the end of a log is searched. A dump of the registers takes 3 KB. */
@@ -30,25 +23,6 @@ const REGISTERS = /^(RAX|EAX)=/;
 /** Says what is wrong with a guest in this run state. Undefined when it runs, or can run again. */
 export function brokenBy(status: string): string | undefined {
   return BROKEN[status];
-}
-
-/**
- * Calls `onFailure` when the guest is stopped for good, or crashes: now, if that has happened already, and later. It may
- * be called more than once. Returns how to stop that.
- */
-export function watchFailure(qmp: Qmp, onFailure: (what: string) => void): () => void {
-  const look = async () => {
-    const { status } = await qmp.execute<{ status: string }>("query-status");
-    const what = brokenBy(status);
-    if (what !== undefined) onFailure(what);
-  };
-  const lookIfAlive = () => void look().catch(() => {}); // QEMU has ended: others notice that
-  lookIfAlive();
-  return qmp.subscribe(({ event, data }) => {
-    if (event === "STOP" || event === "GUEST_PANICKED") lookIfAlive();
-    const crash = event === "SHUTDOWN" ? CRASHES[String(data["reason"])] : undefined;
-    if (crash !== undefined) onFailure(crash);
-  });
 }
 
 /** Returns the line in which QEMU or the guest's kernel says why, in what they printed. Undefined when none does. Pure. */

@@ -1,6 +1,6 @@
 /** The end of a guest that cannot continue: its process is ended, and why is found out first. */
 import type { VmmRef } from "../contract.ts";
-import { readTail, tellingLine, watchFailure } from "./failure.ts";
+import { brokenBy, readTail, tellingLine } from "./failure.ts";
 import { killProcess } from "./process.ts";
 import type { Qmp } from "./qmp.ts";
 
@@ -10,14 +10,30 @@ interface Console {
   consoleBefore?: number;
 }
 
-/** Watches one guest from its start. */
+/** Why QEMU ends by itself (ShutdownCause), where that is a crash of the guest. `-no-reboot` turns a reset into an end. */
+const CRASHES: Readonly<Record<string, string>> = {
+  "guest-reset": "the guest's kernel has crashed, or rebooted",
+  "guest-panic": "the guest's kernel has crashed",
+};
+
+/** Watches one guest, which may be stopped for good, or have crashed, already. */
 export class GuestEnd {
   #failure: string | undefined;
   #work: Promise<void> | undefined;
 
   constructor(ref: VmmRef, qmp: Qmp, console: Console) {
-    watchFailure(qmp, (what) => {
-      this.#work ??= this.#end(what, ref, console);
+    const end = (what: string | undefined) => {
+      if (what !== undefined) this.#work ??= this.#end(what, ref, console);
+    };
+    const look = () =>
+      void qmp
+        .execute<{ status: string }>("query-status")
+        .then(({ status }) => end(brokenBy(status)))
+        .catch(() => {}); // QEMU has ended: others notice that
+    look();
+    qmp.subscribe(({ event, data }) => {
+      if (event === "STOP" || event === "GUEST_PANICKED") look();
+      if (event === "SHUTDOWN") end(CRASHES[String(data["reason"])]);
     });
   }
 

@@ -101,17 +101,13 @@ async function pagesOf(pid: number, mapped: string): Promise<number[]> {
   if (end > 0 && (end - begin) * PAGE !== size)
     throw new Error(`process ${pid} has mapped ${(end - begin) * PAGE} bytes of a memory of ${size}`);
   const pages: number[] = [];
-  const table = await open(`/proc/${pid}/pagemap`, "r");
-  try {
-    const entries = Buffer.allocUnsafe(ENTRIES * ENTRY_BYTES);
-    for (let first = begin; first < end; first += ENTRIES) {
-      const wanted = Math.min(ENTRIES, end - first) * ENTRY_BYTES;
-      const { bytesRead } = await table.read(entries, 0, wanted, first * ENTRY_BYTES);
-      for (let at = 0; at < bytesRead; at += ENTRY_BYTES)
-        if (((entries[at + ENTRY_BYTES - 1] as number) & PRESENT) !== 0) pages.push(first - begin + at / ENTRY_BYTES);
-    }
-  } finally {
-    await table.close();
+  await using table = await open(`/proc/${pid}/pagemap`, "r");
+  const entries = Buffer.allocUnsafe(ENTRIES * ENTRY_BYTES);
+  for (let first = begin; first < end; first += ENTRIES) {
+    const wanted = Math.min(ENTRIES, end - first) * ENTRY_BYTES;
+    const { bytesRead } = await table.read(entries, 0, wanted, first * ENTRY_BYTES);
+    for (let at = 0; at < bytesRead; at += ENTRY_BYTES)
+      if (((entries[at + ENTRY_BYTES - 1] as number) & PRESENT) !== 0) pages.push(first - begin + at / ENTRY_BYTES);
   }
   return pages;
 }

@@ -100,12 +100,8 @@ export class QemuHypervisor implements Hypervisor {
     spec: VmmSpec,
     signal: AbortSignal,
   ): Promise<{ vmm: QemuVmm; started: Started }> {
-    const state = await open(file, "r");
-    try {
-      return await this.#start(spec, { state: state.fd, hardware: hardwareOf(takenBy) ?? PRESENT_HARDWARE }, signal);
-    } finally {
-      await state.close();
-    }
+    await using state = await open(file, "r");
+    return await this.#start(spec, { state: state.fd, hardware: hardwareOf(takenBy) ?? PRESENT_HARDWARE }, signal);
   }
 
   find(): Promise<VmmRef[]> {

@@ -20,7 +20,7 @@ interface OpenOptions {
   runRoot: string;
   machineRoot: string;
   /** Counts what goes wrong between the platform and QEMU. By default, nobody does. */
-  onFault?(fault: QmpFault): void;
+  onFault?: ((fault: QmpFault) => void) | undefined;
 }
 
 type OpenSettings = LimitSettings & Pick<Settings, "qemu" | "dataDir" | "snapshotQemu">;
@@ -35,24 +35,13 @@ interface OpenedQemu {
 /** Looks at the QEMU of the settings, and changes nothing. Rejects with `failed_precondition` when it is missing or too old. */
 export async function openQemu(settings: OpenSettings, options: OpenOptions): Promise<OpenedQemu> {
   const { qemu: program, dataDir, snapshotQemu: accept } = settings;
-  const { accelerator, cpu, jail, runRoot, machineRoot } = options;
-  const onFault = options.onFault && ((fault: QmpFault) => options.onFault?.(fault));
+  const { accelerator, cpu } = options;
   const limits = qemuLimits(settings);
   const version = await qemuVersion(program, limits);
   const host = accelerator === "kvm" ? await readHostCpu(program, "kvm", { cpu, limits }) : undefined;
   const carryOvers = await FailedCarryOvers.open(dataDir);
   return {
-    hypervisor: new QemuHypervisor({
-      program,
-      version,
-      accelerator,
-      host,
-      limits,
-      onFault,
-      jail,
-      runRoot,
-      machineRoot,
-    }),
+    hypervisor: new QemuHypervisor({ ...options, program, version, host, limits }),
     carryOvers,
     refusedHypervisor: (was, now) => refusedCarryOver(was, now, { accept, failed: carryOvers.all }),
   };

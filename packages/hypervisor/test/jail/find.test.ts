@@ -17,6 +17,9 @@ const options = (env: Record<string, string> = {}) => ({
   look: true,
 });
 
+/** What programs need of the host. */
+const PLACES = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64"];
+
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "hibernaut-jail-"));
   onTestFinished(() => rm(path, { recursive: true }));
@@ -57,8 +60,7 @@ test("it is made where the host's name may not be set, as in the systemd unit", 
   const filter = 'pack("(SCCL)*", 0x20,0,0,0, 0x15,0,1,170, 0x06,0,0,0x50001, 0x06,0,0,0x7fff0000)';
   const code = `my $f = ${filter}; my $p = pack("Sx6P", 4, $f); syscall(157, 38, 1, 0, 0, 0); syscall(157, 22, 2, $p, 0, 0) == 0 or die; exec @ARGV`;
   const root = await folder();
-  const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64"];
-  const jail = [JAIL_LAUNCHER, "--root", root, ...places, "--", "/usr/bin/echo", "in the jail"];
+  const jail = [JAIL_LAUNCHER, "--root", root, ...PLACES, "--", "/usr/bin/echo", "in the jail"];
   const { stdout } = await promisify(execFile)("perl", ["-e", code, "--", ...jail]);
   expect(stdout).toBe("in the jail\n");
 });
@@ -69,8 +71,20 @@ test.runIf(process.getuid?.() === 0)(
     const device = `/dev/hibernaut-test-${process.pid}`;
     await promisify(execFile)("mknod", ["--mode=600", device, "c", "1", "5"]); // /dev/zero
     onTestFinished(() => rm(device));
-    const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64", "--device", device];
-    const jail = ["--root", await folder(), "--uid", "200000", ...places, "--", "/usr/bin/head", "-c", "4", device];
+    const jail = [
+      "--root",
+      await folder(),
+      "--uid",
+      "200000",
+      ...PLACES,
+      "--device",
+      device,
+      "--",
+      "/usr/bin/head",
+      "-c",
+      "4",
+      device,
+    ];
     const { stdout } = await promisify(execFile)(JAIL_LAUNCHER, jail);
     expect(stdout).toBe("\0\0\0\0");
     expect((await stat(device)).mode & 0o777, "the host's is as it was").toBe(0o600);
@@ -81,8 +95,18 @@ test.runIf(process.getuid?.() === 0)("a device that cannot be opened is refused 
   const name = `hibernaut-test-${process.pid}`;
   const device = join(await folder(), name); // not in /dev, so it is shown as it is
   await promisify(execFile)("mknod", ["--mode=600", device, "c", "1", "5"]);
-  const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64", "--device", device];
-  const jail = ["--root", await folder(), "--uid", "200000", ...places, "--", "/usr/bin/echo", "it runs"];
+  const jail = [
+    "--root",
+    await folder(),
+    "--uid",
+    "200000",
+    ...PLACES,
+    "--device",
+    device,
+    "--",
+    "/usr/bin/echo",
+    "it runs",
+  ];
   await expect(promisify(execFile)(JAIL_LAUNCHER, jail)).rejects.toThrow(`opening ${device}: Permission denied`);
 });
 

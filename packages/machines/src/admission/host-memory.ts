@@ -1,7 +1,6 @@
 /** How much memory programs can still get: of the host, or of the control group that this process is confined to. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MemorySources } from "../warm/pressure.ts";
+import { fieldIn, type MemorySources, read } from "../warm/pressure.ts";
 
 /** Groups get their first limit rarely, and finding them reads a few files: they are looked for again after this. */
 const GROUPS_AGE_MS = 10_000;
@@ -104,17 +103,4 @@ function leftIn({ limit, usage, stat, droppable }: Group): number {
   const text = read(stat);
   const dropped = droppable.reduce((sum, name) => sum + fieldIn(text, name), 0);
   return limitIn(limit) - Math.max(0, Number(used) - dropped);
-}
-
-function fieldIn(stat: string, name: string): number {
-  return Number(new RegExp(`^${name} (\\d+)`, "m").exec(stat)?.[1] ?? 0);
-}
-
-/** The text of a file that may not exist on this kernel. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, "utf8").trim();
-  } catch {
-    return "";
-  }
 }

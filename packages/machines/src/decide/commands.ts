@@ -1,16 +1,24 @@
 /** Deciding what someone requests. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { restAfterUpdate } from "../restart.ts";
 import { COMMAND_TABLE } from "./command-table.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Command, Details } from "./events.ts";
-import { whenToMove } from "./move-bundle.ts";
 import { noteNotSuspended } from "./notes.ts";
 import { occupies } from "./occupies.ts";
 import { endsPrewarm, prewarmAfter } from "./prewarm.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
-import { refused, step, unchanged } from "./step.ts";
+import { mayHaveGuest, refused, step, unchanged } from "./step.ts";
+
+/** States in which a machine that has a snapshot will resume from it, unless someone discards it. */
+const WILL_RESUME: readonly MachineState[] = ["suspended", "failed", "starting"];
+
+/** Whether a command starts a guest where there is none, which needs room. */
+export function mayStart({ state }: Pick<MachineRecord, "state">, { type }: Command): boolean {
+  if (mayHaveGuest(state) || state === "destroyed") return false;
+  return type === "start" || (type === "restart" && state !== "suspended");
+}
 
 /** Decides a command. What the lifecycle does not allow is refused with a HibernautError. */
 export function decideCommand(record: MachineRecord, command: Command, context: DecideContext): Decision {
@@ -52,13 +60,18 @@ function decideSleep(
   return noteNotSuspended(record, { by: "proxy", reason: command.reason }, context, sleep.details);
 }
 
-/** Moves a machine to the newest guest bundle: by an update, or at its next cold start, or not at all. */
+/**
+ * Moves a machine to the newest guest bundle by an update, unless it has that already. A new bundle needs a boot, and a boot
+ * would cost a machine its memory, which is worth more than the bundle: one that will resume does so with its own bundle
+ * until a cold start comes for another reason.
+ */
 function moveBundle(record: MachineRecord, details: Details = {}, context: DecideContext): Decision {
-  const { config, imageDigest, state } = record;
+  const { config, imageDigest, state, snapshot, bundleVersion } = record;
   const update = decideCommand(record, { type: "update", config, imageDigest, details }, context);
-  const when = whenToMove(record, context.limits.currentBundle);
-  if (update.tell.refusal !== undefined || when === "now") return update;
-  if (when === "never" || (record.bundleMove ?? null) !== null) return unchanged(record);
+  if (update.tell.refusal !== undefined) return update;
+  if (bundleVersion === context.limits.currentBundle) return unchanged(record);
+  if (snapshot === null || !WILL_RESUME.includes(state)) return update;
+  if ((record.bundleMove ?? null) !== null) return unchanged(record);
   const at = context.now.toISOString();
   const next = { ...record, bundleMove: { version: context.id }, updatedAt: at };
   const reason = "the machine keeps its snapshot, and gets the newest guest bundle at its next cold start";

@@ -4,7 +4,14 @@ import { withoutPeriod } from "@hibernaut/lib/text";
 import { scheduleDue } from "../schedule/due.ts";
 import { decideCommand } from "./commands.ts";
 import type { DecideContext, Decision } from "./decision.ts";
-import { unchanged } from "./step.ts";
+import { mayHaveGuest, unchanged } from "./step.ts";
+
+/** Whether the machine's schedule, or the wake that it planned, starts a guest now where there is none. */
+export function startIsDue(record: MachineRecord, now: Date): boolean {
+  if (mayHaveGuest(record.state) || record.state === "destroyed") return false;
+  const { wakeAt = null } = record;
+  return scheduleDue(record, now)?.kind === "run" || (wakeAt !== null && Date.parse(wakeAt) <= now.getTime());
+}
 
 /**
  * Starts the machine if a run of its schedule is due. That the run was handled is stored with the start itself, so a

@@ -39,7 +39,7 @@ export type Command = { details?: Details } & (
       /** Start a machine that sleeps with the new version, and let it sleep again after this. Default: it sleeps on. */
       prewarm?: Prewarm["until"];
     }
-  /** Nothing changes but the guest bundle, which becomes the current one: see `move-bundle.ts`. */
+  /** Nothing changes but the guest bundle, which becomes the current one. */
   | { type: "move_bundle" }
   /** A machine that may have a guest is only destroyed with `force`. Default: false. */
   | { type: "destroy"; force?: boolean }
@@ -89,7 +89,7 @@ export type EffectOutcome = { details?: Details } & (
 export type Milestone =
   /** Stored before the guest's CPUs run: a snapshot never runs twice. */
   | { type: "snapshot_consumed" }
-  /** `carryOver`: it failed in another version of the hypervisor than its own, which will not be tried again. */
+  /** It does not fit: `reason` explains the cold start that follows. `carryOver`: it failed in another version of the hypervisor than its own, which will not be tried again. */
   | { type: "snapshot_refused"; reason: string; carryOver?: FailedCarryOver }
   /**
    * The writable layer is ready. `address` is a new one if the old one does not belong to this network; `moved` says what

@@ -1,23 +1,10 @@
 /** Starting the machines that a drain suspended, once it is over, or that ran when they were backed up. */
 import { isHibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Admission } from "../admission/admission.ts";
 import type { MachineController } from "../controller.ts";
-import type { Logger } from "../dependencies.ts";
-import { settled } from "./settled.ts";
-
-interface StartAgainOptions {
-  machines: readonly MachineController[];
-  /** Whether they are started. Otherwise they sleep until something wakes them. */
-  resume: boolean;
-  /** How many are started at a time. */
-  atOnce: number;
-  /** What a machine sleeps for until now. */
-  asleepBy(machineId: string): "drain" | "backup";
-  /** Waits until the host has room for a machine. Rejects with the signal's reason. */
-  room: Admission["room"];
-  log: Logger;
-}
+import type { ControllerSet } from "../controller-set.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import { settled } from "../waiting.ts";
 
 const ANNOUNCEMENTS = {
   drain: "starting the machines that a drain suspended",
@@ -25,17 +12,20 @@ const ANNOUNCEMENTS = {
 } as const;
 
 /**
- * Starts every machine that a drain suspended, and settles when they rest. Each is marked in its record until its start
+ * Starts every machine that a drain suspended, unless the settings let them sleep on, and settles when they rest. Each is marked in its record until its start
  * is stored, so that a platform that ends now has forgotten none. When the signal aborts, the rest stay marked.
  */
 export async function startAgain(
-  { machines, resume, atOnce, asleepBy, room, log }: StartAgainOptions,
+  controllers: Pick<ControllerSet, "all" | "admission">,
+  { settings, store, log }: Pick<MachineDependencies, "settings" | "store" | "log">,
   signal: AbortSignal,
 ): Promise<void> {
+  // In a backup, the last event of a machine says so, and nothing has happened to it since.
+  const asleepBy = (id: string) => (store.machines.events(id, 1)[0]?.details.by === "backup" ? "backup" : "drain");
   const queue: MachineController[] = [];
-  for (const machine of machines) {
-    if (resume && machine.record.drained === true) queue.push(machine);
-    else machine.drainOver();
+  for (const machine of controllers.all()) {
+    if (settings.resumeOnBoot === "on" && machine.record.drained === true) queue.push(machine);
+    else machine.note({ type: "drain_over" });
   }
   const causes = Map.groupBy(queue, ({ record }) => asleepBy(record.id));
   for (const [cause, { length }] of causes) log.info({ machines: length }, ANNOUNCEMENTS[cause]);
@@ -44,7 +34,7 @@ export async function startAgain(
     const { id } = machine.record;
     const onFull = (reason: string) => log.warn({ machine: id, reason }, `a machine waits for room after a ${by}`);
     for (;;) {
-      await room(machine.record, signal, onFull);
+      await controllers.admission.room(machine.record, signal, onFull);
       // Something else may have started it since.
       if (machine.record.drained !== true) return false;
       try {
@@ -69,5 +59,5 @@ export async function startAgain(
   const worker = async () => {
     for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift()) await start(next);
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: settings.drainSuspends }, worker));
 }

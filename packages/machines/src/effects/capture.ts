@@ -19,24 +19,8 @@ interface CaptureInput {
   generation: string;
 }
 
-/** What suspending, and copying, a running guest works with. */
-export type CapturePorts = Pick<
-  EffectPorts,
-  | "snapshots"
-  | "files"
-  | "bundles"
-  | "secrets"
-  | "settings"
-  | "log"
-  | "guest"
-  | "inside"
-  | "machineLog"
-  | "warm"
-  | "steps"
->;
-
 /** Publishes the generation, and ends the guest or keeps it paused. If that fails, or is cancelled, the same guest keeps running. */
-export async function capture(input: CaptureInput, ports: CapturePorts, signal: AbortSignal): Promise<EffectOutcome> {
+export async function capture(input: CaptureInput, ports: EffectPorts, signal: AbortSignal): Promise<EffectOutcome> {
   const { live } = ports.guest;
   if (live === undefined) return { type: "lost", reason: "there is no guest to suspend" };
   const limit = within(signal, ports.settings.suspendTimeoutMs, "the suspend");
@@ -65,7 +49,7 @@ export async function capture(input: CaptureInput, ports: CapturePorts, signal: 
 export async function quiesce(
   record: MachineRecord,
   { vmm, agent }: LiveGuest,
-  ports: CapturePorts,
+  ports: EffectPorts,
   limit: AbortSignal,
 ): Promise<{ aheadMs: number; unready: string | undefined }> {
   const { settings, steps } = ports;
@@ -86,7 +70,7 @@ export async function quiesce(
 async function publish(
   { record, generation }: CaptureInput,
   { vmm }: LiveGuest,
-  { ports, clockMs, limit }: { ports: CapturePorts; clockMs: number; limit: AbortSignal },
+  { ports, clockMs, limit }: { ports: EffectPorts; clockMs: number; limit: AbortSignal },
 ): Promise<SnapshotRecord> {
   const { snapshots, steps } = ports;
   const draft = await steps.time("save", async () => {
@@ -108,7 +92,7 @@ async function publish(
  * The snapshot is all that the machine needs from now on. Its VMM may stay, paused, as a cache of it. One that was killed and
  * does not end is no reason to give the snapshot up: it is in the way of the next start only.
  */
-async function leave({ record, generation }: CaptureInput, clockMs: number, ports: CapturePorts): Promise<void> {
+async function leave({ record, generation }: CaptureInput, clockMs: number, ports: EffectPorts): Promise<void> {
   const { guest, settings, warm, log } = ports;
   const ms = keepWarmMs(record.config, settings.keepWarmS);
   // One of which that is not known is not kept.
@@ -125,7 +109,7 @@ async function leave({ record, generation }: CaptureInput, clockMs: number, port
 async function turnBack(
   { record, generation }: CaptureInput,
   reason: string,
-  { snapshots, guest, inside, settings, log }: CapturePorts,
+  { snapshots, guest, inside, settings, log }: EffectPorts,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
   const { live } = guest;

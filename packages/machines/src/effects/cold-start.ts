@@ -42,7 +42,7 @@ export async function coldStart(
   if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id, { swapMb });
   const address = network.owns(record.address) ? record.address : await anotherAddress(record, ports);
   const moved = moveOf(record, ports);
-  ports.milestones.beginColdStart({ reason, address, ...(moved !== undefined && { moved }) });
+  ports.note({ type: "cold_start", reason, address, ...(moved !== undefined && { moved }) });
   const placed = { ...record, address, ...moved };
   const { spec, image } = await specOf(placed, { cold: true }, ports, signal);
   steps.add("prepare", preparing);

@@ -6,7 +6,7 @@ import { never, within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
 import type { LiveGuest } from "../guest.ts";
-import { type CapturePorts, quiesce } from "./capture.ts";
+import { quiesce } from "./capture.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
 
 const WAKE_TIMEOUT_MS = 10_000;
@@ -34,8 +34,6 @@ export interface PausedCopy {
   pausedMs: number;
 }
 
-type CopyPorts = CapturePorts & Pick<EffectPorts, "volumes">;
-
 /**
  * Copies the machine's disks and, unless something speaks against it, its memory, all as of one moment. The guest runs
  * on in the same VMM, whatever happens: nothing in the machine's own directory says that there was a snapshot, so it
@@ -43,7 +41,7 @@ type CopyPorts = CapturePorts & Pick<EffectPorts, "volumes">;
  */
 export async function copyPaused(
   { record, generation, withoutMemory, target }: CopyPausedInput,
-  ports: CopyPorts,
+  ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<PausedCopy> {
   const { live } = ports.guest;
@@ -97,7 +95,7 @@ async function runOn(
   record: MachineRecord,
   { vmm, agent }: LiveGuest,
   { clockMs, paused }: { clockMs: number; paused: boolean },
-  { log, inside }: CopyPorts,
+  { log, inside }: EffectPorts,
 ): Promise<void> {
   const { id: machine } = record;
   try {

@@ -1,11 +1,11 @@
-/** Ending guests: stop, update and destroy. */
+/** Ending guests and deleting their state: stop, update, destroy, and a snapshot that is given up. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { EffectOutcome } from "../decide/index.ts";
 import { stopOf } from "../environment.ts";
-import { discardSnapshots } from "./discard.ts";
+import type { MachineGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
 
 /** From the end of the app to the end of the VMM: a flush of the disks and a power off. */
@@ -64,6 +64,31 @@ export async function remove({ record }: HaltInput, ports: RemovePorts, signal: 
     ports.machineLog.reopen();
     return { type: "remove_failed", reason: messageOf(error) };
   }
+}
+
+/**
+ * Deletes snapshots that no record names any more; with `memory`, also the memory, and ends the kept VMM of it first. What
+ * cannot be deleted stays, and is logged.
+ */
+export async function discardGivenUp(
+  { machineId, memory, guest }: { machineId: string; memory: boolean; guest: Pick<MachineGuest, "kept" | "kill"> },
+  ports: Pick<EffectPorts, "snapshots" | "files" | "log">,
+): Promise<void> {
+  try {
+    if (memory && guest.kept !== undefined) await guest.kill();
+    await discardSnapshots({ machineId, memory }, ports);
+  } catch (error) {
+    ports.log.warn({ machine: machineId, reason: messageOf(error) }, "old snapshots cannot be deleted");
+  }
+}
+
+/** Removes all generations of the machine, and with `memory` also its memory file. Safe to repeat. */
+async function discardSnapshots(
+  { machineId, memory }: { machineId: string; memory: boolean },
+  { snapshots, files }: Pick<EffectPorts, "snapshots" | "files">,
+): Promise<void> {
+  await snapshots.discardOthers(machineId, undefined);
+  if (memory) await files.forgetMemory(machineId);
 }
 
 async function endGuest(

@@ -2,12 +2,12 @@
 import { guestSize } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Steps } from "@hibernaut/domain/operation";
-import type { FailedCarryOver, HypervisorIdentity } from "@hibernaut/hypervisor";
+import type { HypervisorIdentity } from "@hibernaut/hypervisor";
 import type { SnapshotOrigin } from "@hibernaut/snapshots";
 import type { Admission } from "../admission/admission.ts";
-import { protocolOf } from "../agent-protocol.ts";
-import type { Moved } from "../decide/index.ts";
+import type { Milestone, Note } from "../decide/index.ts";
 import type { MachineDependencies } from "../dependencies.ts";
+import { protocolOf } from "../eligibility.ts";
 import type { MachineGuest } from "../guest.ts";
 import type { GuestEvents } from "../guest-events.ts";
 import type { MachineLog } from "../logs/machine-log.ts";
@@ -20,28 +20,17 @@ export interface EffectPorts extends MachineDependencies {
   inside: GuestEvents;
   /** What the app prints, and what happens to it. */
   machineLog: MachineLog;
-  milestones: Milestones;
+  /**
+   * Stores what a start must store in its middle, or what has changed about the machine. It is durable when this returns;
+   * throws if it cannot be.
+   */
+  note(event: Milestone | Note): void;
   /** Times what the effect does. */
   steps: Steps;
   /** Where the paused VMMs of suspended machines are kept. */
   warm: Pick<WarmKeeper, "open" | "add">;
   /** Makes room for starts, and waits for it. */
   admission: Pick<Admission, "enter" | "room">;
-}
-
-/** What a start stores in its middle. Each call is durable when it returns, and throws if it cannot be. */
-export interface Milestones {
-  /** Call before the guest's CPUs run: no snapshot may ever run twice. */
-  consumeSnapshot(): void;
-  /**
-   * The snapshot does not fit; `reason` explains the cold start that follows. `carryOver` if it was tried in another
-   * version of the hypervisor than its own.
-   */
-  refuseSnapshot(reason: string, carryOver?: FailedCarryOver): void;
-  /** The writable layer is ready. `address` if the machine has a new one. */
-  beginColdStart(start: { reason: string; address?: string; moved?: Moved }): void;
-  /** Takes back a state reason that no longer holds; another one stays. */
-  endReason(reason: string): void;
 }
 
 /**
@@ -60,7 +49,7 @@ export function originOf(
     hypervisor,
     // The machine's, not the current one: the agent is in the memory, and a resume needs nothing else of the bundle.
     bundleVersion: record.bundleVersion,
-    agentProtocol: protocolOf(record, bundles),
+    agentProtocol: protocolOf(record, { bundles }),
     imageDigest: record.imageDigest,
     cpus,
     memoryMb,

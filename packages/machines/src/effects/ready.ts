@@ -4,7 +4,7 @@ import { never, within } from "@hibernaut/lib/async";
 import type { Boot, EffectOutcome } from "../decide/index.ts";
 import type { EffectPorts } from "./ports.ts";
 
-type ReadyPorts = Pick<EffectPorts, "settings" | "guest" | "milestones">;
+type ReadyPorts = Pick<EffectPorts, "settings" | "guest" | "note">;
 
 /**
  * Running means that the app listens where it said it would, that it is known to listen elsewhere, that it ended, or
@@ -12,7 +12,7 @@ type ReadyPorts = Pick<EffectPorts, "settings" | "guest" | "milestones">;
  */
 export async function untilReady(
   { agent, booted }: { agent: GuestAgent; booted(): Boot },
-  { settings, guest, milestones }: ReadyPorts,
+  { settings, guest, note }: ReadyPorts,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
   const limit = within(signal, settings.readyTimeoutMs, "listening on its ports");
@@ -30,7 +30,7 @@ export async function untilReady(
   if (!limit.aborted) throw first;
   const stateReason = "the app does not listen on all ports of its services yet";
   void agent.ready(never()).then(
-    () => milestones.endReason(stateReason),
+    () => note({ type: "reason_over", reason: stateReason }),
     () => {}, // the guest ended first
   );
   return { type: "started", boot: { ...booted(), stateReason }, details: { warning: stateReason } };

@@ -41,12 +41,12 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
 }
 
 async function resumeSnapshot(record: MachineRecord, ports: EffectPorts, signal: AbortSignal): Promise<Resumed> {
-  const { snapshots, milestones, log } = ports;
+  const { snapshots, note, log } = ports;
   if (record.snapshot === null)
     return { kind: "cold", reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
   const { generation } = record.snapshot;
   const refuse = async (reason: string, carryOver?: FailedCarryOver): Promise<Resumed> => {
-    milestones.refuseSnapshot(reason, carryOver);
+    note({ type: "snapshot_refused", reason, ...(carryOver !== undefined && { carryOver }) });
     await snapshots.discard(record.id, generation);
     return { kind: "cold", reason };
   };
@@ -112,13 +112,13 @@ async function run(
   ports: EffectPorts,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
-  const { guest, milestones, steps } = ports;
+  const { guest, note, steps } = ports;
   const { agent } = await steps.time("attach", () => guest.attach(vmm, servicePorts(record.config)));
   const { clockMs } = snapshot;
   await requireOwned(record.id, ports, signal);
   // From here on the snapshot is spent, whatever happens: that must be stored before the guest runs.
   const began = performance.now();
-  milestones.consumeSnapshot();
+  note({ type: "snapshot_consumed" });
   steps.add("consume", began);
   progress.consumed = true;
   return letRun({ record, createdAt, clockMs, vmm, agent }, ports, { limit, signal });

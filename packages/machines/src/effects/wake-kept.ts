@@ -23,7 +23,7 @@ export async function wakeKept(
   ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<Resumed | undefined> {
-  const { guest, milestones, snapshots, log, steps } = ports;
+  const { guest, note, snapshots, log, steps } = ports;
   const { kept } = guest;
   if (kept === undefined) return undefined;
   const { snapshot } = record;
@@ -45,7 +45,7 @@ export async function wakeKept(
     snapshots.interrupt(record.id);
     // As in every resume: spent in the store first, so that it never runs twice.
     const began = performance.now();
-    milestones.consumeSnapshot();
+    note({ type: "snapshot_consumed" });
     steps.add("consume", began);
     consumed = true;
     const limit = within(signal, ports.settings.resumeTimeoutMs, "the resume");
@@ -57,7 +57,7 @@ export async function wakeKept(
     if (signal.aborted || !consumed || error instanceof NotOwned) throw error;
     const reason = `resume_failed: ${messageOf(error)}`;
     log.warn({ machine: record.id, reason }, "a warm start failed; starting cold");
-    milestones.refuseSnapshot(reason);
+    note({ type: "snapshot_refused", reason });
     await snapshots.discard(record.id, snapshot.generation);
     return { kind: "cold", reason };
   }

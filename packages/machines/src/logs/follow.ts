@@ -1,8 +1,7 @@
 /** Reads the logs of a machine or an app: the last lines, and then new ones, without gaps or repetition. */
 import type { LogEntry } from "./entry.ts";
 import type { MachineLog } from "./machine-log.ts";
-import { merged, type Range, rangesOf } from "./merge.ts";
-import type { LogQuery } from "./query.ts";
+import { type LogQuery, merged, type Range, rangesOf } from "./merge.ts";
 import type { Position } from "./segments.ts";
 
 /** The logs to read. */

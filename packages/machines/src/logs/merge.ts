@@ -1,9 +1,20 @@
 /** Merges several logs into one, ordered by time. */
-import type { LogEntry } from "./entry.ts";
+import type { LogEntry, LogStream } from "./entry.ts";
 import type { MachineLog } from "./machine-log.ts";
-import { isTooOld, isWanted, type LogQuery } from "./query.ts";
 import { type PlacedEntry, readBackwards, readForwards } from "./read.ts";
 import type { Position } from "./segments.ts";
+
+/** Which lines to read. */
+export interface LogQuery {
+  /** At most this many of the matching lines, the last ones. */
+  limit: number;
+  /** Only lines from this moment on, in milliseconds since 1970. */
+  sinceMs?: number;
+  /** Only lines of these streams; all when absent. */
+  streams?: readonly LogStream[];
+  /** Continue with new lines until the machine is destroyed. */
+  follow?: boolean;
+}
 
 /** A part of one machine's log. */
 export interface Range {
@@ -93,6 +104,15 @@ export async function rangesOf(logs: readonly MachineLog[], query: LogQuery): Pr
   } finally {
     await Promise.all(sources.map((source) => source.close()));
   }
+}
+
+function isWanted({ stream }: LogEntry, { streams }: LogQuery): boolean {
+  return streams === undefined || streams.includes(stream);
+}
+
+/** Whether a line is older than requested; all lines before it are then, too. */
+function isTooOld({ at }: LogEntry, { sinceMs }: LogQuery): boolean {
+  return sinceMs !== undefined && Date.parse(at) < sinceMs;
 }
 
 /** The source whose head is the oldest; among equals, the first one. */

@@ -2,13 +2,13 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { decodeEntry, type LogEntry, shownEntry } from "./entry.ts";
+import { LINE_FEED } from "./lines.ts";
 import { MAX_ENTRY_BYTES, type Position, segmentPath } from "./segments.ts";
 
 /** Large enough for the longest entry. */
 const BLOCK_BYTES = MAX_ENTRY_BYTES;
 /** The first block from the end of a log; each further block is twice as large. Most readers want a few lines, of many machines perhaps. */
 const FIRST_BLOCK_BYTES = 16_384;
-const LINE_FEED = 0x0a;
 const SKIPPED =
   "Lines may be missing here: older ones were deleted, to make room for newer ones, before they were read.";
 

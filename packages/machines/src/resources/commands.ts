@@ -1,7 +1,8 @@
 /** Commands that run inside a machine in addition to its app. */
 import type { CommandSpec, GuestCommand } from "@hibernaut/guest";
 import type { ControllerSet } from "../controller-set.ts";
-import { requireCommand, runCommand } from "../run-command.ts";
+import type { LiveGuest } from "../guest.ts";
+import { requireCommand } from "../run-command.ts";
 
 /** Runs commands in machines. */
 export class Commands {
@@ -13,12 +14,12 @@ export class Commands {
 
   /** Runs a command in a running machine. Throws `failed_precondition` in any other state. */
   run(app: string, id: string, spec: CommandSpec): GuestCommand {
-    return runCommand(this.#controllers.find(app, id).commanded, spec);
+    return this.require(app, id, spec).agent.streams.run(spec);
   }
 
   /** Throws what {@link run} would throw, and runs nothing. */
-  require(app: string, id: string, spec: CommandSpec): void {
-    requireCommand(this.#controllers.find(app, id).commanded, spec);
+  require(app: string, id: string, spec: CommandSpec): LiveGuest {
+    return requireCommand(this.#controllers.find(app, id).commanded, spec);
   }
 
   /** Returns how many commands keep the machine with exactly this id awake. */

@@ -11,7 +11,6 @@ import type { Command } from "../decide/index.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { eventOf, forget } from "../forget.ts";
 import type { TakenAway } from "../ownership.ts";
-import { waitFor } from "../waiting.ts";
 
 /** A machine that comes to this host. Its files are in place, or there are none yet. */
 export interface TakenIn {
@@ -98,10 +97,7 @@ export class Custody {
     const controller = this.#controllers.get(id);
     if (controller === undefined) return false;
     const details = { reason };
-    const settle = async () => {
-      const sources = { ...this.#deps, changes: this.#controllers.changes };
-      await waitFor(controller, sources, ["settled"], { timeoutMs: REST_MS });
-    };
+    const settle = () => this.#controllers.wait(controller, ["settled"], { timeoutMs: REST_MS });
     const rest = (command: Command) => {
       controller.command(command);
       return settle();

@@ -11,8 +11,7 @@ import type { Command } from "../decide/index.ts";
 import { Departure, MoveUnsettled } from "../departure.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { originOf } from "../effects/ports.ts";
-import { eligibilityOf } from "../view.ts";
-import { waitFor } from "../waiting.ts";
+import { eligibilityOf } from "../eligibility.ts";
 
 /** How long a machine may take to come to rest before it is moved, in milliseconds: a suspend with its hooks, or a stop. */
 const REST_MS = 120_000;
@@ -144,8 +143,7 @@ export class Departures {
 
   async #settled(controller: MachineController, signal: AbortSignal): Promise<void> {
     if (isResting(controller.record.state) && !controller.work.queued) return;
-    const sources = { ...this.#deps, changes: this.#controllers.changes };
-    await waitFor(controller, sources, ["settled"], { timeoutMs: REST_MS, signal });
+    await this.#controllers.wait(controller, ["settled"], { timeoutMs: REST_MS, signal });
   }
 
   #startAgain(controller: MachineController): void {

@@ -1,14 +1,11 @@
 /** The drain of the platform: refuses new work, and suspends machines before their host goes down. */
 import { type DrainedMachine, type DrainRecord, type DrainRequest } from "@hibernaut/domain/drain";
-import type { MachineRecord } from "@hibernaut/domain/machine";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Admission } from "../admission/admission.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { continues, drainFor, drainingRefusal, progressOf } from "../drain/rules.ts";
 import { startAgain } from "../drain/start-again.ts";
 import { suspendAll } from "../drain/suspend-all.ts";
-import { eligibilityOf } from "../view.ts";
 
 /** A drain and how far it has come. */
 export interface DrainView {
@@ -72,7 +69,7 @@ export class Drain {
     this.#record = undefined;
     this.#deps.log.info({}, "the drain is over");
     this.#tell();
-    this.#replaceWork((signal) => this.#startAgain(signal));
+    this.#replaceWork((signal) => startAgain(this.#controllers, this.#deps, signal));
   }
 
   /** Continues the drain of an earlier platform, or ends it. Call it once the machines are recovered. */
@@ -84,7 +81,7 @@ export class Drain {
       return this.#continue(this.#record);
     }
     if (stored !== undefined) store.drain.clear();
-    this.#replaceWork((signal) => this.#startAgain(signal));
+    this.#replaceWork((signal) => startAgain(this.#controllers, this.#deps, signal));
   }
 
   /** Calls `listener` whenever a drain begins or ends. Returns a function that ends that. */
@@ -105,18 +102,13 @@ export class Drain {
   }
 
   async #suspendAll(drain: DrainRecord, signal: AbortSignal): Promise<void> {
-    const { settings, store, finishRequests, log } = this.#deps;
+    const { store, log } = this.#deps;
     const timeout = new AbortController();
     const leftMs = Math.max(0, Date.parse(drain.deadline ?? drain.startedAt) - Date.now());
     const timer = setTimeout(() => timeout.abort(new Error("the drain ran out of time")), leftMs);
-    const ports = {
-      machines: () => this.#controllers.all(),
-      eligibilityOf: (record: MachineRecord) => eligibilityOf(record, this.#deps),
-      atOnce: settings.drainSuspends,
-      finishRequests,
-    };
     try {
-      await suspendAll(ports, AbortSignal.any([signal, timeout.signal]), signal);
+      const limit = AbortSignal.any([signal, timeout.signal]);
+      await suspendAll(this.#controllers, this.#deps, { limit, signal });
     } finally {
       clearTimeout(timer);
     }
@@ -127,16 +119,6 @@ export class Drain {
     const left = machines.filter(({ result }) => result !== "suspended").map(({ id }) => id);
     if (left.length > 0) log.warn({ left }, "drained, except for machines that keep running; their events say why");
     else log.info({ machines: machines.length }, "drained: no machine is running");
-  }
-
-  #startAgain(signal: AbortSignal): Promise<void> {
-    const { settings, store, log } = this.#deps;
-    const resume = settings.resumeOnBoot === "on";
-    const machines = this.#controllers.all();
-    // In a backup, the last event of a machine says so, and nothing has happened to it since.
-    const asleepBy = (id: string) => (store.machines.events(id, 1)[0]?.details.by === "backup" ? "backup" : "drain");
-    const room: Admission["room"] = (...one) => this.#controllers.admission.room(...one);
-    return startAgain({ machines, resume, atOnce: settings.drainSuspends, asleepBy, room, log }, signal);
   }
 
   /** Ends what is being worked on, then does this. */

@@ -2,6 +2,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { KeepAwake } from "@hibernaut/domain/machine";
 import type { ControllerSet } from "../controller-set.ts";
+import { isPrewarming } from "../decide/prewarm.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { GuestListener } from "../guest-events.ts";
 import { type WakeRequest, wakeTime } from "../schedule/wake-time.ts";
@@ -32,7 +33,7 @@ export class GuestApi {
       throw new HibernautError("invalid_argument", message, { field: "ttl", maximum: longest });
     }
     const lease = ttlS === 0 ? null : { until: new Date(Date.now() + ttlS * 1000).toISOString(), reason };
-    this.#controllers.require(id).keepAwake(lease);
+    this.#controllers.require(id).note({ type: "keep_awake", lease });
     return lease;
   }
 
@@ -42,18 +43,20 @@ export class GuestApi {
    */
   planWake(id: string, request: WakeRequest): { at: string } {
     const at = wakeTime(request, this.#deps.clock?.() ?? new Date()).toISOString();
-    this.#controllers.require(id).planWake(at);
+    this.#controllers.require(id).note({ type: "plan_wake", at });
     return { at };
   }
 
   /** Forgets the planned wake, if there is one. */
   cancelWake(id: string): void {
-    this.#controllers.require(id).planWake(null);
+    this.#controllers.require(id).note({ type: "plan_wake", at: null });
   }
 
   /** Says that the machine may sleep again, if it was started only for a snapshot. Returns whether it was. */
   prepared(id: string): boolean {
-    return this.#controllers.require(id).prepared();
+    const controller = this.#controllers.require(id);
+    controller.note({ type: "prepared" });
+    return isPrewarming(controller.record);
   }
 
   /**

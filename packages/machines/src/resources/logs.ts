@@ -3,7 +3,7 @@ import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { type LogBlocks, type LogSource, readLogs } from "../logs/follow.ts";
-import type { LogQuery } from "../logs/query.ts";
+import type { LogQuery } from "../logs/merge.ts";
 import { requireApp } from "../require-app.ts";
 import type { Apps } from "./apps.ts";
 
@@ -30,12 +30,9 @@ export class Logs {
   /** Returns the logs of machines of an app, oldest entry first, in blocks. Throws `not_found` before it reads. */
   read(app: string, { machines, signal, ...query }: ReadLogs): LogBlocks {
     requireApp(this.#deps.store.apps, app);
-    const source = machines === undefined ? this.#ofApp(app) : fixed(machines.map((id) => this.#find(app, id)));
+    const source =
+      machines === undefined ? this.#ofApp(app) : fixed(machines.map((id) => this.#controllers.find(app, id)));
     return readLogs(source, query, signal);
-  }
-
-  #find(app: string, word: string): MachineController {
-    return this.#controllers.find(app, word);
   }
 
   #ofApp(app: string): LogSource {

@@ -10,9 +10,9 @@ import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { type BackedUp, backedUp } from "../decide/backed-up.ts";
 import type { MachineDependencies } from "../dependencies.ts";
-import { settled } from "../drain/settled.ts";
 import type { CopyTarget } from "../effects/copy-paused.ts";
-import { eligibilityOf } from "../view.ts";
+import { eligibilityOf } from "../eligibility.ts";
+import { settled } from "../waiting.ts";
 
 /**
  * How often a copy gives way to what is requested of its machine meanwhile, such as a wake. After that the copy is

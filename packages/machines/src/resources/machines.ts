@@ -11,7 +11,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 import { requireFreePorts } from "../tcp-ports.ts";
 import { type MachineView, viewOf } from "../view.ts";
-import { type WaitOptions, type WaitTarget, waitFor } from "../waiting.ts";
+import type { WaitOptions, WaitTarget } from "../waiting.ts";
 import type { Drain } from "./drain.ts";
 
 /** Who asked for an action, for the machine's history. */
@@ -151,7 +151,7 @@ export class Machines {
 
   /** Ends the prewarm in progress, if there is one. */
   endPrewarm(app: string, id: string, status: "done" | "taken" | "failed", reason: string | null): void {
-    this.#controllers.find(app, id).endPrewarm(status, reason);
+    this.#controllers.find(app, id).note({ type: "prewarm_over", status, reason });
   }
 
   /** Throws `failed_precondition` while the machine is running, unless `force` is set. */
@@ -173,12 +173,7 @@ export class Machines {
    * get there, and with the signal's reason.
    */
   async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
-    return waitFor(
-      this.#controllers.find(app, id),
-      { ...this.#deps, changes: this.#controllers.changes },
-      targets,
-      options,
-    );
+    return this.#controllers.wait(this.#controllers.find(app, id), targets, options);
   }
 
   /**

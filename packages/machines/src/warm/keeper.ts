@@ -68,13 +68,11 @@ export class WarmKeeper {
     const sinceMs = this.#options.now();
     this.#kept.set(machineId, { machineId, sinceMs, untilMs: sinceMs + ms, bytes });
     this.#timer ??= setInterval(
-      () => background(this.#check(), "looking at what is kept warm"),
+      () => this.#letGo(this.#due(this.#options.pressure.short())),
       CHECK_INTERVAL_MS,
     ).unref();
     // A VMM that was being captured when the doors closed.
-    if (this.#closedFor !== undefined)
-      background(this.#carryOut([{ machineId, reason: this.#closedFor }]), "letting go of what is kept warm");
-    else background(this.#carryOut(this.#due(false)), "letting go of what is kept warm");
+    this.#letGo(this.#closedFor === undefined ? this.#due(false) : [{ machineId, reason: this.#closedFor }]);
   }
 
   /** The machine's VMM runs again, or has ended for `reason`. */
@@ -105,10 +103,7 @@ export class WarmKeeper {
   /** Ends all that are kept, and keeps no more until {@link reopen}. */
   shut(reason: EvictionReason): void {
     this.#closedFor = reason;
-    background(
-      this.#carryOut(this.kept.map(({ machineId }) => ({ machineId, reason }))),
-      "letting go of what is kept warm",
-    );
+    this.#letGo(this.kept.map(({ machineId }) => ({ machineId, reason })));
   }
 
   /** Keeps VMMs again. */
@@ -116,9 +111,8 @@ export class WarmKeeper {
     this.#closedFor = undefined;
   }
 
-  async #check(): Promise<void> {
-    const short = await this.#options.pressure.short();
-    background(this.#carryOut(this.#due(short)), "letting go of what is kept warm");
+  #letGo(due: readonly Eviction[]): void {
+    background(this.#carryOut(due), "letting go of what is kept warm");
   }
 
   #due(pressure: boolean): Eviction[] {

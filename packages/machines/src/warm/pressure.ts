@@ -1,5 +1,5 @@
 /** Whether the host, or the control group that this process is confined to, is short of memory. */
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Share of the last 10 s, in percent, in which some process waited for memory. */
@@ -26,41 +26,21 @@ export class MemoryPressure {
     this.#cgroups = cgroups;
   }
 
-  /** Resolves with whether memory is short now. What cannot be read, as on an old kernel, says nothing. */
-  async short(): Promise<boolean> {
-    const [meminfo, host, groups] = await Promise.all([
-      read(join(this.#proc, "meminfo")),
-      read(join(this.#proc, "pressure/memory")),
-      this.#groups(),
-    ]);
-    return availableIn(meminfo) < LEAST_AVAILABLE || stalledIn(host) >= STALLED_PERCENT || groups.some(isFull);
+  /** Returns whether memory is short now. What cannot be read, as on an old kernel, says nothing. */
+  short(): boolean {
+    const available = availableIn(read(join(this.#proc, "meminfo")));
+    const stalled = stalledIn(read(join(this.#proc, "pressure/memory")));
+    return available < LEAST_AVAILABLE || stalled >= STALLED_PERCENT || this.#groups().some(isFull);
   }
 
   /** The groups with a limit above this process: version 2, or the memory controller of version 1. */
-  async #groups(): Promise<Group[]> {
-    const lines = (await read(join(this.#proc, "self/cgroup"))).split("\n").map((line) => line.split(":"));
-    const groups: Promise<Group>[] = [];
-    for (const [, controllers = "", path = "/"] of lines) {
-      if (controllers === "") groups.push(this.#groupV2(path));
-      if (controllers.split(",").includes("memory")) groups.push(this.#groupV1(path));
-    }
-    return Promise.all(groups);
-  }
-
-  async #groupV2(path: string): Promise<Group> {
-    const folder = join(this.#cgroups, path);
-    const [limit, stat, pressure] = await Promise.all(
-      ["memory.max", "memory.stat", "memory.pressure"].map((name) => read(join(folder, name))),
-    );
-    return { limit: Number(limit), used: fieldIn(stat ?? "", "anon"), stalled: stalledIn(pressure ?? "") };
-  }
-
-  async #groupV1(path: string): Promise<Group> {
-    const folder = join(this.#cgroups, "memory", path);
-    const [limit, stat] = await Promise.all(
-      ["memory.limit_in_bytes", "memory.stat"].map((name) => read(join(folder, name))),
-    );
-    return { limit: Number(limit), used: fieldIn(stat ?? "", "total_rss"), stalled: 0 };
+  #groups(): Group[] {
+    const lines = read(join(this.#proc, "self/cgroup")).split("\n");
+    return lines.flatMap((line) => {
+      const [, controllers = "", path = "/"] = line.split(":");
+      if (controllers === "") return groupV2(join(this.#cgroups, path));
+      return controllers.split(",").includes("memory") ? groupV1(join(this.#cgroups, "memory", path)) : [];
+    });
   }
 }
 
@@ -73,12 +53,23 @@ interface Group {
   stalled: number;
 }
 
+function groupV2(folder: string): Group {
+  const used = fieldIn(read(join(folder, "memory.stat")), "anon");
+  const stalled = stalledIn(read(join(folder, "memory.pressure")));
+  return { limit: Number(read(join(folder, "memory.max"))), used, stalled };
+}
+
+function groupV1(folder: string): Group {
+  const used = fieldIn(read(join(folder, "memory.stat")), "total_rss");
+  return { limit: Number(read(join(folder, "memory.limit_in_bytes"))), used, stalled: 0 };
+}
+
 function isFull({ limit, used, stalled }: Group): boolean {
   return stalled >= STALLED_PERCENT || (limit > 0 && used >= limit * FULL);
 }
 
 /** The share of memory that programs can still get; 1 when it is not known. */
-export function availableIn(meminfo: string): number {
+function availableIn(meminfo: string): number {
   const [total, available] = [/^MemTotal:\s+(\d+)/m, /^MemAvailable:\s+(\d+)/m].map(
     (field) => field.exec(meminfo)?.[1],
   );
@@ -86,14 +77,20 @@ export function availableIn(meminfo: string): number {
 }
 
 /** The share of the last 10 s, in percent, in which some process waited for memory; 0 when it is not known. */
-export function stalledIn(pressure: string): number {
+function stalledIn(pressure: string): number {
   return Number(/^some avg10=([\d.]+)/m.exec(pressure)?.[1] ?? 0);
 }
 
-function fieldIn(stat: string, name: string): number {
+/** A number of a `memory.stat`; 0 when it is not there. */
+export function fieldIn(stat: string, name: string): number {
   return Number(new RegExp(`^${name} (\\d+)`, "m").exec(stat)?.[1] ?? 0);
 }
 
-function read(path: string): Promise<string> {
-  return readFile(path, "utf8").catch(() => "");
+/** The text of a file of the kernel, which may not have it. In memory, so a read takes microseconds. */
+export function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch {
+    return "";
+  }
 }

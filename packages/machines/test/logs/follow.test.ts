@@ -3,17 +3,10 @@ import { describe, expect, test } from "vitest";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import type { LogEntry } from "../../src/logs/entry.ts";
 import { readLogs } from "../../src/logs/follow.ts";
-import type { MachineLog } from "../../src/logs/machine-log.ts";
-import { entriesOf, fixed, logIn, textsOf, written } from "./helpers.ts";
+import { collect, entriesOf, fixed, logIn, textsOf, written } from "./helpers.ts";
 
 const line = (text: string) => Buffer.from(`${text}\n`);
 const NEVER = new AbortController().signal;
-
-async function collect(blocks: AsyncIterable<LogEntry[]>): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
-  for await (const block of blocks) entries.push(...block);
-  return entries;
-}
 
 describe("the last lines", () => {
   test("are limited to the requested number and streams", async () => {
@@ -121,35 +114,5 @@ describe("a follower", () => {
     expect((await reading).length).toBeLessThanOrEqual(1);
     const late = readLogs(fixed(log), { limit: 10, follow: true }, AbortSignal.abort());
     expect(await collect(late)).toHaveLength(1);
-  });
-
-  test("of an app learns of machines that are created later, until the app is deleted", async () => {
-    const folder = await tempFolder("log");
-    const logs: MachineLog[] = [];
-    let changed = () => {};
-    let gone = false;
-    const source = {
-      list: () => logs,
-      complete: () => gone,
-      subscribe: (listener: () => void) => ((changed = listener), () => {}),
-    };
-    const blocks = readLogs(source, { limit: 10, follow: true }, NEVER);
-    for (const machine of ["a", "b"]) {
-      const next = blocks.next();
-      await setImmediate();
-      const log = logIn(folder, { machine });
-      logs.push(log);
-      changed();
-      log.platform(`${machine} is there`);
-      expect((await next).value).toMatchObject([{ machine, text: `${machine} is there` }]);
-      const ended = log.end();
-      logs.pop();
-      void ended;
-    }
-    const end = blocks.next();
-    await setImmediate();
-    gone = true;
-    changed();
-    expect((await end).done).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { LogEntry } from "../../src/logs/entry.ts";
 import { type LogSource, readLogs } from "../../src/logs/follow.ts";
 import { MachineLog, type MachineLogOptions } from "../../src/logs/machine-log.ts";
-import type { LogQuery } from "../../src/logs/query.ts";
+import type { LogQuery } from "../../src/logs/merge.ts";
 
 export const MACHINE = "0123456789abcd";
 const MB = 1024 * 1024;
@@ -23,11 +23,14 @@ export function fixed(...logs: MachineLog[]): LogSource {
   return { list: () => logs, complete: () => true, subscribe: () => () => {} };
 }
 
-export async function entriesOf(logs: MachineLog[], query: Partial<LogQuery> = {}): Promise<LogEntry[]> {
+export async function collect(blocks: AsyncIterable<LogEntry[]>): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
-  const signal = new AbortController().signal;
-  for await (const block of readLogs(fixed(...logs), { limit: 10_000, ...query }, signal)) entries.push(...block);
+  for await (const block of blocks) entries.push(...block);
   return entries;
+}
+
+export function entriesOf(logs: MachineLog[], query: Partial<LogQuery> = {}): Promise<LogEntry[]> {
+  return collect(readLogs(fixed(...logs), { limit: 10_000, ...query }, new AbortController().signal));
 }
 
 export async function textsOf(log: MachineLog, query: Partial<LogQuery> = {}): Promise<string[]> {

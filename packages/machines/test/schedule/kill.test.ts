@@ -6,6 +6,7 @@
 import { afterEach, expect, test } from "vitest";
 import { newWorld, SMALL, startPlatform, type World } from "../../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../../platform/test/helpers/mortal.ts";
+import { stepsOf, untilDeath } from "../until-death.ts";
 
 const CREATED = new Date("2026-05-04T10:00:00Z");
 const DUE = new Date("2026-05-04T10:30:00Z");
@@ -29,10 +30,10 @@ async function dueUntilDeath(mortality: Mortality): Promise<{ world: World; id: 
   await first.machines.wait("shop", id, ["suspended"], TIMEOUT);
   await first.close();
   let stop = () => {};
-  const awake = run(world, id, mortality, (end) => (stop = end)).catch((error: unknown) => {
-    if (!mortality.dead) throw error;
-  });
-  await Promise.race([awake, mortality.death.promise]);
+  await untilDeath(
+    mortality,
+    run(world, id, mortality, (end) => (stop = end)),
+  );
   stop();
   return { world, id };
 }
@@ -47,7 +48,7 @@ async function run(where: World, id: string, mortality: Mortality, started: (sto
 const rehearsal = new Mortality();
 await dueUntilDeath(rehearsal);
 await world?.dispose();
-const steps = rehearsal.steps.map((name, step) => ({ name, step }));
+const steps = stepsOf(rehearsal);
 
 test("the rehearsal covers the start", () => {
   expect(steps.map(({ name }) => name)).toEqual(expect.arrayContaining(["store.update", "hypervisor.restore"]));

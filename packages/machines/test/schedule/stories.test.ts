@@ -1,92 +1,56 @@
 /** Machines that start by a schedule, or at a time that they asked for, on a clock that the test moves. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  type FakePlatform,
-  newWorld,
-  SMALL,
-  startPlatform,
-  type World,
-} from "../../../platform/test/helpers/fake-world.ts";
-import type { WaitTarget } from "../../src/waiting.ts";
+import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
+import { shopForEach } from "../shop.ts";
 
-let world: World;
-let platform: FakePlatform;
-let now: Date;
-let failing: boolean;
+let now = new Date("2026-05-04T10:00:00Z");
+let failing = false;
 let stop: () => void;
-
-beforeEach(async () => {
+const shop = shopForEach({
+  wrap: (deps) => {
+    const { machines } = deps.store;
+    const update: typeof machines.update = (record, event) => {
+      if (failing) throw new Error("the disk is full");
+      machines.update(record, event);
+    };
+    return { ...deps, clock: () => now, store: { ...deps.store, machines: { ...machines, update } } };
+  },
+});
+beforeEach(() => {
   now = new Date("2026-05-04T10:00:00Z");
   failing = false;
-  world = await newWorld();
-  await open();
-  platform.apps.create("shop");
+  stop = shop.platform.startTimer();
 });
-afterEach(async () => {
-  stop();
-  await platform.close();
-  await world.dispose();
-});
-
-/** Starts a platform whose clock is `now`. */
-async function open(): Promise<void> {
-  platform = await startPlatform(world, {
-    wrap: (deps) => {
-      const { machines } = deps.store;
-      const update: typeof machines.update = (record, event) => {
-        if (failing) throw new Error("the disk is full");
-        machines.update(record, event);
-      };
-      return { ...deps, clock: () => now, store: { ...deps.store, machines: { ...machines, update } } };
-    },
-  });
-  stop = platform.startTimer();
-}
+afterEach(() => stop());
 
 /** Ends the platform and starts the next one at that time. */
 async function restart(at?: string): Promise<void> {
   stop();
-  await platform.close();
   if (at !== undefined) now = new Date(at);
-  await open();
+  await shop.restart();
+  stop = shop.platform.startTimer();
 }
 
 /** Sets the clock, and lets the platform look at it. */
 function clock(at: string): void {
   now = new Date(at);
   stop();
-  stop = platform.startTimer();
+  stop = shop.platform.startTimer();
 }
 
-const reach = (id: string, ...targets: WaitTarget[]) =>
-  platform.machines.wait("shop", id, targets, { timeoutMs: 5000 });
-const view = (id: string) => platform.machines.get("shop", id);
-const state = (id: string) => view(id).record.state;
-const history = (id: string) => platform.machines.events("shop", id, 100).toReversed();
+const view = (id: string) => shop.machines.get("shop", id);
+const state = (id: string) => shop.record(id).state;
+const history = (id: string) => shop.events(id).toReversed();
 /** What the schedule did so far. */
 const runs = (id: string) =>
   history(id)
     .filter(({ type, details }) => details["by"] === "schedule" || type === "schedule_skipped")
     .map(({ type, details }) => `${type} ${String(details["due"])}`);
 
-async function machine(config: Partial<MachineConfig>, skipLaunch = false): Promise<string> {
-  const { record } = await platform.machines.create("shop", { config: { ...SMALL, ...config }, skipLaunch });
-  if (!skipLaunch) await reach(record.id, "running");
-  return record.id;
-}
-
-async function asleep(config: Partial<MachineConfig>): Promise<string> {
-  const id = await machine(config);
-  platform.machines.suspend("shop", id);
-  await reach(id, "suspended");
-  return id;
-}
-
 async function stopped(config: Partial<MachineConfig>): Promise<string> {
-  const id = await machine(config);
-  platform.machines.stop("shop", id);
-  await reach(id, "stopped");
+  const id = await shop.run(config);
+  await shop.stop(id);
   return id;
 }
 
@@ -94,16 +58,15 @@ const HOURLY = { schedule: "30 * * * *" };
 
 describe("a machine on a schedule", () => {
   test("that sleeps is resumed when a run is due, not before, and once", async () => {
-    const id = await asleep(HOURLY);
+    const id = await shop.sleeper(HOURLY);
     expect(view(id).nextRun).toBe("2026-05-04T10:30:00.000Z");
     clock("2026-05-04T10:29:59.999Z");
     expect(state(id)).toBe("suspended");
     clock("2026-05-04T10:30:00.000Z");
-    await reach(id, "running");
-    expect(view(id).record.lastBoot?.kind).toBe("resume");
+    await shop.reach(id, "running");
+    expect(shop.record(id).lastBoot?.kind).toBe("resume");
     expect(view(id).nextRun).toBe("2026-05-04T11:30:00.000Z");
-    platform.machines.suspend("shop", id);
-    await reach(id, "suspended");
+    await shop.suspend(id);
     clock("2026-05-04T10:31:00Z");
     expect(state(id)).toBe("suspended");
     expect(runs(id)).toEqual(["start 2026-05-04T10:30:00.000Z"]);
@@ -111,17 +74,17 @@ describe("a machine on a schedule", () => {
 
   test("that is stopped, or never ran, is started cold; its time zone counts", async () => {
     const daily = { schedule: "0 13 * * *", schedule_timezone: "Europe/Berlin" };
-    const [one, two] = [await stopped(daily), await machine(daily, true)];
+    const [one, two] = [await stopped(daily), await shop.create(daily)];
     clock("2026-05-04T11:00:00Z");
-    await Promise.all([reach(one, "running"), reach(two, "running")]);
-    expect(view(one).record.lastBoot?.kind).toBe("cold");
+    await Promise.all([shop.reach(one, "running"), shop.reach(two, "running")]);
+    expect(shop.record(one).lastBoot?.kind).toBe("cold");
     expect(runs(two)).toEqual(["start 2026-05-04T11:00:00.000Z"]);
   });
 
   test("whose app may have no more running machines skips the run, and its history names the quota", async () => {
-    await machine({});
+    await shop.run();
     const id = await stopped(HOURLY);
-    world.store.apps.setQuota("shop", { running: 1 });
+    shop.world.store.apps.setQuota("shop", { running: 1 });
     clock("2026-05-04T10:30:00Z");
     expect(runs(id)).toEqual(["schedule_skipped 2026-05-04T10:30:00.000Z"]);
     expect(history(id).at(-1)?.details["reason"]).toContain("for machines that run at once is 1");
@@ -129,33 +92,32 @@ describe("a machine on a schedule", () => {
   });
 
   test("that still runs skips the run, and says so in its history", async () => {
-    const id = await machine(HOURLY);
-    const { lastBoot } = view(id).record;
+    const id = await shop.run(HOURLY);
+    const { lastBoot } = shop.record(id);
     clock("2026-05-04T10:30:00Z");
     expect(runs(id)).toEqual(["schedule_skipped 2026-05-04T10:30:00.000Z"]);
     expect(history(id).at(-1)).toMatchObject({ from: "running", to: "running", details: { reason: /running/ } });
-    expect(view(id).record.lastBoot).toEqual(lastBoot);
+    expect(shop.record(id).lastBoot).toEqual(lastBoot);
   });
 
   test("makes up for missed runs with one when the platform is back, for the last of them", async () => {
     const id = await stopped(HOURLY);
     await restart("2026-05-05T02:45:00Z");
-    await reach(id, "running");
+    await shop.reach(id, "running");
     expect(runs(id)).toEqual(["start 2026-05-05T02:30:00.000Z"]);
-    platform.machines.stop("shop", id);
-    await reach(id, "stopped");
+    await shop.stop(id);
     await restart();
     expect(state(id)).toBe("stopped");
   });
 
   test("does not start again when the platform ends right after it stored the start", async () => {
     const id = await stopped(HOURLY);
-    world.holdBoots();
+    shop.world.holdBoots();
     clock("2026-05-04T10:30:00Z");
     expect(state(id)).toBe("starting");
-    world.releaseBoots();
+    shop.world.releaseBoots();
     await restart();
-    await reach(id, "running");
+    await shop.reach(id, "running");
     expect(runs(id)).toEqual(["start 2026-05-04T10:30:00.000Z"]);
   });
 
@@ -165,43 +127,41 @@ describe("a machine on a schedule", () => {
     clock("2026-05-04T10:30:00Z");
     expect(state(id)).toBe("stopped");
     clock("2026-05-04T10:30:05Z");
-    const said = world.logged.filter(({ message }) => message === "a start that is due cannot be stored");
+    const said = shop.world.logged.filter(({ message }) => message === "a start that is due cannot be stored");
     expect(said, "once, however long that takes").toHaveLength(1);
     failing = false;
     clock("2026-05-04T10:30:10Z");
-    await reach(id, "running");
+    await shop.reach(id, "running");
     expect(runs(id)).toEqual(["start 2026-05-04T10:30:00.000Z"]);
   });
 
   test("runs nothing a second time when the clock is set back, and continues when it was years ahead", async () => {
     const id = await stopped(HOURLY);
     clock("2026-05-04T10:30:00Z");
-    await reach(id, "running");
-    platform.machines.stop("shop", id);
-    await reach(id, "stopped");
+    await shop.reach(id, "running");
+    await shop.stop(id);
     clock("2026-05-04T08:00:00Z");
     clock("2026-05-04T10:30:00Z");
     expect(runs(id)).toHaveLength(1);
     clock("2038-01-01T00:00:00Z");
-    await reach(id, "running");
-    platform.machines.stop("shop", id);
-    await reach(id, "stopped");
+    await shop.reach(id, "running");
+    await shop.stop(id);
     clock("2026-05-04T12:00:00Z");
     expect(view(id).nextRun).toBe("2026-05-04T12:30:00.000Z");
     clock("2026-05-04T12:30:00Z");
-    await reach(id, "running");
+    await shop.reach(id, "running");
     expect(runs(id).at(-1)).toBe("start 2026-05-04T12:30:00.000Z");
   });
 
   test("that is about to sleep stays awake, and one that is being stopped starts afterwards", async () => {
-    const id = await machine({ schedule: "30 * * * *" });
-    platform.machines.stop("shop", id);
+    const id = await shop.run({ schedule: "30 * * * *" });
+    shop.machines.stop("shop", id);
     expect(state(id)).toBe("stopping");
     clock("2026-05-04T10:30:00Z");
     await expect.poll(() => history(id).filter(({ type }) => type === "started")).toHaveLength(2);
-    platform.machines.suspend("shop", id);
+    shop.machines.suspend("shop", id);
     clock("2026-05-04T11:30:00Z");
-    await reach(id, "running");
+    await shop.reach(id, "running");
     expect(runs(id)).toEqual(["start 2026-05-04T10:30:00.000Z", "start 2026-05-04T11:30:00.000Z"]);
   });
 
@@ -209,95 +169,94 @@ describe("a machine on a schedule", () => {
     const id = await stopped({});
     expect(view(id).nextRun).toBeNull();
     now = new Date("2026-05-04T10:45:00Z");
-    await platform.machines.update("shop", id, { ...SMALL, ...HOURLY });
-    await reach(id, "stopped");
+    await shop.update(id, { ...HOURLY });
+    await shop.reach(id, "stopped");
     expect(view(id).nextRun).toBe("2026-05-04T11:30:00.000Z");
     clock("2026-05-04T10:50:00Z");
     expect(state(id)).toBe("stopped");
-    await platform.machines.update("shop", id, SMALL);
-    await reach(id, "stopped");
+    await shop.update(id);
+    await shop.reach(id, "stopped");
     clock("2026-05-04T12:00:00Z");
     expect({ state: state(id), runs: runs(id) }).toEqual({ state: "stopped", runs: [] });
   });
 
   test("of an earlier release, which handled nothing, counts from the start of this one", async () => {
     const id = await stopped({ schedule: "daily" });
-    const { scheduleHandled: _none, ...old } = view(id).record;
+    const { scheduleHandled: _none, ...old } = shop.record(id);
     stop();
-    await platform.close();
-    world.store.machines.update(old);
+    await shop.platform.close();
+    shop.world.store.machines.update(old);
     now = new Date("2026-09-01T12:00:00Z");
-    await open();
+    await shop.open();
+    stop = shop.platform.startTimer();
     expect(state(id)).toBe("stopped");
     expect(view(id).nextRun).toBe("2026-09-02T10:00:00.000Z");
   });
 
   test("waits while the platform drains, and is made up for afterwards", async () => {
     const id = await stopped(HOURLY);
-    platform.drain.begin({});
+    shop.platform.drain.begin({});
     clock("2026-05-04T10:30:00Z");
     clock("2026-05-04T11:45:00Z");
     expect({ state: state(id), runs: runs(id) }).toEqual({ state: "stopped", runs: [] });
-    platform.drain.end();
-    await reach(id, "running");
+    shop.platform.drain.end();
+    await shop.reach(id, "running");
     expect(runs(id)).toEqual(["start 2026-05-04T11:30:00.000Z"]);
   });
 
   test("can be suspended, and is left alone once it is destroyed", async () => {
-    const id = await asleep(HOURLY);
+    const id = await shop.sleeper(HOURLY);
     expect(view(id).suspend).toEqual({ eligible: true, reasons: [] });
-    platform.machines.destroy("shop", id);
-    await reach(id, "destroyed");
+    shop.machines.destroy("shop", id);
+    await shop.reach(id, "destroyed");
     clock("2026-05-04T12:00:00Z");
     expect({ nextRun: view(id).nextRun, runs: runs(id) }).toEqual({ nextRun: null, runs: [] });
   });
 
   test("is refused when it cannot run", async () => {
-    const bad = platform.machines.create("shop", { config: { ...SMALL, schedule: "0 0 30 2 *" } });
+    const bad = shop.machines.create("shop", { config: { ...SMALL, schedule: "0 0 30 2 *" } });
     await expect(bad).rejects.toMatchObject({ code: "invalid_argument", details: { field: "config.schedule" } });
   });
 });
 
 describe("a wake that a machine planned", () => {
-  const plan = (id: string, request: { at?: string; in?: number | string }) => platform.guestApi.planWake(id, request);
+  const plan = (id: string, request: { at?: string; in?: number | string }) =>
+    shop.platform.guestApi.planWake(id, request);
 
   test("resumes it at that time, also after a restart of the platform, and once", async () => {
-    const id = await machine({});
+    const id = await shop.run();
     expect(plan(id, { in: "1h30m" })).toEqual({ at: "2026-05-04T11:30:00.000Z" });
-    platform.machines.suspend("shop", id);
-    await reach(id, "suspended");
+    await shop.suspend(id);
     await restart("2026-05-04T11:29:59Z");
-    expect(view(id).record).toMatchObject({ state: "suspended", wakeAt: "2026-05-04T11:30:00.000Z" });
+    expect(shop.record(id)).toMatchObject({ state: "suspended", wakeAt: "2026-05-04T11:30:00.000Z" });
     await restart("2026-05-04T12:00:00Z");
-    await reach(id, "running");
-    expect(view(id).record).toMatchObject({ wakeAt: null, lastBoot: { kind: "resume" } });
+    await shop.reach(id, "running");
+    expect(shop.record(id)).toMatchObject({ wakeAt: null, lastBoot: { kind: "resume" } });
     const asked = history(id).find(({ details }) => details["by"] === "wake");
     expect(asked?.details).toEqual({ by: "wake", due: "2026-05-04T11:30:00.000Z" });
   });
 
   test("is over when the machine is awake by then", async () => {
-    const id = await machine({});
+    const id = await shop.run();
     plan(id, { at: "2026-05-04T12:00:00+01:00" });
     clock("2026-05-04T11:00:00Z");
-    expect(view(id).record).toMatchObject({ state: "running", wakeAt: null });
-    platform.machines.suspend("shop", id);
-    await reach(id, "suspended");
+    expect(shop.record(id)).toMatchObject({ state: "running", wakeAt: null });
+    await shop.suspend(id);
     clock("2026-05-04T13:00:00Z");
     expect(state(id)).toBe("suspended");
   });
 
   test("is forgotten by a stop, taken back, and replaced by the next one", async () => {
-    const id = await machine({});
+    const id = await shop.run();
     plan(id, { in: 60 });
     plan(id, { in: 120 });
-    expect(view(id).record.wakeAt).toBe("2026-05-04T10:02:00.000Z");
-    platform.guestApi.cancelWake(id);
-    expect(view(id).record.wakeAt).toBeNull();
+    expect(shop.record(id).wakeAt).toBe("2026-05-04T10:02:00.000Z");
+    shop.platform.guestApi.cancelWake(id);
+    expect(shop.record(id).wakeAt).toBeNull();
     plan(id, { in: 60 });
-    platform.machines.stop("shop", id);
-    await reach(id, "stopped");
+    await shop.stop(id);
     clock("2026-05-04T11:00:00Z");
-    expect(view(id).record).toMatchObject({ state: "stopped", wakeAt: null });
+    expect(shop.record(id)).toMatchObject({ state: "stopped", wakeAt: null });
   });
 
   test.each([
@@ -313,8 +272,8 @@ describe("a wake that a machine planned", () => {
     [{ in: -5 }, /not a valid duration/],
     [{ in: "soon" }, /not a valid duration/],
   ])("%j is refused with what to do", async (request, sentence) => {
-    const id = await machine({}, true);
+    const id = await shop.create({});
     expect(() => plan(id, request)).toThrowError(sentence);
-    expect(view(id).record.wakeAt ?? null).toBeNull();
+    expect(shop.record(id).wakeAt ?? null).toBeNull();
   });
 });

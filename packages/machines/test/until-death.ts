@@ -1,0 +1,15 @@
+/** A life on a platform that is killed at one of its steps. */
+import type { Mortality } from "../../platform/test/helpers/mortal.ts";
+
+/** Lives until the end, or until the platform is killed, after which any call may fail. */
+export async function untilDeath(mortality: Mortality, life: Promise<unknown>): Promise<void> {
+  const end = life.catch((error: unknown) => {
+    if (!mortality.dead) throw error;
+  });
+  await Promise.race([end, mortality.death.promise]);
+}
+
+/** The steps of a life that was lived to its end. */
+export function stepsOf({ steps }: Mortality): { name: string; step: number }[] {
+  return steps.map((name, step) => ({ name, step }));
+}
