@@ -13,7 +13,7 @@ const SRC = join(ROOT, "packages/platform/src");
 const API = join(ROOT, "packages/api/src");
 const PROXY = join(ROOT, "packages/proxy/src");
 
-const DOCUMENTS = globSync(["*.md", "{docs,bench}/**/*.md", "{packages,services,examples}/*/*.md"], {
+const DOCUMENTS = globSync(["*.md", "{docs,bench,packages/*/src}/**/*.md", "{packages,services,examples}/*/*.md"], {
   cwd: ROOT,
 }).sort();
 const text = (file: string) => readFileSync(join(ROOT, file), "utf8");
