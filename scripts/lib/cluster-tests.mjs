@@ -15,10 +15,7 @@ const FOLDERS = [`${STORIES}/`, "packages/cli/test/", "packages/dashboard/test/"
  */
 export const LEFT_OUT = {
   [`${STORIES}/accelerator.qemu.test.ts`]: "changes how one host runs guests, and only where KVM works",
-  [`${STORIES}/any-host.qemu.test.ts`]: "has three hosts already",
   [`${STORIES}/drain.qemu.test.ts`]: "`hibernaut drain` suspends the machines of the host that it talks to",
-  [`${STORIES}/events.qemu.test.ts`]: "continues after the number of an event, and each host numbers its own events",
-  [`${STORIES}/images.qemu.test.ts`]: "counts what one host pulls, and lists the images of that host",
   [`${STORIES}/life.qemu.test.ts`]: "begins with a release from before clusters",
   [`${STORIES}/offline-backup.qemu.test.ts`]: "a backup is of one host",
   [`${STORIES}/online-backup.qemu.test.ts`]: "a backup is of one host",

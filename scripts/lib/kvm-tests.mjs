@@ -18,7 +18,6 @@ export const STORIES = {
   [`${TEST}/stories/warm.qemu.test.ts`]: [],
   [`${TEST}/stories/prewarm.qemu.test.ts`]: [],
   [`${TEST}/stories/machine.qemu.test.ts`]: [
-    "fifty starts at once are one start",
     "a start while suspending cancels the suspend",
     "a wake notes which memory it needed",
     "one changed bit, found because the host was restarted",
@@ -41,7 +40,6 @@ export const ON_KVM = [
   "packages/hypervisor/test/time-of-day.qemu.test.ts",
   ...Object.keys(STORIES),
   `${TEST}/stories/clock.qemu.test.ts`,
-  `${TEST}/stories/cycles.qemu.test.ts`,
   `${TEST}/stories/drain.qemu.test.ts`,
   `${TEST}/stories/exec.qemu.test.ts`,
   `${TEST}/stories/handles.qemu.test.ts`,

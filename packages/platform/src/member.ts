@@ -7,7 +7,6 @@ import { join } from "node:path";
 import type { OpenedShared, OpenSharedOptions } from "@hibernaut/api/cluster/open";
 import { CLUSTER_FOLDER } from "@hibernaut/cluster/keys";
 import type { HostFacts, OpenClusterOptions, OpenedCluster } from "@hibernaut/cluster/open";
-import type { Owning } from "@hibernaut/cluster/owning";
 import { isThere } from "@hibernaut/lib/absence";
 import type { HostMemory } from "@hibernaut/machines/admission/host-memory";
 import type { MachineFiles } from "@hibernaut/machines/files";
@@ -19,12 +18,6 @@ export async function openPlace(options: OpenClusterOptions): Promise<OpenedClus
   if (!(await isThere(join(options.dataDir, CLUSTER_FOLDER)))) return undefined;
   const { openCluster } = await import("@hibernaut/cluster/open");
   return openCluster(options);
-}
-
-/** Which machines are this host's, and what it does with those of other hosts. */
-export async function openOwning(cluster: OpenedCluster, log: Logger): Promise<Owning> {
-  const { openOwning: load } = await import("@hibernaut/cluster/owning");
-  return load(cluster, log);
 }
 
 /** What the API of a host in a cluster shares with the others, and asks of them. */

@@ -1,33 +1,15 @@
-/** The quota that the settings give every app. */
 import type { Quota } from "@hibernaut/domain/quota";
 import type { Settings } from "@hibernaut/settings";
 
 /** The limits of apps that have none of their own. */
-export function quotaOf({
-  quotaMachines,
-  quotaRunning,
-  quotaCpus,
-  quotaMemoryMb,
-  quotaVolumeGb,
-  quotaHostnames,
-  quotaCertificates,
-}: Pick<
-  Settings,
-  | "quotaMachines"
-  | "quotaRunning"
-  | "quotaCpus"
-  | "quotaMemoryMb"
-  | "quotaVolumeGb"
-  | "quotaHostnames"
-  | "quotaCertificates"
->): Quota {
+export function quotaOf(settings: Settings): Quota {
   return {
-    machines: quotaMachines,
-    running: quotaRunning,
-    cpus: quotaCpus,
-    memory_mb: quotaMemoryMb,
-    volume_gb: quotaVolumeGb,
-    hostnames: quotaHostnames,
-    certificates: quotaCertificates,
+    machines: settings.quotaMachines,
+    running: settings.quotaRunning,
+    cpus: settings.quotaCpus,
+    memory_mb: settings.quotaMemoryMb,
+    volume_gb: settings.quotaVolumeGb,
+    hostnames: settings.quotaHostnames,
+    certificates: settings.quotaCertificates,
   };
 }

@@ -59,7 +59,7 @@ import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
-import { expireQuarantine, memoryOf, openOwning, openPlace, openShared, textOf } from "./member.ts";
+import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./member.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
@@ -134,6 +134,8 @@ async function runLocked(
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
+  const keyFile = join(settings.dataDir, "secrets.key");
+  const sealed = { store: store.secrets, keyFile };
   /** Filled on a host in a cluster, once that is open. */
   const others: { fetchImage?: FetchImage } = {};
   const { images, logins, uploads } = await openImages({
@@ -155,13 +157,13 @@ async function runLocked(
       machines: store.machines.list().length,
       draining: ready.drain() || ready.leaving(),
     }),
-    secretsKey: () => readKey(join(settings.dataDir, "secrets.key")) ?? makeKey(join(settings.dataDir, "secrets.key")),
+    secretsKey: () => readKey(keyFile) ?? makeKey(keyFile),
   });
   open.defer(() => cluster?.close());
   const publish = async () => {
     await cluster?.publish().catch((err: unknown) => log.warn({ err }, "the cluster was not told"));
   };
-  const owning = cluster && (await openOwning(cluster, log));
+  const owning = cluster && (await import("@hibernaut/cluster/owning")).openOwning(cluster, log);
   open.defer(() => owning?.leave({ hypervisor, records: () => store.machines.list() }));
   const network = await startNetwork(settings, {
     ...{ machines: store.machines.list(), alive, dropSnapshots, log },
@@ -195,13 +197,12 @@ async function runLocked(
     quotaMb: settings.diskQuotaMb,
     foldersOf: (app) => appFolders(machines.filled.list(app), store.volumes.list(app), folders),
   });
-  const requireDisk = (app: string, bytes: number) => diskQuota.require(app, bytes);
   const volumes = new Volumes({
     newerOn: (volume) => owning?.ownership.newerVolumeOn(volume),
     onDestroyed: (volume) => owning?.ownership.volumeDestroyed(volume),
     store,
     files: volumeFiles,
-    requireDisk,
+    requireDisk: (app, bytes) => diskQuota.require(app, bytes),
     requireRoom(app, gb) {
       owning?.requireLasting(app);
       quotas.requireVolume(app, gb);
@@ -218,7 +219,7 @@ async function runLocked(
     network: network.network,
     snapshots,
     bundles,
-    secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
+    secrets: openSecrets(sealed),
     volumes,
     files,
     diskQuota,
@@ -289,12 +290,10 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
-  const keyFile = join(settings.dataDir, "secrets.key");
-  const secretsKey = { store: store.secrets, keyFile };
   const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
   if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
-  const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
+  const webhooks = openWebhooks({ settings, store, stream, vault: openVault(sealed), version: VERSION, log });
   open.defer(() => webhooks.close());
 
   // The API.
@@ -319,10 +318,7 @@ async function runLocked(
     network: { mode: network.network.mode, reason: network.reason },
   };
   platformMetrics(registry, {
-    info: {
-      ...{ version: VERSION, accelerator, network: network.network.mode },
-      hypervisor_version: info.hypervisor.version,
-    },
+    info: { version: VERSION, accelerator, network: info.network.mode, hypervisor_version: info.hypervisor.version },
     dataDir: settings.dataDir,
     machines: () => resources.machines.all().map(({ record }) => record),
     workload: () => resources.workload(),

@@ -106,11 +106,22 @@ describe("a data directory with a sleeping machine", () => {
     world = await newWorld();
     const platform = await startPlatform(world);
     id = await runningMachine(platform);
-    platform.machines.suspend("shop", id);
-    await platform.machines.wait("shop", id, ["suspended"], { timeoutMs: 10_000 });
     await platform.close();
+    await live("suspend");
   });
   afterEach(() => world.dispose());
+
+  const REACHED = { suspend: "suspended", stop: "stopped", start: "running" } as const;
+
+  /** What a platform does with the machine, one after the other. */
+  async function live(...commands: (keyof typeof REACHED)[]): Promise<void> {
+    const platform = await startPlatform(world);
+    for (const command of commands) {
+      platform.machines[command]("shop", id);
+      await platform.machines.wait("shop", id, [REACHED[command]], { timeoutMs: 10_000 });
+    }
+    await platform.close();
+  }
 
   test("is told what the next start would cost, and how to say that it may", async () => {
     const found = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder });
@@ -129,16 +140,7 @@ describe("a data directory with a sleeping machine", () => {
   test("is judged by the same rule as the start: another build of QEMU may resume it, unless the setting says no", async () => {
     const [series = ""] = /^\d+\.\d+/.exec(await qemuVersion("qemu-system-x86_64")) ?? [];
     world.identity = identityOf({ version: `${series}.999 (another build)`, accelerator: "tcg" }, PRESENT_HARDWARE);
-    const platform = await startPlatform(world);
-    for (const [command, state] of [
-      ["stop", "stopped"],
-      ["start", "running"],
-      ["suspend", "suspended"],
-    ] as const) {
-      platform.machines[command]("shop", id);
-      await platform.machines.wait("shop", id, [state], { timeoutMs: 10_000 });
-    }
-    await platform.close();
+    await live("stop", "start", "suspend");
     const dataDir = { HIBERNAUT_DATA_DIR: world.folder };
     expect((await diagnoses(dataDir)).get("snapshots")).toMatchObject({ status: "ok" });
     const exact = await diagnoses({ ...dataDir, HIBERNAUT_SNAPSHOT_QEMU: "exact" });
@@ -152,10 +154,7 @@ describe("a data directory with a sleeping machine", () => {
   });
 
   test("is told that all is well once nothing sleeps, and left as it is", async () => {
-    const platform = await startPlatform(world);
-    platform.machines.stop("shop", id);
-    await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 10_000 });
-    await platform.close();
+    await live("stop");
     const found = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder });
     expect(found.get("snapshots")).toEqual({
       name: "snapshots",
@@ -181,34 +180,26 @@ test("a socket's path may have 107 bytes, and a letter may have more than one", 
   expect(checkSocketPath(`/${"ä".repeat(longest - 1)}`)).toMatchObject({ status: "fail" });
 });
 
-describe("scheduled snapshots of volumes", () => {
-  test("are not mentioned without any, and reported with the reason and a command when they are late", async () => {
-    const file = join(folder, "data", "hibernaut.db");
-    mkdirSync(join(folder, "data"));
-    const store = openStore(file);
-    expect((await diagnoses({})).has("volumes")).toBe(false);
-    const at = "2026-01-01T00:00:00.000Z";
-    store.apps.insert({ name: "shop", createdAt: at });
-    const schedule = { since: at, handledAt: null, latest: null, trouble: null };
-    const volume = {
-      id: "vol_1",
-      app: "shop",
-      name: "data",
-      sizeGb: 1,
-      state: "created" as const,
-      snapshotRetention: 5,
-    };
-    store.volumes.insert({ ...volume, schedule, createdAt: at });
-    expect((await diagnoses({})).get("volumes")).toMatchObject({ status: "ok" });
-    const trouble = { failures: 1, at, reason: "The disk is full." };
-    store.volumes.update({ ...volume, schedule: { ...schedule, trouble }, createdAt: at });
-    store.close();
-    expect((await diagnoses({})).get("volumes")).toEqual({
-      name: "volumes",
-      status: "warn",
-      found: "the scheduled snapshot of 1 of 1 volumes is late: vol_1. The disk is full.",
-      fix: "hibernaut volumes show vol_1 --app shop",
-    });
+test("scheduled snapshots of volumes are mentioned where there are any, and reported with a command when late", async () => {
+  const file = join(folder, "data", "hibernaut.db");
+  mkdirSync(join(folder, "data"));
+  const store = openStore(file);
+  expect((await diagnoses({})).has("volumes")).toBe(false);
+  const at = "2026-01-01T00:00:00.000Z";
+  store.apps.insert({ name: "shop", createdAt: at });
+  const schedule = { since: at, handledAt: null, latest: null, trouble: null };
+  const made = { state: "created" as const, snapshotRetention: 5, createdAt: at };
+  const volume = { id: "vol_1", app: "shop", name: "data", sizeGb: 1, ...made };
+  store.volumes.insert({ ...volume, schedule });
+  expect((await diagnoses({})).get("volumes")).toMatchObject({ status: "ok" });
+  const trouble = { failures: 1, at, reason: "The disk is full." };
+  store.volumes.update({ ...volume, schedule: { ...schedule, trouble } });
+  store.close();
+  expect((await diagnoses({})).get("volumes")).toEqual({
+    name: "volumes",
+    status: "warn",
+    found: "the scheduled snapshot of 1 of 1 volumes is late: vol_1. The disk is full.",
+    fix: "hibernaut volumes show vol_1 --app shop",
   });
 });
 

@@ -41,16 +41,8 @@ describe("uninstall", () => {
     expect(await describeData(dataDir)).toBe(`${dataDir} will be deleted for good, with ${empty}.`);
     const store = openStore(join(dataDir, "hibernaut.db"));
     for (const name of ["blog", "shop"]) store.apps.insert({ name, createdAt: new Date(0).toISOString() });
-    store.secrets.set([
-      {
-        app: "shop",
-        name: "KEY",
-        ciphertext: Buffer.alloc(20),
-        nonce: Buffer.alloc(12),
-        digest: "0",
-        updatedAt: new Date(0).toISOString(),
-      },
-    ]);
+    const sealed = { ciphertext: Buffer.alloc(20), nonce: Buffer.alloc(12), digest: "0" };
+    store.secrets.set([{ app: "shop", name: "KEY", ...sealed, updatedAt: new Date(0).toISOString() }]);
     store.close();
     expect(await describeData(dataDir)).toContain("with 2 apps (blog, shop), 0 machines,");
     expect(await describeData(dataDir)).toContain("1 secret,");
@@ -125,7 +117,7 @@ describe("uninstall", () => {
   });
 });
 
-describe("mount points", () => {
+test("mount points are the directory itself, and those below it", () => {
   const info = [
     "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw",
     String.raw`41 22 8:17 / /srv/my\040data rw - ext4 /dev/sdb1 rw`,
@@ -133,22 +125,17 @@ describe("mount points", () => {
     "43 22 0:41 / /srv/database rw - tmpfs tmpfs rw",
     "",
   ].join("\n");
-
-  test("are the directory itself, and those below it", () => {
-    expect(mountsOf("/srv/my data", info)).toEqual({ itself: true, below: ["/srv/my data/run"] });
-    expect(mountsOf("/srv/data", info)).toEqual({ itself: false, below: [] });
-  });
+  expect(mountsOf("/srv/my data", info)).toEqual({ itself: true, below: ["/srv/my data/run"] });
+  expect(mountsOf("/srv/data", info)).toEqual({ itself: false, below: [] });
 });
 
-describe("the configured network", () => {
-  test("is what the host can have with `auto`, with the reason, and an error with `bridge`", async () => {
-    const options = { ...bridge(await tempFolder()), dropSnapshots: false };
-    const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
-    onTestFinished(() => getuid.mockRestore());
-    const opened = await openNetwork("auto", options);
-    expect(opened).toMatchObject({ network: { mode: "user" }, reason: expect.stringContaining("runs as root") });
-    expect(opened.gateway).toBeUndefined();
-    await expect(openNetwork("bridge", options)).rejects.toMatchObject({ code: "failed_precondition" });
-    expect((await openNetwork("user", options)).reason).toContain("HIBERNAUT_NETWORK");
-  });
+test("the configured network is what the host can have with `auto`, with the reason, and an error with `bridge`", async () => {
+  const options = { ...bridge(await tempFolder()), dropSnapshots: false };
+  const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
+  onTestFinished(() => getuid.mockRestore());
+  const opened = await openNetwork("auto", options);
+  expect(opened).toMatchObject({ network: { mode: "user" }, reason: expect.stringContaining("runs as root") });
+  expect(opened.gateway).toBeUndefined();
+  await expect(openNetwork("bridge", options)).rejects.toMatchObject({ code: "failed_precondition" });
+  expect((await openNetwork("user", options)).reason).toContain("HIBERNAUT_NETWORK");
 });

@@ -3,7 +3,7 @@ import { access, constants, rm, stat, statfs, writeFile } from "node:fs/promises
 import { dirname, join } from "node:path";
 import { messageOf } from "@hibernaut/lib/text";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH } from "@hibernaut/settings";
-import type { Diagnosis } from "./diagnosis.ts";
+import { type Diagnosis, examine } from "./diagnosis.ts";
 
 /** Room for an image, a writable layer and a snapshot of a small machine. */
 const COMFORTABLE_BYTES = 4 * 1024 ** 3;
@@ -49,21 +49,14 @@ function isForeign(folder: string): Promise<boolean> {
   );
 }
 
-export async function checkDisk(dataDir: string): Promise<Diagnosis> {
-  const name = "disk";
-  try {
+export function checkDisk(dataDir: string): Promise<Diagnosis> {
+  return examine("disk", { status: "fail", fix: `df -h ${dataDir}` }, async () => {
     const { bavail, bsize } = await statfs(await existing(dataDir));
     const found = `${((bavail * bsize) / 1024 ** 3).toFixed(1)} GB free`;
-    if (bavail * bsize >= COMFORTABLE_BYTES) return { name, status: "ok", found };
-    return {
-      name,
-      status: "warn",
-      found: `${found}; a snapshot needs as much space as its machine has memory`,
-      fix: `du -xh --max-depth=2 ${dataDir} | sort -h | tail`,
-    };
-  } catch (error) {
-    return { name, status: "fail", found: messageOf(error), fix: `df -h ${dataDir}` };
-  }
+    if (bavail * bsize >= COMFORTABLE_BYTES) return { status: "ok", found };
+    const why = `${found}; a snapshot needs as much space as its machine has memory`;
+    return { status: "warn", found: why, fix: `du -xh --max-depth=2 ${dataDir} | sort -h | tail` };
+  });
 }
 
 /** Returns the directory itself, or the nearest of its parents that exists. */

@@ -8,7 +8,7 @@ import type { AcceleratorChoice } from "@hibernaut/hypervisor/qemu/accelerator";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "@hibernaut/settings";
 import { existing } from "./data-directory.ts";
-import type { Diagnosis } from "./diagnosis.ts";
+import { type Diagnosis, examine } from "./diagnosis.ts";
 
 /** What starting and ending QEMU may add to the proof of KVM. */
 const PROOF_MARGIN_MS = 60_000;
@@ -22,13 +22,11 @@ export function checkNode(version: string): Diagnosis {
     : { name: "node", status: "fail", found: `${version}, older than ${NODE_MAJOR}`, fix: "npm run setup" };
 }
 
-export async function checkQemu(program: string): Promise<Diagnosis> {
-  try {
+export function checkQemu(program: string): Promise<Diagnosis> {
+  return examine("qemu", { status: "fail", fix: "apt-get install -y qemu-system-x86" }, async () => {
     const { qemuVersion } = await import("@hibernaut/hypervisor/qemu/accelerator");
-    return { name: "qemu", status: "ok", found: await qemuVersion(program) };
-  } catch (error) {
-    return { name: "qemu", status: "fail", found: messageOf(error), fix: "apt-get install -y qemu-system-x86" };
-  }
+    return { status: "ok", found: await qemuVersion(program) };
+  });
 }
 
 /** Returns the bundle that the setup built, or what is wrong with it. */
@@ -48,16 +46,10 @@ export async function checkKvmDevice(): Promise<Diagnosis> {
     await access("/dev/kvm", constants.R_OK | constants.W_OK);
     return { name, status: "ok", found: "can be opened" };
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const found = missing
-      ? "missing; machines run in software emulation, about ten times slower"
-      : "this user may not open it";
-    return {
-      name,
-      status: "warn",
-      found,
-      fix: missing ? "modprobe kvm_intel || modprobe kvm_amd" : 'usermod -aG kvm "$(id -un)"',
-    };
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+      return { name, status: "warn", found: "this user may not open it", fix: 'usermod -aG kvm "$(id -un)"' };
+    const found = "missing; machines run in software emulation, about ten times slower";
+    return { name, status: "warn", found, fix: "modprobe kvm_intel || modprobe kvm_amd" };
   }
 }
 
@@ -84,15 +76,12 @@ export async function checkAccelerator(
   }
 }
 
-export async function checkJail(settings: Settings, accelerator: "kvm" | "tcg"): Promise<Diagnosis> {
-  const name = "jail";
-  try {
+export function checkJail(settings: Settings, accelerator: "kvm" | "tcg"): Promise<Diagnosis> {
+  return examine("jail", { status: "fail", fix: "export HIBERNAUT_JAIL=auto" }, async () => {
     const { findJail } = await import("@hibernaut/hypervisor/qemu/jail/find");
     const { found, lacks } = await findJail({ ...settings, accelerator, look: true });
-    if (lacks.length === 0 || settings.jail === "off")
-      return { name, status: lacks.length === 0 ? "ok" : "warn", found };
-    return { name, status: "warn", found: `${found}; it lacks ${lacks.join("; ")}. See docs/security.md` };
-  } catch (error) {
-    return { name, status: "fail", found: messageOf(error), fix: "export HIBERNAUT_JAIL=auto" };
-  }
+    if (lacks.length === 0) return { status: "ok", found };
+    if (settings.jail === "off") return { status: "warn", found };
+    return { status: "warn", found: `${found}; it lacks ${lacks.join("; ")}. See docs/security.md` };
+  });
 }

@@ -1,8 +1,7 @@
 /** Whether machines can have the network that the settings ask for. */
 import { access, constants } from "node:fs/promises";
-import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "@hibernaut/settings";
-import type { Diagnosis } from "./diagnosis.ts";
+import { type Diagnosis, examine } from "./diagnosis.ts";
 import { checkTool, NETWORK_TOOLS } from "./tools.ts";
 
 /** `bound` is the mode that the machines of the data directory belong to. */
@@ -39,25 +38,19 @@ export async function* checkNetwork(
 }
 
 /** Whether the kernel can count what each machine opens. Without nft, nothing is known. */
-async function checkFlowLimits(): Promise<Diagnosis> {
-  const name = "connections";
-  try {
+function checkFlowLimits(): Promise<Diagnosis> {
+  return examine("connections", { status: "warn" }, async () => {
     const { acceptsRuleset } = await import("@hibernaut/network/bridge/commands");
     const { FLOW_PROBE } = await import("@hibernaut/network/bridge/limits");
-    if (await acceptsRuleset(FLOW_PROBE)) return { name, status: "ok", found: "the kernel can count a machine's" };
+    if (await acceptsRuleset(FLOW_PROBE)) return { status: "ok", found: "the kernel can count a machine's" };
     const found = "the kernel cannot count a machine's, so one machine can fill the host's table of them";
-    return { name, status: "warn", found, fix: "modprobe nft_connlimit" };
-  } catch (error) {
-    return { name, status: "warn", found: messageOf(error) };
-  }
+    return { status: "warn", found, fix: "modprobe nft_connlimit" };
+  });
 }
 
-async function checkTun(): Promise<Diagnosis> {
-  const name = "/dev/net/tun";
-  try {
-    await access(name, constants.R_OK | constants.W_OK);
-    return { name, status: "ok", found: "can be opened" };
-  } catch (error) {
-    return { name, status: "fail", found: messageOf(error), fix: "modprobe tun" };
-  }
+function checkTun(): Promise<Diagnosis> {
+  return examine("/dev/net/tun", { status: "fail", fix: "modprobe tun" }, async () => {
+    await access("/dev/net/tun", constants.R_OK | constants.W_OK);
+    return { status: "ok", found: "can be opened" };
+  });
 }

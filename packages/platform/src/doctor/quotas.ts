@@ -11,16 +11,11 @@ import { quotaOf } from "../quota-settings.ts";
 /** From this share on, an app is about to reach its quota. */
 const NEARLY = 0.9;
 
-/** How apps stand. */
-export interface QuotaUse {
-  /** How many apps have a limit of any kind. */
-  limited: number;
-  /** What is almost used up, such as `shop has 9 of 10 machines`. */
-  full: { app: string; text: string }[];
-}
-
-/** Compares what the apps of a data directory have with what they may have. Throws when the database cannot be read. */
-export function quotaUse(settings: Settings): QuotaUse {
+/**
+ * Compares what the apps of a data directory have with what they may have. Returns how many have a limit of any kind, and
+ * what is almost used up, such as `shop has 9 of 10 machines`. Throws when the database cannot be read.
+ */
+export function quotaUse(settings: Settings): { limited: number; full: { app: string; text: string }[] } {
   const file = join(settings.dataDir, "hibernaut.db");
   const defaults = quotaOf(settings);
   const machines = readMachines(file);

@@ -4,17 +4,14 @@ import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
 import type { AcceleratorChoice } from "@hibernaut/hypervisor/qemu/accelerator";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Settings } from "@hibernaut/settings";
-import type { Diagnosis } from "./diagnosis.ts";
+import { type Diagnosis, examine } from "./diagnosis.ts";
 import type { Sleepers } from "./sleepers.ts";
 
-/** The machines of the data directory and their network mode, or why they cannot be read. */
-type FoundSleepers = (Sleepers & { bound: "user" | "bridge" | undefined }) | string;
-
-export async function sleepersOf(dataDir: string): Promise<FoundSleepers> {
+/** The machines of the data directory, or why they cannot be read. */
+export async function sleepersOf(dataDir: string): Promise<Sleepers | string> {
   try {
-    const { findSleepers, modeOfSleepers } = await import("./sleepers.ts");
-    const sleepers = await findSleepers(dataDir);
-    return { ...sleepers, bound: modeOfSleepers(sleepers) };
+    const { findSleepers } = await import("./sleepers.ts");
+    return await findSleepers(dataDir);
   } catch (error) {
     return messageOf(error);
   }
@@ -27,18 +24,17 @@ export async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
     const { readScheduledVolumes } = await import("@hibernaut/store/read-volumes");
     const volumes = readScheduledVolumes(join(dataDir, "hibernaut.db"));
     if (volumes.length === 0) return;
-    const [first, ...others] = volumes.filter(({ schedule }) => schedule.trouble !== null);
-    if (first === undefined) {
+    const late = volumes.filter(({ schedule }) => schedule.trouble !== null);
+    const [first] = late;
+    if (first === undefined)
       yield { name, status: "ok", found: `${volumes.length} with scheduled snapshots, none late` };
-      return;
-    }
-    const late = [first, ...others].map(({ id }) => id);
-    yield {
-      name,
-      status: "warn",
-      found: `the scheduled snapshot of ${late.length} of ${volumes.length} volumes is late: ${late.join(", ")}. ${first.schedule.trouble?.reason ?? ""}`,
-      fix: `hibernaut volumes show ${first.id} --app ${first.app}`,
-    };
+    else
+      yield {
+        name,
+        status: "warn",
+        found: `the scheduled snapshot of ${late.length} of ${volumes.length} volumes is late: ${late.map(({ id }) => id).join(", ")}. ${first.schedule.trouble?.reason ?? ""}`,
+        fix: `hibernaut volumes show ${first.id} --app ${first.app}`,
+      };
   } catch (error) {
     yield { name, status: "warn", found: `the volumes cannot be read: ${messageOf(error)}` };
   }
@@ -51,18 +47,18 @@ export async function* checkCertificates(dataDir: string): AsyncIterable<Diagnos
     const { readManagedCertificates } = await import("@hibernaut/store/read-certificates");
     const managed = readManagedCertificates(join(dataDir, "hibernaut.db"));
     if (managed.length === 0) return;
-    const [first, ...others] = managed.filter(({ failure }) => failure !== null);
+    const late = managed.filter(({ failure }) => failure !== null);
+    const [first] = late;
     if (first === undefined) {
       yield { name, status: "ok", found: `${managed.length} managed, and the last order of each succeeded` };
       return;
     }
-    const late = [first, ...others].map((each) => each.name);
     const until = await expiry(dataDir, first.name);
     const has = until === undefined ? "has none" : `has one until ${new Date(until).toISOString()}`;
     yield {
       name,
       status: "warn",
-      found: `${late.length} of ${managed.length} could not be had or renewed: ${late.join(", ")}. ${first.name} ${has}. ${first.failure?.reason ?? ""}`,
+      found: `${late.length} of ${managed.length} could not be had or renewed: ${late.map((each) => each.name).join(", ")}. ${first.name} ${has}. ${first.failure?.reason ?? ""}`,
       fix: `hibernaut certs check ${first.name} --app ${first.app}`,
     };
   } catch (error) {
@@ -72,10 +68,8 @@ export async function* checkCertificates(dataDir: string): AsyncIterable<Diagnos
 
 /** When the stored certificate of a name expires, in milliseconds since 1970. Undefined if there is none. */
 async function expiry(dataDir: string, name: string): Promise<number | undefined> {
-  const [{ CertificateFiles }, { certificatesFolder }] = await Promise.all([
-    import("@hibernaut/certs/files"),
-    import("@hibernaut/certs"),
-  ]);
+  const { CertificateFiles } = await import("@hibernaut/certs/files");
+  const { certificatesFolder } = await import("@hibernaut/certs");
   const stored = await new CertificateFiles(certificatesFolder(dataDir)).readAll(() => {}).catch(() => undefined);
   return stored?.get(name)?.notAfter;
 }
@@ -112,27 +106,21 @@ export async function* checkEtcd(dataDir: string): AsyncIterable<Diagnosis> {
 
 /** Whether the next start would cost sleeping machines their memory. */
 export async function checkSnapshots(
-  sleepers: FoundSleepers,
+  sleepers: Sleepers | string,
   settings: Settings,
   installed: { bundle: GuestBundle } & Pick<AcceleratorChoice, "accelerator" | "cpu">,
 ): Promise<Diagnosis> {
-  const name = "snapshots";
-  if (typeof sleepers === "string") return { name, status: "warn", found: `the machines cannot be read: ${sleepers}` };
-  try {
-    const [{ unfitSleepers }, { unfitText }] = await Promise.all([
-      import("./sleepers.ts"),
-      import("@hibernaut/machines/unfit-snapshots"),
-    ]);
+  return examine("snapshots", { status: "warn" }, async () => {
+    if (typeof sleepers === "string") return { status: "warn", found: `the machines cannot be read: ${sleepers}` };
+    const { unfitSleepers } = await import("./sleepers.ts");
+    const { unfitText } = await import("@hibernaut/machines/unfit-snapshots");
     const asleep = sleepers.machines.filter(({ snapshot }) => snapshot !== null).length;
     const unfit = await unfitSleepers(sleepers, settings, installed);
-    if (unfit.length === 0) return { name, status: "ok", found: `all sleeping machines can resume (${asleep})` };
+    if (unfit.length === 0) return { status: "ok", found: `all sleeping machines can resume (${asleep})` };
     return {
-      name,
       status: "warn",
       found: `the next start is refused, because it would cost sleeping machines their memory (${unfit.length} of ${asleep}): ${unfitText(unfit)}`,
       fix: "undo what has changed, or give the memory up: hibernaut serve --drop-snapshots",
     };
-  } catch (error) {
-    return { name, status: "warn", found: messageOf(error) };
-  }
+  });
 }

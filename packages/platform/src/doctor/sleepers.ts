@@ -16,22 +16,20 @@ import type { Settings } from "@hibernaut/settings";
 import { SnapshotStore } from "@hibernaut/snapshots";
 import { readMachines } from "@hibernaut/store/read-machines";
 
-/** The machines of the data directory, and those whose guests are running. */
+/** The machines of the data directory, those whose guests are running, and the mode that `auto` is bound to by them. */
 export interface Sleepers {
   machines: MachineRecord[];
   alive: ReadonlySet<string>;
+  /** Undefined without machines. */
+  bound: NetworkMode | undefined;
 }
 
 /** Looks for them. Rejects when the database cannot be read. */
 export async function findSleepers(dataDir: string): Promise<Sleepers> {
   const machines = readMachines(join(dataDir, "hibernaut.db"));
   const guests = machines.length === 0 ? [] : await guestsIn(dataDir);
-  return { machines, alive: new Set(guests.map(({ machineId }) => machineId)) };
-}
-
-/** The mode that `auto` is bound to by the machines; undefined without machines. */
-export function modeOfSleepers({ machines, alive }: Sleepers): NetworkMode | undefined {
-  return boundMode(machines.map((record) => knownMachine(record, alive)));
+  const alive = new Set(guests.map(({ machineId }) => machineId));
+  return { machines, alive, bound: boundMode(machines.map((record) => knownMachine(record, alive))) };
 }
 
 /** Returns the machines that would lose their memory with these settings. */

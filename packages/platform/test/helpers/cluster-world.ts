@@ -84,9 +84,9 @@ function away(): HibernautError {
 /** Counts the VMMs of a machine on all hosts. */
 class ClusterFakeHost extends FakeHost {
   readonly #all: () => FakeHost[];
-  readonly #seen: (machineId: string, vmms: number) => void;
+  readonly #seen: (vmms: number) => void;
 
-  constructor(all: () => FakeHost[], seen: (machineId: string, vmms: number) => void) {
+  constructor(all: () => FakeHost[], seen: (vmms: number) => void) {
     super();
     this.#all = all;
     this.#seen = seen;
@@ -94,11 +94,7 @@ class ClusterFakeHost extends FakeHost {
 
   override launch(spec: VmmSpec, identity: HypervisorIdentity): ReturnType<FakeHost["launch"]> {
     const launched = super.launch(spec, identity);
-    const { machineId } = spec;
-    this.#seen(
-      machineId,
-      this.#all().reduce((sum, host) => sum + host.of(machineId).length, 0),
-    );
+    this.#seen(this.#all().reduce((sum, host) => sum + host.of(spec.machineId).length, 0));
     return launched;
   }
 }
@@ -163,18 +159,16 @@ export async function newClusterWorld(
   const hosts = new Map<string, TestHost>();
   let mostPerMachine = 0;
   const fakes: FakeHost[] = [];
-  const ports = new Map<string, number | undefined>();
+  const ports = new Map<string, number>();
   for (const name of names) {
     const world = await newWorld();
     world.host = new ClusterFakeHost(
       () => fakes,
-      (_machine, vmms) => (mostPerMachine = Math.max(mostPerMachine, vmms)),
+      (vmms) => (mostPerMachine = Math.max(mostPerMachine, vmms)),
     );
     fakes.push(world.host);
     world.store.apps.insert({ name: "shop", createdAt: new Date().toISOString() });
-    const portOf = (other: string) => ports.get(other);
-    const listens = (port: number | undefined) => void ports.set(name, port);
-    hosts.set(name, await openHost(name, { world, file, parts, portOf, listens }));
+    hosts.set(name, await openHost(name, { world, file, parts, ports }));
   }
   return {
     hosts,
@@ -202,13 +196,11 @@ interface OpenHostOptions {
   world: World;
   file: string;
   parts: PlatformParts;
-  /** Where another host listens. Undefined while it is down. */
-  portOf(name: string): number | undefined;
-  /** This host listens there from now on, or nowhere. */
-  listens(port: number | undefined): void;
+  /** Where hosts listen that are up. */
+  ports: Map<string, number>;
 }
 
-async function openHost(name: string, { world, file, parts, portOf, listens }: OpenHostOptions): Promise<TestHost> {
+async function openHost(name: string, { world, file, parts, ports }: OpenHostOptions): Promise<TestHost> {
   const cable = new Cable();
   const lease = new TestLease();
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
@@ -249,7 +241,7 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
     const client = new PeerClient({
       ...{ peers, view, service: "peer" },
       connect(other) {
-        const port = cable.cut ? undefined : portOf(other);
+        const port = cable.cut ? undefined : ports.get(other);
         const unreachable = new HibernautError("host_unreachable", `Host ${other} is away.`);
         if (port === undefined || mortality.dead) throw unreachable;
         return connect({ port, host: "127.0.0.1" });
@@ -268,12 +260,12 @@ async function openHost(name: string, { world, file, parts, portOf, listens }: O
     const { moves } = machines;
     const server = createServer((incoming, response) => void serveMoves(moves.target, incoming, response));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    listens((server.address() as { port: number }).port);
+    ports.set(name, (server.address() as { port: number }).port);
     Object.assign(host, { cluster, ownership, moves, machines, platform });
     machines.start();
     const leave = async () => {
       closing = undefined;
-      listens(undefined);
+      ports.delete(name);
       machines.close();
       client.close();
       server.close();

@@ -1,11 +1,12 @@
 /** Version 0.1, the form of Hibernaut whose data directories must still open: its code, taken from the history. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { HibernautClient } from "@hibernaut/client";
+import { ownPlatform } from "./platform-process.ts";
 import { openTempFolder } from "./temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -97,10 +98,9 @@ export class FirstRelease {
   async serve(dataDir: string, settings: Record<string, string>): Promise<FirstPlatform> {
     const file = join(this.tree, "packages/platform/test/serve-once.ts");
     await writeFile(file, SERVE);
-    const environment = { HIBERNAUT_DATA_DIR: dataDir, XDG_CONFIG_HOME: join(dataDir, "cfg"), ...settings };
     const child = spawn(process.execPath, [file], {
       stdio: ["ignore", "pipe", "inherit"],
-      env: { ...process.env, ...environment },
+      env: { ...process.env, ...ownPlatform(dataDir), ...settings },
     });
     const ended = once(child, "exit");
     const failed = ended.then(([code]) => Promise.reject(new Error(`version 0.1 ended with ${String(code)}`)));

@@ -8,9 +8,9 @@ import { namesFor } from "../../../network/src/bridge/names.ts";
 import { networkOf } from "./served.ts";
 
 /** Control groups of machines are in `hibernaut-*` in one of these, and have the machine's id in their path. */
-export const CGROUP_ROOTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"];
+const CGROUP_ROOTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"];
 
-export interface HostState {
+interface HostState {
   processes: number[];
   taps: string[];
   /** Other interfaces, and tables of the firewall. */

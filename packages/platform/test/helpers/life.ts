@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HibernautClient, Machine } from "@hibernaut/client";
-import { ask, wakeOf } from "./proxied.ts";
+import { ask, counterOf, wakeOf } from "./proxied.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
 const MACHINES_DOCUMENT = join(import.meta.dirname, "../../../../docs/machines.md");
@@ -58,15 +58,10 @@ export class Life {
     };
     const { id } = await on.client.createMachine(app, { config });
     await on.client.waitForMachine(app, id, { timeout: STATE_TIMEOUT_S });
-    const { nonce, count } = counterOf((await ask({ proxyUrl: on.proxyUrl, app })).text);
+    const { nonce, count } = counterOf(await ask({ proxyUrl: on.proxyUrl, app }));
     const life = new Life(app, id, { nonce, count, notes: [] });
     await life.#write(on);
     return life;
-  }
-
-  /** This machine as it is now, to be compared with a restored one. */
-  remembered(): Life {
-    return new Life(this.app, this.id, structuredClone(this.#memo));
   }
 
   machine(on: Running): Promise<Machine> {
@@ -86,7 +81,7 @@ export class Life {
   async look(on: Running): Promise<Found> {
     const answer = await ask({ proxyUrl: on.proxyUrl, app: this.app });
     if (answer.status !== 200) throw new Error(`${this.app} answers ${answer.status}: ${answer.text}`);
-    const { nonce, count } = counterOf(answer.text);
+    const { nonce, count } = counterOf(answer);
     const known = nonce === this.#memo.nonce && count === this.#memo.count + 1;
     const memory = known ? "kept" : await this.#whyLost(on);
     const [layer, volume] = [await this.#compare(on, "/layer"), await this.#compare(on, "/notes")];
@@ -123,8 +118,4 @@ export function documentedReason(reason: string): string | undefined {
   const [table = ""] = after.split("\n## ", 1);
   const [word = ""] = reason.split(":", 1);
   return table.includes(`\n| \`${word}\` | `) ? word : undefined;
-}
-
-function counterOf(text: string): { nonce: string; count: number } {
-  return JSON.parse(text) as { nonce: string; count: number };
 }

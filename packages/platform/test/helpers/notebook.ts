@@ -1,10 +1,9 @@
 /** The small app as one that keeps notes on a volume at `/data`: what it has acknowledged is on the disk. */
 import { execFile } from "node:child_process";
-import { request } from "node:http";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { MachineConfig } from "@hibernaut/client";
+import { patiently, request } from "./http.ts";
 
 const run = promisify(execFile);
 
@@ -42,40 +41,11 @@ export class Notes {
     return JSON.parse(await patiently(() => this.#ask("GET", "/disk"))) as Disk;
   }
 
-  #ask(
-    method: string,
-    path: string,
-    { body = "", signal }: { body?: string; signal?: AbortSignal | undefined } = {},
-  ): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const sent = request(
-        { host: this.#address, port: 8080, agent: false, method, path, timeout: 20_000, signal },
-        (reply) => {
-          let text = "";
-          reply.setEncoding("utf8").on("data", (chunk: string) => {
-            text += chunk;
-          });
-          reply.on("end", () => (reply.statusCode === 200 ? resolve(text) : reject(new Error(`${reply.statusCode}`))));
-          reply.on("error", reject);
-        },
-      );
-      sent.on("timeout", () => sent.destroy(new Error("the guest does not answer")));
-      sent.on("error", reject);
-      sent.end(body);
-    });
-  }
-}
-
-/** The emulated network accepts before the guest does, so the first tries may be reset. */
-async function patiently<T>(ask: () => Promise<T>, deadlineMs = 30_000): Promise<T> {
-  const end = performance.now() + deadlineMs;
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (performance.now() > end) throw error;
-      await delay(20);
-    }
+  async #ask(method: string, path: string, options: { body?: string; signal?: AbortSignal | undefined } = {}) {
+    const url = `http://${this.#address}:8080${path}`;
+    const { status, text } = await request(url, { method, timeout: 20_000, ...options });
+    if (status !== 200) throw new Error(`${status}`);
+    return text;
   }
 }
 

@@ -8,6 +8,16 @@ import { ACCELERATOR } from "./qemu-world.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 
+/** Settings of a platform with a data directory of its own, and ports that the kernel chooses. */
+export function ownPlatform(dataDir: string): Record<string, string> {
+  return {
+    HIBERNAUT_DATA_DIR: dataDir,
+    XDG_CONFIG_HOME: join(dataDir, "cfg"),
+    HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+  };
+}
+
 export class Served {
   readonly dataDir: string;
   readonly #env: Record<string, string>;
@@ -42,10 +52,7 @@ export class Served {
       stdio: ["ignore", "pipe", "inherit"],
       env: {
         ...process.env,
-        HIBERNAUT_DATA_DIR: this.dataDir,
-        XDG_CONFIG_HOME: join(this.dataDir, "cfg"),
-        HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-        HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+        ...ownPlatform(this.dataDir),
         HIBERNAUT_ACCELERATOR: ACCELERATOR,
         HIBERNAUT_LAYER_SIZE_MB: "256",
         HIBERNAUT_LOG_LEVEL: "silent",

@@ -1,10 +1,9 @@
 /** What tests on real QEMU share: the counter image, a guest bundle, requests to a guest. */
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
-import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
+import { patiently, request } from "./http.ts";
 import { slowed } from "./slow.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -25,39 +24,14 @@ export interface CounterAnswer {
   now: string;
 }
 
-/** One request on a connection of its own. Rejects when the guest does not answer within `timeoutMs`. */
-export function ask(address: string, port = 8080, timeoutMs = slowed(10_000)): Promise<CounterAnswer> {
-  return new Promise((resolve, reject) => {
-    const sent = request({ host: address, port, agent: false, timeout: timeoutMs }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve(JSON.parse(text) as CounterAnswer));
-      response.on("error", reject);
-    });
-    sent.on("timeout", () => sent.destroy(new Error("the guest does not answer")));
-    sent.on("error", reject);
-    sent.end();
-  });
+/** Asks the app of a machine, past the proxy. Rejects when it does not answer in time. */
+export async function ask(address: string): Promise<CounterAnswer> {
+  const { text } = await request(`http://${address}:8080/`, { timeout: slowed(10_000) });
+  return JSON.parse(text) as CounterAnswer;
 }
 
-/** Asks until there is an answer. The emulated network accepts before the guest does, so the first tries may be reset. */
-export async function askUntilAnswered(
-  address: string,
-  port = 8080,
-  deadlineMs = slowed(30_000),
-): Promise<CounterAnswer> {
-  const end = performance.now() + deadlineMs;
-  for (;;) {
-    try {
-      return await ask(address, port);
-    } catch (error) {
-      if (performance.now() > end) throw error;
-      await delay(10);
-    }
-  }
+export function askUntilAnswered(address: string): Promise<CounterAnswer> {
+  return patiently(() => ask(address));
 }
 
 /** A data directory and its platform's part of the host's network. The path is short, because socket paths are. */

@@ -8,6 +8,7 @@ import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
 import { killProcess } from "@hibernaut/hypervisor/qemu/process";
 import { listTaps } from "@hibernaut/network/bridge/commands";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
+import { afterAll, beforeAll, expect } from "vitest";
 import { OWNER, ThroughPeer } from "../../../cluster/test/through.ts";
 import { namesFor } from "../../../network/src/bridge/names.ts";
 import { Served } from "./platform-process.ts";
@@ -24,6 +25,9 @@ export const WARM = { HIBERNAUT_KEEP_WARM: "5m" };
 /** Whether all machines are on another host than the one that tests talk to: `npm run test:cluster`. */
 const THROUGH_PEER = process.env["HIBERNAUT_TEST_THROUGH"] === "peer";
 
+type Folder = Awaited<ReturnType<typeof dataFolder>>;
+type Variables = Record<string, string>;
+
 /**
  * A platform with its own data directory and an app, and the means to see what it leaves behind. Under `npm run
  * test:cluster`, it is the first host of a cluster whose machines are on the second: `served` is both, and speaks for the
@@ -31,45 +35,69 @@ const THROUGH_PEER = process.env["HIBERNAUT_TEST_THROUGH"] === "peer";
  */
 export class Place {
   readonly app = "shop";
-  /** Where the machines are. */
-  readonly dataDir: string;
-  /** Where the CLI finds the platform. */
-  readonly home: string;
-  readonly served: Served;
-  readonly #dispose: () => Promise<void>;
-
-  private constructor(dataDir: string, served: Served, dispose: () => Promise<void>) {
-    this.dataDir = dataDir;
-    this.home = served.dataDir;
-    this.served = served;
-    this.#dispose = dispose;
-  }
+  #opened: { dataDir: string; served: Served; dispose(): Promise<void> } | undefined;
 
   /** Starts it in `folder`, or in a new one that has the prepared images. */
-  static async open(
-    env: Record<string, string> = {},
-    folder?: { path: string; dispose(): Promise<void> },
-    options: Partial<ClientOptions> = {},
-  ): Promise<Place> {
+  static async open(env: Variables = {}, folder?: Folder, options: Partial<ClientOptions> = {}): Promise<Place> {
+    const place = new Place();
+    await place.#open(env, folder, options);
+    return place;
+  }
+
+  /**
+   * A place that is opened before the tests of the file or the group, and closed after them: they fail if it leaves
+   * anything. `env` may be a function, for what earlier hooks find out.
+   */
+  static forTests(env: Variables | (() => Variables) = {}): Place {
+    const place = new Place();
+    beforeAll(() => place.#open(typeof env === "function" ? env() : env));
+    afterAll(async () => {
+      expect(await place.close()).toEqual(NOTHING_LEFT);
+    });
+    return place;
+  }
+
+  async #open(env: Variables, folder?: Folder, options: Partial<ClientOptions> = {}): Promise<void> {
     const { path, dispose } = folder ?? (await dataFolder());
     if (folder === undefined) await addPreparedImages(path);
     const through = THROUGH_PEER
       ? await ThroughPeer.open({ dataDir: path, images: folder === undefined, env, options })
       : undefined;
-    const place = new Place(path, through ?? new Served(path, env, options), async () => {
+    const served = through ?? new Served(path, env, options);
+    const remove = async () => {
       await through?.dispose();
       await dispose();
-    });
+    };
+    this.#opened = { dataDir: path, served, dispose: remove };
     try {
-      await place.served.start();
-      await place.client.createApp(place.app);
-      return place;
+      await served.start();
+      await this.client.createApp(this.app);
     } catch (error) {
-      await place.served.stop();
+      this.#opened = undefined;
+      await served.stop();
       await uninstallBridge(path);
-      await place.#dispose();
+      await remove();
       throw error;
     }
+  }
+
+  /** Where the machines are. */
+  get dataDir(): string {
+    return this.#parts.dataDir;
+  }
+
+  /** Where the CLI finds the platform. */
+  get home(): string {
+    return this.served.dataDir;
+  }
+
+  get served(): Served {
+    return this.#parts.served;
+  }
+
+  get #parts() {
+    if (this.#opened === undefined) throw new Error("the platform of these tests was not started");
+    return this.#opened;
   }
 
   get client(): HibernautClient {
@@ -153,7 +181,7 @@ export class Place {
       await this.served.stop();
       for (const left of await this.processes()) await killProcess(left);
       await uninstallBridge(this.dataDir);
-      await this.#dispose();
+      await this.#parts.dispose();
     }
   }
 }

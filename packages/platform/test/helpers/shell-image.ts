@@ -5,23 +5,7 @@ import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
 import { findTool, libraryPath } from "../../../../scripts/lib/test-tools.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../..");
-const TOOLS = [
-  "cat",
-  "chmod",
-  "date",
-  "dd",
-  "head",
-  "ls",
-  "mkdir",
-  "sha256sum",
-  "sleep",
-  "stty",
-  "tty",
-  "wc",
-  "yes",
-  "id",
-  "env",
-];
+const TOOLS = "cat chmod date dd env head id ls mkdir sha256sum sleep stty tty wc yes".split(" ");
 
 /** Packs it, unless it is there, and returns its reference. Its command is `/bin/sh`, its user is root. */
 export async function shellImage(): Promise<string> {

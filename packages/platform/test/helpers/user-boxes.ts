@@ -1,6 +1,7 @@
 /** A machine for each user, and a router app that sends requests on to them. */
 import { expect } from "vitest";
-import { ask, type ProxiedAnswer, wakeOf } from "./proxied.ts";
+import type { Answer } from "./http.ts";
+import { ask, wakeOf } from "./proxied.ts";
 import type { Place } from "./served.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
@@ -13,7 +14,7 @@ const START_LIMIT_S = 240;
 /** One request in ten is a POST that the machine writes down. */
 const NOTED = 10;
 
-type Way = (name: string, id: string) => Promise<ProxiedAnswer>;
+type Way = (name: string, id: string) => Promise<Answer>;
 
 export class UserBoxes {
   readonly #place: Place;
@@ -59,7 +60,7 @@ export class UserBoxes {
   }
 
   /** A request to any hostname. */
-  at(host: string, path = "/", headers: Record<string, string> = {}): Promise<ProxiedAnswer> {
+  at(host: string, path = "/", headers: Record<string, string> = {}): Promise<Answer> {
     return ask({ proxyUrl: this.#place.proxyUrl, app: USERS, host }, path, { headers });
   }
 

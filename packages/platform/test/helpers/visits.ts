@@ -2,7 +2,8 @@
 import { randomInt } from "node:crypto";
 import { Agent } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { ask, type ProxiedAnswer, type Target, wakeOf } from "./proxied.ts";
+import type { Answer } from "./http.ts";
+import { ask, type Target, wakeOf } from "./proxied.ts";
 
 /** Every failure counts; these are told, which is enough to find the fault. */
 const MOST_TOLD = 50;
@@ -63,14 +64,14 @@ export class Visits {
 
   async #write(options: { agent?: Agent }): Promise<void> {
     const body = `note ${this.tally.requests + 1}`;
-    const kept = ({ text }: ProxiedAnswer) => text === "kept";
+    const kept = ({ text }: Answer) => text === "kept";
     if (await this.#request("/layer", { ...options, method: "POST", body }, kept)) this.written.push(body);
   }
 
   async #request(
     path: string,
     options: Parameters<typeof ask>[2],
-    isRight: (answer: ProxiedAnswer) => boolean,
+    isRight: (answer: Answer) => boolean,
   ): Promise<boolean> {
     this.tally.requests += 1;
     try {

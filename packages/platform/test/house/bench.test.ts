@@ -9,16 +9,14 @@ import { Servers } from "../../../../bench/proxy/servers.mjs";
 import { ask } from "../helpers/proxied.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
-describe("median", () => {
-  test.each([
-    [[3], 3],
-    [[5, 1, 3], 3],
-    [[4, 1, 3, 2], 2.5],
-    [[10, 9, 100], 10],
-    [[], Number.NaN],
-  ])("of %j is %d", (samples, expected) => {
-    expect(median(samples)).toBe(expected);
-  });
+test.each([
+  [[3], 3],
+  [[5, 1, 3], 3],
+  [[4, 1, 3, 2], 2.5],
+  [[10, 9, 100], 10],
+  [[], Number.NaN],
+])("the median of %j is %d", (samples, expected) => {
+  expect(median(samples)).toBe(expected);
 });
 
 describe("percentile", () => {

@@ -13,20 +13,9 @@ const SRC = join(ROOT, "packages/platform/src");
 const API = join(ROOT, "packages/api/src");
 const PROXY = join(ROOT, "packages/proxy/src");
 
-const DOCUMENTS = globSync(
-  [
-    "*.md",
-    "docs/**/*.md",
-    "packages/*/*.md",
-    "packages/platform/src/*/*.md",
-    "services/*/*.md",
-    "bench/**/*.md",
-    "examples/*/*.md",
-  ],
-  {
-    cwd: ROOT,
-  },
-).sort();
+const DOCUMENTS = globSync(["*.md", "{docs,bench,packages/*/src}/**/*.md", "{packages,services,examples}/*/*.md"], {
+  cwd: ROOT,
+}).sort();
 const text = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
 /** The part of a document below a heading. */
@@ -189,27 +178,25 @@ test("every route of the API is named in docs/api.md", () => {
   expect(routes).toBeGreaterThan(15);
 });
 
-describe("links", () => {
-  /** As GitHub makes anchors of headings. */
-  function anchors(file: string): string[] {
-    const prose = text(file).replace(/^```[^]*?^```/gm, "");
-    return [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
-      heading
-        .toLowerCase()
-        .replace(/[^\w\- ]/g, "")
-        .replaceAll(" ", "-"),
-    );
-  }
+/** As GitHub makes anchors of headings. */
+function anchors(file: string): string[] {
+  const prose = text(file).replace(/^```[^]*?^```/gm, "");
+  return [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
 
-  test.each(DOCUMENTS)("of %s lead somewhere", (file) => {
-    for (const [, link = ""] of text(file).matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^[a-z]+:/.test(link)) continue;
-      const [path = "", anchor] = link.split("#");
-      const target = path === "" ? file : join(dirname(file), path);
-      expect(existsSync(join(ROOT, target)), `${link} in ${file}`).toBe(true);
-      if (anchor !== undefined) expect(anchors(target), `${link} in ${file}`).toContain(anchor);
-    }
-  });
+test.each(DOCUMENTS)("the links of %s lead somewhere", (file) => {
+  for (const [, link = ""] of text(file).matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^[a-z]+:/.test(link)) continue;
+    const [path = "", anchor] = link.split("#");
+    const target = path === "" ? file : join(dirname(file), path);
+    expect(existsSync(join(ROOT, target)), `${link} in ${file}`).toBe(true);
+    if (anchor !== undefined) expect(anchors(target), `${link} in ${file}`).toContain(anchor);
+  }
 });
 
 const PLACES = [

@@ -12,9 +12,7 @@ const ROOT = join(import.meta.dirname, "../../../..");
 const NODE_18 = oldNode("18");
 /** Node 18 first: this user does not have the Node that setup brings. */
 const PATH = `${dirname(NODE_18)}:/usr/bin:/bin`;
-const DOCUMENTS = globSync(["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "bench/**/*.md"], {
-  cwd: ROOT,
-});
+const DOCUMENTS = globSync(["*.md", "{docs,bench}/**/*.md", "{packages,services}/*/*.md"], { cwd: ROOT });
 const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: Record<string, string> };
 
 /** Programs that documents run by name, and scripts that they run with npm: `node <file>`. */

@@ -49,17 +49,18 @@ test("a file that changes its process or replaces modules does not share its pro
   expect(needs("packages/proxy/test/http/smuggling.test.ts")).toBe(false);
 });
 
-describe("tests on QEMU are spread among unit tests, and each kind keeps its order", () => {
-  test.each([
-    [["Q"], ["u", "v", "w"], "Q u v w"],
-    [["Q", "R"], ["u", "v", "w", "x"], "Q u v R w x"],
-    [["Q", "R", "S", "T"], ["u", "v"], "Q u R S v T"],
-    [[], ["u", "v"], "u v"],
-    [["Q", "R"], [], "Q R"],
-  ])("%j and %j: %s", (one: string[], other: string[], expected) => {
+test.each([
+  [["Q"], ["u", "v", "w"], "Q u v w"],
+  [["Q", "R"], ["u", "v", "w", "x"], "Q u v R w x"],
+  [["Q", "R", "S", "T"], ["u", "v"], "Q u R S v T"],
+  [[], ["u", "v"], "u v"],
+  [["Q", "R"], [], "Q R"],
+])(
+  "tests on QEMU, %j, are spread among unit tests, %j, and each kind keeps its order: %s",
+  (one: string[], other: string[], expected) => {
     expect(spread(one, other).join(" ")).toBe(expected);
-  });
-});
+  },
+);
 
 test("a file that says `again`, in whatever way, is one that test:all finds: no test is left out of both", async () => {
   const tagged = /@module-tag\s+again|tags:\s*(\[[^\]]*)?["'`]again/;
@@ -104,7 +105,7 @@ test("every kind of test file is listed, and test:long runs those that repeat mo
   expect(files.some((file) => file.startsWith("services/orders/test/"))).toBe(true);
   expect(files.filter((file) => file.includes("node_modules"))).toEqual([]);
   expect(isLong(ROOT, `${path}/stories/setup.long.test.ts`)).toBe(true);
-  expect(isLong(ROOT, `${path}/stories/cycles.qemu.test.ts`)).toBe(true);
+  expect(isLong(ROOT, `${path}/stories/kill.qemu.test.ts`)).toBe(true);
   expect(isLong(ROOT, `${path}/stories/exec.qemu.test.ts`)).toBe(false);
 });
 

@@ -4,7 +4,7 @@ import { processMetrics } from "@hibernaut/telemetry";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { hostMetrics } from "../../src/metrics/host.ts";
-import { newWorld, SMALL, startPlatform } from "../helpers/fake-world.ts";
+import { newWorld, runningMachine, SMALL, startPlatform } from "../helpers/fake-world.ts";
 import { tempFolder } from "../helpers/temp.ts";
 import { parseScrape } from "./documents.ts";
 import { metricsWorld } from "./world.ts";
@@ -13,7 +13,7 @@ const PATIENT = { timeout: 20_000 };
 const PATIENT_WAIT = { timeoutMs: 20_000 };
 const MB = 1024 * 1024;
 
-async function valueOf(text: string, name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
+function valueOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   const fits = (found: Record<string, string>) => Object.entries(labels).every(([key, said]) => found[key] === said);
   return parseScrape(text).samples.find((one) => one.name === name && fits(one.labels))?.value;
 }
@@ -37,12 +37,12 @@ test("the process has the numbers that its host has", async () => {
   const registry = new Registry();
   onTestFinished(processMetrics(registry));
   const text = await registry.metrics();
-  expect(await valueOf(text, "process_resident_memory_bytes")).toBeGreaterThan(10 * MB);
-  expect(await valueOf(text, "process_open_fds")).toBeGreaterThan(3);
-  expect(await valueOf(text, "process_max_fds")).toBeGreaterThan(100);
-  expect(Math.abs(Date.now() / 1000 - ((await valueOf(text, "process_start_time_seconds")) ?? 0))).toBeLessThan(3600);
-  const cpu = (await valueOf(text, "process_cpu_seconds_total")) ?? Number.NaN;
-  expect(await valueOf(await registry.metrics(), "process_cpu_seconds_total")).toBeGreaterThanOrEqual(cpu);
+  expect(valueOf(text, "process_resident_memory_bytes")).toBeGreaterThan(10 * MB);
+  expect(valueOf(text, "process_open_fds")).toBeGreaterThan(3);
+  expect(valueOf(text, "process_max_fds")).toBeGreaterThan(100);
+  expect(Math.abs(Date.now() / 1000 - (valueOf(text, "process_start_time_seconds") ?? 0))).toBeLessThan(3600);
+  const cpu = valueOf(text, "process_cpu_seconds_total") ?? Number.NaN;
+  expect(valueOf(await registry.metrics(), "process_cpu_seconds_total")).toBeGreaterThanOrEqual(cpu);
 });
 
 test("what the kernel does not say, and a disk that is gone, is left out and not called zero", async () => {
@@ -99,9 +99,7 @@ test("starts that are never refused have no room that could run out", async () =
 
 test("what cannot be stored is counted until it is", async () => {
   const { world, platform, scrape } = await metricsWorld();
-  platform.apps.create("shop");
-  const { id } = (await platform.machines.create("shop", { config: SMALL })).record;
-  await platform.machines.wait("shop", id, ["running"], PATIENT_WAIT);
+  const id = await runningMachine(platform);
   const unstored = async () => valueOf(await scrape(), "hibernaut_unstored_outcomes");
   expect(await unstored()).toBe(0);
   const update = vi.spyOn(world.store.machines, "update").mockImplementation(() => {

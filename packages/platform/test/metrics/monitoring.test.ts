@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
-import { SMALL } from "../helpers/fake-world.ts";
+import { runningMachine } from "../helpers/fake-world.ts";
 import { tempFolder } from "../helpers/temp.ts";
 import { checkDashboard, dashboard, expressionsOf } from "./dashboard.ts";
 import { documented, MONITORING, ROOT } from "./documents.ts";
@@ -130,9 +130,7 @@ function quoted(expression: string): string {
 
 test("promtool finds nothing wrong with what the platform prints", async () => {
   const world = await metricsWorld();
-  world.platform.apps.create("shop");
-  const { id } = (await world.platform.machines.create("shop", { config: SMALL })).record;
-  await world.platform.machines.wait("shop", id, ["running"], { timeoutMs: 20_000 });
+  await runningMachine(world.platform);
   expect(flawsOf(await world.scrape())).toEqual([]);
   expect(flawsOf("# TYPE hits counter\nhits 1\n")).not.toEqual([]);
 });

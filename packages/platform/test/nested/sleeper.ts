@@ -1,6 +1,6 @@
 /** An app whose machine sleeps and wakes in an outer machine: what it says of itself, and what its clock says. */
 import type { HibernautClient, MachineConfig } from "@hibernaut/client";
-import { ask, wakeOf } from "../helpers/proxied.ts";
+import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 const APP = "sleeper";
@@ -79,19 +79,8 @@ export class Sleeper {
   /** Asks the app between two looks at the clock of the outer machine, which has its own idea of the time. */
   async look(): Promise<Look> {
     const early = await this.#date();
-    const { text } = await this.#ask();
+    const { nonce, count, uptime_ms: uptimeMs, now } = counterOf(await this.#ask());
     const late = (await this.#date()) + DATE_MS;
-    const {
-      nonce,
-      count,
-      uptime_ms: uptimeMs,
-      now,
-    } = JSON.parse(text) as {
-      nonce: string;
-      count: number;
-      uptime_ms: number;
-      now: string;
-    };
     const time = Date.parse(now);
     return { nonce, count, uptimeMs, offMs: Math.max(0, early - time, time - late) };
   }

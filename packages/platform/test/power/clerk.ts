@@ -7,6 +7,7 @@ import type { Site } from "./runner.ts";
 /** Enough to have something of each kind. More would make each check longer. */
 const MOST_APPS = 2;
 const PAUSE_MS = 300;
+const KINDS = ["secret", "secret", "volume", "hostname", "release", "token", "machine", "machine", "close"] as const;
 
 /** One at a time, so that for each name at most one request is open when the power fails. */
 export class Clerk {
@@ -28,17 +29,7 @@ export class Clerk {
     const app = this.#apps[0];
     if (app === undefined || this.#apps.length < MOST_APPS) return this.#open(site);
     const { random } = site;
-    const kind = random.pick([
-      "secret",
-      "secret",
-      "volume",
-      "hostname",
-      "release",
-      "token",
-      "machine",
-      "machine",
-      "close",
-    ]);
+    const kind = random.pick(KINDS);
     if (kind === "close" && random.between(1, 3) > 1) return;
     const chosen = random.pick([app, ...this.#apps]);
     if (kind === "close") await this.#close(site, app);

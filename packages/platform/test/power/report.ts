@@ -1,21 +1,6 @@
 /** What people read about a run: pure functions of the journal and of what was found. */
 import type { After, Entry } from "./journal.ts";
 
-/** What one cut was, and what it took: a line of the report. */
-export interface CutReport {
-  cut: number;
-  /** What the journal knew of each machine when the power failed. */
-  cut_while: Record<string, string>;
-  /** What each was found as after the cut before, and how it started. */
-  found: Record<string, string>;
-  /** How many records were there. */
-  stored: number;
-  /** Seconds until the platform answered, of the check, and of the work until the cut. */
-  boot_s: number;
-  check_s: number;
-  work_s: number;
-}
-
 /** How each machine was found: its state after recovery, and how it then started. */
 export function howFound({ machines }: After): Record<string, string> {
   return Object.fromEntries(

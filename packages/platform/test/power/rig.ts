@@ -2,13 +2,13 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { makeDisk, Outer } from "../outer/outer.ts";
+import type { OuterFiles } from "../outer/outer-disk.ts";
 import { Clerk } from "./clerk.ts";
 import { type After, Journal } from "./journal.ts";
 import { findLosses } from "./losses.ts";
-import { makeDisk, Outer } from "../outer/outer.ts";
-import type { OuterFiles } from "../outer/outer-disk.ts";
 import type { Random } from "./random.ts";
-import { type CutReport, howFound, situation } from "./report.ts";
+import { howFound, situation } from "./report.ts";
 import { Runner, type Site } from "./runner.ts";
 import { survey } from "./survey.ts";
 
@@ -64,22 +64,21 @@ export class Rig {
     return new Rig(files, folder, random);
   }
 
-  /** Boots, checks what the last cut has left, works, and cuts. Rejects with what was lost. */
-  async round(cut: number): Promise<CutReport> {
+  /**
+   * Boots, checks what the last cut has left, works, and cuts. Rejects with what was lost. Returns a line of the report:
+   * as what each machine was found, how many records there were, how many seconds it all took, and what each machine was
+   * doing when the power failed.
+   */
+  async round(cut: number) {
     const first = this.#unchecked === undefined;
     const [outer, bootS] = await timed(() => this.#boot());
     const early = !first && this.#random.between(1, EARLY) === 1;
     const [after, checkS] = await timed(() => (early ? this.#checkUntilCut(outer) : this.#check(outer)));
     const [, workS] = await timed(async () => early || this.#workUntilCut(outer, first ? FIRST_ENTRIES : ENTRIES));
-    const found = after === undefined ? {} : howFound(after);
-    const stored = Object.keys(after?.stored ?? {}).length;
     return {
-      cut,
-      boot_s: bootS,
-      check_s: checkS,
-      work_s: workS,
-      found,
-      stored,
+      ...{ cut, boot_s: bootS, check_s: checkS, work_s: workS },
+      found: after === undefined ? {} : howFound(after),
+      stored: Object.keys(after?.stored ?? {}).length,
       cut_while: situation(this.#journal.entries),
     };
   }

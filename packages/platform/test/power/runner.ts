@@ -1,7 +1,7 @@
 /** A machine at work while the power may fail: it sleeps and wakes, counts in memory, and writes to its volume. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { HibernautClient, Machine, MachineConfig } from "@hibernaut/client";
-import { ask } from "../helpers/proxied.ts";
+import { ask, counterOf } from "../helpers/proxied.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { type Journal, type Order, outcomeOf } from "./journal.ts";
 import type { Random } from "./random.ts";
@@ -12,6 +12,8 @@ const ANSWER_MS = 60_000;
 /** The longest that a machine is left alone between two steps. */
 const PAUSE_MS = 1500;
 const SMALLEST_MEMORY_MB = 128;
+/** What a machine that runs is asked for. */
+const ORDERS = ["suspend", "suspend", "suspend", "suspend", "suspend", "suspend", "stop", "update"] as const;
 
 /** How to reach a platform: its API, its proxy, and the journal of what both answer. */
 export interface Site {
@@ -68,7 +70,7 @@ export class Runner {
     journal.add({ kind: "asked", machine });
     const reply = await ask({ proxyUrl, app: this.app }, "/", { timeoutMs: ANSWER_MS }).catch(() => undefined);
     if (reply?.status !== 200) return undefined;
-    const { nonce, count } = JSON.parse(reply.text) as { nonce: string; count: number };
+    const { nonce, count } = counterOf(reply);
     journal.add({ kind: "answered", machine, nonce, count });
     return { nonce, count };
   }
@@ -114,11 +116,7 @@ export class Runner {
       if (state === "running") {
         for (let lines = random.between(1, 4); lines > 0; lines -= 1) await this.#note(site, id);
         await this.ask(site, id);
-        state = await this.order(
-          site,
-          id,
-          random.pick(["suspend", "suspend", "suspend", "suspend", "suspend", "suspend", "stop", "update"]),
-        );
+        state = await this.order(site, id, random.pick(ORDERS));
       } else {
         await delay(random.between(0, PAUSE_MS), undefined, { signal }).catch(() => {});
         state = await this.order(site, id, state === "suspended" && random.between(1, 12) === 1 ? "update" : "start");

@@ -13,7 +13,7 @@ const STARTS = 3;
 const EVENTS = 1000;
 
 /** Returns everything that is stored, by the keys of the journal. Waits until machines on paper rest. */
-export async function readStored(client: HibernautClient): Promise<Record<string, string>> {
+async function readStored(client: HibernautClient): Promise<Record<string, string>> {
   const stored: Record<string, string> = {};
   for (const { name } of await client.listTokens()) stored[`token ${name.replace(/^token-/, "")}`] = "there";
   for (const { name: app } of await client.listApps()) {
@@ -42,7 +42,7 @@ async function machinesOf(client: HibernautClient, app: string): Promise<Record<
 }
 
 /** How a machine is before anyone acts on it, and what has happened to it since the power failed. */
-export async function describeMachine(
+async function describeMachine(
   site: Site,
   runner: Runner,
   { id, since }: { id: string; since: Date },
@@ -58,7 +58,7 @@ export async function describeMachine(
 }
 
 /** Starts a machine unless recovery has, and looks into it. */
-export async function openMachine(site: Site, runner: Runner, id: string, seen: MachineAfter): Promise<MachineAfter> {
+async function openMachine(site: Site, runner: Runner, id: string, seen: MachineAfter): Promise<MachineAfter> {
   let { state } = seen;
   for (let start = 0; state !== "running" && start < STARTS; start += 1) state = await runner.order(site, id, "start");
   const { last_boot: boot, state_reason: reason } = await site.client.getMachine(runner.app, id);

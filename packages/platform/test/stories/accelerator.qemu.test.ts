@@ -1,5 +1,5 @@
 /** A host that loses KVM, or gets it: no guest is resumed on what it was not suspended on. Needs both. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { ACCELERATOR, askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 
@@ -8,19 +8,12 @@ const BOTH_WAYS = [
   ["tcg", "kvm"],
 ] as const;
 
-let place: Place | undefined;
-beforeAll(async () => {
-  if (ACCELERATOR === "kvm") place = await Place.open(WARM);
-});
-afterAll(async () => {
-  if (place !== undefined) expect(await place.close()).toEqual(NOTHING_LEFT);
-});
-
 test.skipIf(ACCELERATOR !== "kvm")(
   "a snapshot taken under KVM is refused under emulation, and the other way round: the start is cold, with the reason",
   { timeout: 600_000 },
   async () => {
-    if (place === undefined) throw new Error("there is no platform");
+    const place = await Place.open(WARM);
+    onTestFinished(async () => expect(await place.close()).toEqual(NOTHING_LEFT));
     const { machine_id: id, private_address: address } = await place.machine({ guest: { memory_mb: 128 } });
     for (const [from, to] of BOTH_WAYS) {
       const before = await askUntilAnswered(address);

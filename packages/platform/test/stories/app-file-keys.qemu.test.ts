@@ -1,16 +1,10 @@
 /** Keys of app files that reach into real machines: files, and the command of a release. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Notes } from "../helpers/notebook.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place?.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 

@@ -1,17 +1,11 @@
 /** Someone works in a browser: a real platform and a real machine, spoken to with a cookie and an origin, as browsers do. */
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
+import { Place, WARM } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open(WARM);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests(WARM);
 
 /** A browser: it keeps the cookie, and says which page it shows. */
 class Browser {

@@ -4,10 +4,11 @@
  * @module-tag again
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { patiently } from "../helpers/http.ts";
 import { longOr } from "../helpers/long.ts";
 import { ask } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
 /** The promise is 500 ms; this is what is aimed at. What a request took is added: nobody knows when it was answered. */
@@ -20,14 +21,8 @@ const MEASUREMENTS = 5;
 /** Seconds: four machines, twenty sleeps. */
 const SLEEPS = longOr([[60], [25, 15, 5], [8, 7, 6, 5, 4, 3], [3, 3, 3, 2, 2, 2, 1, 1, 1, 1]], [[3], [2, 1]]);
 
-let place: Place;
-let image: string;
-beforeAll(async () => {
-  [place, image] = await Promise.all([Place.open(), shellImage()]);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
+const image = await shellImage();
 
 /**
  * Tells both clocks. With WATCH it reads the clocks all the time and keeps every step of the
@@ -59,28 +54,17 @@ interface Look {
 }
 
 async function machine(env: Record<string, string> = {}) {
-  const made = await place.machine({
-    image,
-    init: { exec: ["node", "-e", APP] },
-    services: [{ internal_port: 8080 }],
-    env,
-  });
+  const made = await place.machine({ image, init: { exec: ["node", "-e", APP] }, env });
   return { id: made.machine_id, address: made.private_address };
 }
 
-async function look(address: string): Promise<Look> {
-  const deadline = performance.now() + 30_000;
-  for (;;) {
+function look(address: string): Promise<Look> {
+  return patiently(async () => {
     const begin = performance.timeOrigin + performance.now();
-    try {
-      const answer = (await ask(address)) as unknown as Look;
-      const end = performance.timeOrigin + performance.now();
-      return { ...answer, host: (begin + end) / 2, unsure: (end - begin) / 2 + 1 };
-    } catch (error) {
-      // The emulated network accepts before the guest does, and then breaks the connection.
-      if (performance.now() > deadline) throw error;
-    }
-  }
+    const answer = (await ask(address)) as unknown as Look;
+    const end = performance.timeOrigin + performance.now();
+    return { ...answer, host: (begin + end) / 2, unsure: (end - begin) / 2 + 1 };
+  });
 }
 
 /**

@@ -5,18 +5,12 @@
  */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { MOST_CONSOLE_BYTES } from "../../../machines/src/console-log.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place?.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 test("does not fill the disk, and when it crashes, the last lines still say why", async () => {
   const config = {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli, spawnCli } from "../../../cli/test/real-cli.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
@@ -20,25 +20,20 @@ const PLATFORM_GROWS_MB = 96;
 const AGENT_GROWS_MB = 1;
 const KB_PER_MB = 1024;
 
-let place: Place;
+const place = Place.forTests({ HIBERNAUT_LAYER_SIZE_MB: String(LAYER_MB) });
 let id: string;
 let folder: TempFolder;
 let here: string;
 beforeAll(async () => {
-  const image = await shellImage();
-  place = await Place.open({ HIBERNAUT_LAYER_SIZE_MB: String(LAYER_MB) });
-  const config = { image, init: { cmd: ["-c", "exec sleep 36000"] }, services: [] };
+  const config = { image: await shellImage(), init: { cmd: ["-c", "exec sleep 36000"] }, services: [] };
   id = (await place.machine(config)).machine_id;
   folder = await openTempFolder("copies");
   here = folder.path;
   const file = await open(join(here, "large"), "w");
   for (let piece = 0; piece < PIECES; piece += 1) await file.write(randomBytes(PIECE));
   await file.close();
-}, 300_000);
-afterAll(async () => {
-  await folder.dispose();
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-}, 300_000);
+});
+afterAll(() => folder.dispose());
 
 const sh = async (script: string) => {
   const { stdout } = await place.client.runExec(place.app, id, { command: ["sh", "-c", script], timeout: 600 });

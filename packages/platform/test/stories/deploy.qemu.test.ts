@@ -1,48 +1,33 @@
 /** From an app's directory to running machines: the CLI, a real registry, real machines, the real proxy. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runCli } from "../../../cli/test/real-cli.ts";
+import { type RealRegistry, startRegistry } from "../../../images/test/real-registry.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { TestRegistry } from "../helpers/registry.ts";
-import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
+import { Place, WARM } from "../helpers/served.ts";
+import { packSmallAppWith } from "../helpers/small-app/image.ts";
 
-const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
-
-let place: Place;
-let registry: TestRegistry;
+const place = Place.forTests({ ...WARM, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+let registry: RealRegistry;
 beforeAll(async () => {
-  [place, registry] = await Promise.all([
-    Place.open({ ...WARM, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" }),
-    TestRegistry.start(),
-  ]);
+  registry = await startRegistry(place.dataDir);
 });
-afterAll(async () => {
-  await registry.stop();
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+afterAll(() => registry.stop());
 
 /** Of a visitor, between two requests: those who never pause take the CPU time that the deploy needs. */
 const PAUSE_MS = 10;
 
-async function environment(): Promise<NodeJS.ProcessEnv> {
-  const connection = { HIBERNAUT_API_URL: place.client.apiUrl, HIBERNAUT_API_TOKEN: await place.token() };
-  return { ...process.env, ...connection, HIBERNAUT_APP: "" };
-}
+/** In a directory with an app file, which names the app. */
+const hibernaut = (cwd: string, ...args: string[]) => runCli(place, args, { cwd, more: { HIBERNAUT_APP: "" } });
 
-async function running(folder: string, ...args: string[]): Promise<ChildProcess> {
-  return spawn(process.execPath, [CLI, ...args], { cwd: folder, env: await environment(), stdio: "ignore" });
-}
-
-async function hibernaut(folder: string, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const env = await environment();
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { cwd: folder, env, timeout: 240_000 }, (error, out, err) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
-    });
-  });
+/** Pushes the small app with these arguments. Returns its reference. */
+async function push(name: string, args: string[]): Promise<string> {
+  const layout = join(place.dataDir, "layouts", name.replace(":", "-"));
+  await packSmallAppWith(args, layout);
+  await registry.push(layout, name);
+  return `${registry.host}/${name}`;
 }
 
 async function folderWith(name: string, file: string, text: string): Promise<string> {
@@ -53,7 +38,7 @@ async function folderWith(name: string, file: string, text: string): Promise<str
 }
 
 test("an app with its fly.toml: deployed, used, asleep, woken; new code reaches it without waking it", async () => {
-  const first = await registry.pushSmallApp("cafe:1", ["--label", "one"]);
+  const first = await push("cafe:1", ["--label", "one"]);
   const folder = await folderWith(
     "cafe",
     "fly.toml",
@@ -98,7 +83,7 @@ primary_region = "ams"
   expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "warm"]);
   await asleep();
 
-  const second = await registry.pushSmallApp("cafe:2", ["--label", "two"]);
+  const second = await push("cafe:2", ["--label", "two"]);
   expect(await hibernaut(folder, "deploy", "--image", second)).toMatchObject({
     code: 0,
     out: expect.stringContaining("Deployed release 2 of cafe: 1 updated.\n"),
@@ -117,48 +102,15 @@ primary_region = "ams"
   await place.client.destroyApp("cafe", { force: true });
 });
 
-test("with --prewarm, the first visitor of a new version does not wait for its start", { tags: "again" }, async () => {
-  const old = await registry.pushSmallApp("dawn:1", ["--label", "old"]);
-  const newer = await registry.pushSmallApp("dawn:2", ["--label", "new"]);
-  const bad = await registry.pushSmallApp("dawn:3", ["--label", "bad", "--health", "500"]);
-  const service = '[http_service]\ninternal_port = 8080\nauto_stop_machines = "suspend"\n';
-  const check = '[[http_service.checks]]\npath = "/health"\ninterval = "1s"\ngrace_period = "1s"\n';
-  const file = `app = "dawn"\n[build]\nimage = "${old}"\n[deploy]\nprewarm = true\n${service}${check}`;
-  const folder = await folderWith("dawn", "hibernaut.toml", file);
-  const target = { proxyUrl: place.proxyUrl, app: "dawn" };
-  expect(await hibernaut(folder, "deploy")).toMatchObject({ code: 0 });
-  const [machine] = await place.client.listMachines("dawn");
-  const id = machine?.id ?? "";
-  const asleep = async () => {
-    await place.client.suspendMachine("dawn", id);
-    await place.client.waitForMachine("dawn", id, { state: ["suspended"], timeout: 60 });
-  };
-  await asleep();
-  const deployed = await hibernaut(folder, "deploy", "--image", newer);
-  expect(deployed, deployed.err).toMatchObject({ code: 0, err: expect.stringMatching(/is suspended again\.$/m) });
-  const visited = await ask(target);
-  expect([visited.text, wakeOf(visited).kind]).toEqual(["new 1", "warm"]);
-
-  await asleep();
-  const failed = await hibernaut(folder, "deploy", "--image", bad);
-  expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/has the new version, and its check .* fails/) });
-  expect((await hibernaut(folder, "releases", "--limit", "1")).out).toMatch(/^v3 +failed/m);
-  await place.client.waitForMachine("dawn", id, { state: ["stopped"], timeout: 60 });
-  expect((await hibernaut(folder, "deploy", "--image", newer)).code).toBe(0);
-  expect((await ask(target)).text).toBe("new 1");
-  await place.client.destroyApp("dawn", { force: true });
-});
-
-describe("an app with two machines", () => {
-  let folder: string;
-  let good: string;
-  const target = () => ({ proxyUrl: place.proxyUrl, app: "kiosk" });
-  beforeAll(async () => {
-    good = await registry.pushSmallApp("shop:good", ["--label", "good"]);
-    folder = await folderWith(
-      "shop",
-      "hibernaut.toml",
-      `app = "kiosk"
+test("a version that fails its check leaves the old one answering, without one failed request", {
+  tags: "again",
+}, async () => {
+  const good = await push("shop:good", ["--label", "good"]);
+  const bad = await push("shop:bad", ["--label", "bad", "--health", "500"]);
+  const folder = await folderWith(
+    "shop",
+    "hibernaut.toml",
+    `app = "kiosk"
 [build]
 image = "${good}"
 [http_service]
@@ -172,97 +124,35 @@ interval = "2s"
 timeout = "5s"
 grace_period = "3s"
 `,
-    );
-    const deployed = await hibernaut(folder, "deploy");
-    expect(deployed, deployed.err).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(
-        /^Deployed release 1 of kiosk: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
-      ),
-    });
-  });
-  afterAll(() => place.client.destroyApp("kiosk", { force: true }));
-
-  test("a version that fails its check leaves the old one answering, without one failed request", {
-    tags: "again",
-  }, async () => {
-    const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
-    const asking = new AbortController();
-    const answers: string[] = [];
-    const failures: unknown[] = [];
-    const client = async () => {
-      while (!asking.signal.aborted) {
-        try {
-          const { status, text } = await ask(target());
-          if (status !== 200) failures.push(`${status} ${text}`);
-          answers.push(text.split(" ")[0] ?? "");
-        } catch (error) {
-          failures.push(error);
-        }
-        await delay(PAUSE_MS);
+  );
+  const deployed = await hibernaut(folder, "deploy");
+  expect(deployed, deployed.err).toMatchObject({ code: 0, out: expect.stringMatching(/^Deployed .*: 2 created\./) });
+  const asking = new AbortController();
+  const answers: string[] = [];
+  const failures: unknown[] = [];
+  const client = async () => {
+    while (!asking.signal.aborted) {
+      try {
+        const { status, text } = await ask({ proxyUrl: place.proxyUrl, app: "kiosk" });
+        if (status !== 200) failures.push(`${status} ${text}`);
+        answers.push(text.split(" ")[0] ?? "");
+      } catch (error) {
+        failures.push(error);
       }
-    };
-    const clients = [client(), client()];
-    const failed = await hibernaut(folder, "deploy", "--image", bad);
-    expect(failed.code, failed.err).toBe(1);
-    expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine keeps the old version\./);
-    expect(failed.err).toContain(`--image ${good}`);
-    const back = await hibernaut(folder, "deploy");
-    expect(back, back.err).toMatchObject({ code: 0 });
-    asking.abort();
-    await Promise.all(clients);
-    expect(failures).toEqual([]);
-    expect(new Set(answers)).toEqual(new Set(["good"]));
-    expect(answers.length).toBeGreaterThan(50);
-  });
-
-  test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", {
-    tags: "again",
-  }, async () => {
-    const newer = await registry.pushSmallApp("shop:newer", ["--label", "newer"]);
-    const versions = async () => (await place.client.listMachines("kiosk")).map(({ version }) => version);
-    const before = await versions();
-    const begun = async () => {
-      await expect
-        .poll(async () => (await versions()).filter((version) => !before.includes(version)).length, {
-          timeout: 60_000,
-          interval: 20,
-        })
-        .toBe(1);
-    };
-
-    const killed = await running(folder, "deploy", "--image", newer);
-    await begun();
-    killed.kill("SIGKILL");
-    await once(killed, "exit");
-    expect((await hibernaut(folder, "releases")).out).toMatch(/^v\d+ +pending/m);
-    const again = await hibernaut(folder, "deploy", "--image", newer);
-    expect(again, again.err).toMatchObject({ code: 0 });
-    const images = async () =>
-      new Set(
-        (await place.client.listMachines("kiosk")).map(
-          ({ config, state }) => `${state} ${config.image.replace(/@sha256:\w{64}$/, "")}`,
-        ),
-      );
-    expect(await images()).toEqual(new Set([`running ${newer}`]));
-
-    before.splice(0, before.length, ...(await versions()));
-    const orphaned = await running(folder, "deploy");
-    await begun();
-    // It may end before the platform's processes are gone.
-    const ended = once(orphaned, "exit");
-    await place.served.kill();
-    const [code] = (await ended) as [number];
-    expect(code).toBe(1);
-    await place.served.start();
-    const finished = await hibernaut(folder, "deploy");
-    expect(finished, finished.err).toMatchObject({ code: 0 });
-    expect(await images()).toEqual(new Set([`running ${good}`]));
-    expect((await ask(target())).text).toMatch(/^good/);
-  });
-
-  test("has one machine after scale count 1", { tags: "again" }, async () => {
-    expect((await hibernaut(folder, "scale", "count", "1", "--yes")).code).toBe(0);
-    expect(await place.client.listMachines("kiosk")).toHaveLength(1);
-  });
+      await delay(PAUSE_MS);
+    }
+  };
+  const clients = [client(), client()];
+  const failed = await hibernaut(folder, "deploy", "--image", bad);
+  expect(failed.code, failed.err).toBe(1);
+  expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine keeps the old version\./);
+  expect(failed.err).toContain(`--image ${good}`);
+  const back = await hibernaut(folder, "deploy");
+  expect(back, back.err).toMatchObject({ code: 0 });
+  asking.abort();
+  await Promise.all(clients);
+  expect(failures).toEqual([]);
+  expect(new Set(answers)).toEqual(new Set(["good"]));
+  expect(answers.length).toBeGreaterThan(50);
+  await place.client.destroyApp("kiosk", { force: true });
 });

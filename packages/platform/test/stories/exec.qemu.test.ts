@@ -1,19 +1,15 @@
 /** Commands in a machine: their exit codes, streams, limits and ends. */
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { beforeAll, expect, test } from "vitest";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-let place: Place;
+const place = Place.forTests();
 let id: string;
 beforeAll(async () => {
-  const [opened, image] = await Promise.all([Place.open(), shellImage()]);
-  place = opened;
-  const config = { image, init: { cmd: ["-c", "exec sleep 3600"] }, services: [], env: { COLOUR: "blue" } };
-  id = (await place.machine(config)).machine_id;
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+  const init = { cmd: ["-c", "exec sleep 3600"] };
+  const machine = await place.machine({ image: await shellImage(), init, services: [], env: { COLOUR: "blue" } });
+  id = machine.machine_id;
 });
 
 const exec = (command: string[], options = {}) => place.client.runExec(place.app, id, { command, ...options });
@@ -60,14 +56,17 @@ test("output over the limit is cut and said to be", async () => {
   expect({ size: stdout.length, truncated, code }).toEqual({ size: 1024 * 1024, truncated: true, code: 0 });
 });
 
-test("a stream carries megabytes both ways, whole", async () => {
+test("a stream carries megabytes both ways, whole, although the machine sleeps in between", async () => {
   const size = 4 * 1024 * 1024;
   const session = await place.client.openExec(place.app, id, {
     command: ["node", "-e", "process.stdin.pipe(process.stdout)"],
     stdin: true,
   });
   const sent = Buffer.alloc(size, "0123456789abcdef\n");
-  session.stdin.end(sent);
+  session.stdin.write(sent.subarray(0, size / 2));
+  await place.suspend(id);
+  await place.start(id);
+  session.stdin.end(sent.subarray(size / 2));
   const [back, , exit] = await Promise.all([text(session.stdout), text(session.stderr), session.exit]);
   expect(exit).toMatchObject({ exit_code: 0, error: null });
   expect(back.length).toBe(size);

@@ -12,7 +12,7 @@ import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { certificate } from "../../../proxy/test/http/secured.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
 /** Only a fault reaches it: a cold start with Node on a busy host. */
@@ -44,31 +44,29 @@ createServer().on("stream", (stream, headers) => {
 }).listen(8080, "0.0.0.0");
 `;
 
-let place: Place;
 let folder: TempFolder;
 let client: Client;
+const port = await freePort();
 beforeAll(async () => {
   folder = await openTempFolder("certificates");
   const { key, cert } = certificate("shop.localhost", ["-addext", "subjectAltName=DNS:shop.localhost"]);
   await writeFile(join(folder.path, "default.key"), key);
   await writeFile(join(folder.path, "default.crt"), cert);
-  const port = await freePort();
   client = new Client(`127.0.0.1:${port}`, credentials.createSsl(Buffer.from(cert)), {
     "grpc.ssl_target_name_override": "shop.localhost",
     "grpc.default_authority": `shop.localhost:${port}`,
-  });
-  place = await Place.open({
-    ...PATIENT,
-    HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${port}`,
-    HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
-    HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
   });
 });
 afterAll(async () => {
   client.close();
   await folder.dispose();
-  expect(await place.close()).toEqual(NOTHING_LEFT);
 });
+const place = Place.forTests(() => ({
+  ...PATIENT,
+  HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${port}`,
+  HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
+  HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
+}));
 
 const bytes = (text: string) => Buffer.from(text);
 const text = (reply: Buffer) => reply.toString();

@@ -1,16 +1,10 @@
 /** What a process has open when its machine is suspended is open after the resume, and continues where it was. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { expect, test } from "vitest";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-let place: Place;
-let image: string;
-beforeAll(async () => {
-  [place, image] = await Promise.all([Place.open(), shellImage()]);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
+const image = await shellImage();
 
 /**
  * Holds a file without a name, a child behind pipes, a connection to itself (Node waits for it by epoll), and a watch

@@ -4,21 +4,15 @@
  * @module-tag again
  */
 import { totalmem } from "node:os";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ask } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 /** As a reserve, it leaves nothing to machines: no host has all of its memory left. */
 const ALL = `${Math.ceil(totalmem() / 1024 / 1024)}mb`;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_MEMORY_RESERVE: ALL });
-});
-afterAll(async () => {
-  expect(await place?.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests({ HIBERNAUT_MEMORY_RESERVE: ALL });
 
 const config = { image: SMALL_APP, guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
 

@@ -1,17 +1,11 @@
 /** What programs inside a machine may ask of the platform, over the socket in their file system. */
 import type { Machine } from "@hibernaut/client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-let place: Place;
-let image: string;
-beforeAll(async () => {
-  [place, image] = await Promise.all([Place.open(), shellImage()]);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
+const image = await shellImage();
 
 const OPTIONS = "--silent --show-error --max-time 20 --unix-socket /.hibernaut/api";
 const CURL = `curl ${OPTIONS}`;
@@ -23,8 +17,6 @@ const machineOf = (script: string, config = {}): Promise<Machine> =>
 
 const sh = (id: string, script: string, timeout = 30) =>
   place.client.runExec(place.app, id, { command: ["sh", "-c", script], timeout });
-
-const restingOf = async (id: string) => (await place.get(id)).state;
 
 test("a script suspends its own machine, is resumed, and continues at the next line", async () => {
   const { machine_id: id } = await machineOf(`
@@ -42,18 +34,6 @@ test("a script suspends its own machine, is resumed, and continues at the next l
   expect(after).toBe(before);
   const asked = (await place.client.listMachineEvents(place.app, id)).find(({ type }) => type === "suspend");
   expect(asked?.details).toEqual({ by: "itself" });
-  await place.client.destroyMachine(place.app, id, { force: true });
-});
-
-test("what is only for machines is refused from outside", { tags: "again" }, async () => {
-  const { apiUrl } = place.client;
-  const answer = await fetch(`${apiUrl}/v1/keepalive`, {
-    method: "PUT",
-    headers: { authorization: `Bearer ${await place.token()}`, "content-type": "application/json" },
-    body: JSON.stringify({ ttl: 5 }),
-  });
-  expect(answer.status).toBe(403);
-  expect(await answer.json()).toMatchObject({ error: "permission_denied" });
 });
 
 describe("a machine whose programs ask", () => {
@@ -61,7 +41,6 @@ describe("a machine whose programs ask", () => {
   beforeAll(async () => {
     ({ machine_id: id } = await machineOf("exec sleep 3600"));
   });
-  afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
 
   test("keeps itself awake for a while, and says why", { tags: "again" }, async () => {
     const put = (ttl: number) =>
@@ -135,7 +114,6 @@ test("a program says when its machine is prepared: that ends a prewarm, and noth
   await place.start(id);
   expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
   await expect.poll(reply, { timeout: 30_000 }).toEqual({ ok: true, prewarm: true });
-  await place.client.destroyMachine(place.app, id, { force: true });
 });
 
 test("an app hears of starts, gets ready for a suspend, and its event stream survives it; hooks run around it", async () => {
@@ -187,16 +165,4 @@ test("an app hears of starts, gets ready for a suspend, and its event stream sur
   expect((await sh(id, "cat /tmp/hooks")).stdout).toBe("pre\npre-2\npost\npre\npre-2\npost\n");
   const [started] = await place.client.listMachineEvents(place.app, id, { limit: 1 });
   expect(started?.details).toMatchObject({ kind: "resume", hooks: "1 post-resume hook(s) failed" });
-  await place.client.destroyMachine(place.app, id, { force: true });
-  await place.reach(id, "destroyed");
-});
-
-test("an app that is never ready cannot put off the suspend", { tags: "again" }, async () => {
-  const listens = "exec curl --silent --no-buffer --unix-socket /.hibernaut/api http://x/v1/events";
-  const { machine_id: id } = await machineOf(listens, { suspend_config: { timeout: 1 } });
-  await place.suspend(id);
-  expect(await restingOf(id)).toBe("suspended");
-  const [captured] = await place.client.listMachineEvents(place.app, id, { limit: 1 });
-  // Heard in time or not, it was asked or nobody listened yet: either way it slept.
-  expect(captured?.type).toBe("captured");
 });

@@ -1,20 +1,10 @@
 /** What an app finds inside its machine, and how its end is told. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { longOr } from "../helpers/long.ts";
+import { expect, test } from "vitest";
 import { Notes } from "../helpers/notebook.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 
-/** How often the app that ends is started again. */
-const RETRIES = longOr(2, 1);
-
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_REGION: "attic", HIBERNAUT_NETWORK: "user" });
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests({ HIBERNAUT_REGION: "attic", HIBERNAUT_NETWORK: "user" });
 
 /** Serves what a program inside the guest can see; runs as the image's user. */
 const LOOK = `
@@ -96,59 +86,31 @@ test("the app runs as the image says, in a whole small system", async () => {
   expect(found.resolv).toBe("nameserver 10.0.2.3\n");
   expect(found.hosts).toContain(id);
   await expect.poll(async () => (await look()).zombies, { timeout: 20_000 }).toEqual([]);
-  await place.client.destroyMachine(place.app, id, { force: true });
-  await place.reach(id, "destroyed");
 });
 
-test("an app that needs more memory than there is is killed soon, and told as that", { tags: "again" }, async () => {
-  // Without a pause: a slow hog makes the guest reread its programs from disk for minutes before the kernel gives up.
-  const hog = "const kept = []; for (;;) kept.push(Buffer.alloc(32 << 20, 1));";
-  const machine = await place.machine({
-    image: COUNTER_IMAGE,
-    init: { cmd: ["-e", hog] },
-    services: [],
-    guest: { memory_mb: 160 },
-    restart: { policy: "no" },
-  });
-  await place.reach(machine.machine_id, "stopped");
-  expect((await place.get(machine.machine_id)).state_reason).toBe("the app was killed: out of memory");
-});
+/** Without a pause: a slow hog makes the guest reread its programs from disk for minutes before the kernel gives up. */
+const HOG = "const kept = []; for (;;) kept.push(Buffer.alloc(32 << 20, 1));";
 
-test("an app that a signal ends is started again so often and no more, and every end is told", {
-  tags: "again",
-}, async () => {
-  const { machine_id: id } = await place.machine({
-    init: { cmd: ["--signal", "11"] },
-    services: [],
-    restart: { policy: "on-failure", max_retries: RETRIES },
-  });
-  await place.reach(id, "stopped");
-  expect((await place.get(id)).state_reason).toBe("the app was ended by signal 11");
-  const events = await place.client.listMachineEvents(place.app, id);
-  const ends = events.filter(({ type }) => type.startsWith("app_")).reverse();
-  const restarts = Array.from({ length: RETRIES }, () => "app_restarts");
-  expect(ends.map(({ type }) => type)).toEqual([...restarts, "app_ended"]);
-  for (const { details } of ends) expect(details).toMatchObject({ code: 0, signal: 11, oom: false });
-  await place.client.destroyMachine(place.app, id, { force: true });
-});
-
-test("an app that kills itself is not taken for one that ran out of memory", { tags: "again" }, async () => {
-  const { machine_id: id } = await place.machine({
-    init: { cmd: ["--after", "100", "--signal", "9"] },
-    services: [],
-    restart: { policy: "no" },
-  });
-  await place.reach(id, "stopped");
-  const [end] = (await place.client.listMachineEvents(place.app, id)).filter(({ type }) => type === "app_ended");
-  expect(end?.details).toMatchObject({ code: 0, signal: 9, oom: false });
-});
-
-test("a command that is not there fails the start, with the reason", { tags: "again" }, async () => {
-  const machine = await place.machine({ init: { exec: ["no-such-program"] } });
-  expect(machine).toMatchObject({
-    state: "failed",
-    state_reason: expect.stringMatching(/could not be run: No such file or directory/),
-  });
+test.each([
+  [
+    "needs more memory than there is",
+    { image: COUNTER_IMAGE, init: { cmd: ["-e", HOG] }, guest: { memory_mb: 160 } },
+    { state: "stopped", state_reason: "the app was killed: out of memory" },
+  ],
+  [
+    "kills itself",
+    { init: { cmd: ["--after", "100", "--signal", "9"] } },
+    { state: "stopped", state_reason: "the app was ended by signal 9" },
+  ],
+  [
+    "is not there",
+    { init: { exec: ["no-such-program"] } },
+    { state: "failed", state_reason: expect.stringMatching(/could not be run: No such file or directory/) },
+  ],
+])("an app that %s is told as that", { tags: "again" }, async (_what, config, told) => {
+  const { machine_id: id } = await place.machine({ ...config, services: [], restart: { policy: "no" } });
+  await place.reach(id, "stopped", "failed");
+  expect(await place.get(id)).toMatchObject(told);
 });
 
 test("what an app writes is kept while it sleeps, and gone after a stop, which nothing but a start ends", async () => {

@@ -1,23 +1,15 @@
 /** `kill -9` of the platform with real guests. `machines/kill.test.ts` covers every step on the fake hypervisor. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { ask, askUntilAnswered } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { slowed } from "../helpers/slow.ts";
-import { SMALL_APP } from "../helpers/small-app/image.ts";
 
-let place: Place;
+const place = Place.forTests();
 let id: string;
 let address: string;
-
 beforeAll(async () => {
-  place = await Place.open();
-  const machine = await place.machine();
-  id = machine.machine_id;
-  address = machine.private_address;
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+  ({ machine_id: id, private_address: address } = await place.machine());
 });
 
 const killAndStartAgain = async () => {
@@ -81,18 +73,6 @@ describe("the platform is killed while a machine is", () => {
       expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
     },
   );
-
-  test("updating: the update is finished, and the new configuration runs", { tags: "again" }, async () => {
-    const before = await ask(address);
-    const { version } = await place.get(id);
-    const config = { image: SMALL_APP, services: [{ internal_port: 8080 }], env: { COLOUR: "blue" } };
-    await place.client.updateMachine(place.app, id, config);
-    await killAndStartAgain();
-    const after = await place.get(id);
-    expect(after).toMatchObject({ state: "running", config: { env: { COLOUR: "blue" } } });
-    expect(after.version).not.toBe(version);
-    expect((await askUntilAnswered(address)).nonce).not.toBe(before.nonce);
-  });
 
   test("starting cold: the start is finished", { tags: "again" }, async () => {
     await place.client.stopMachine(place.app, id);

@@ -1,25 +1,13 @@
 /** What an app prints is there, once and in order, whatever its machine and the platform go through. */
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
-import type { LogEntry, LogsOptions } from "@hibernaut/client";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { longOr } from "../helpers/long.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import type { LogEntry } from "@hibernaut/client";
+import { expect, test } from "vitest";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-const LOG_MB = 4;
-/** More than twice what is kept, or many times. */
-const FLOOD_MB = longOr(50, 10);
 const LOST = /^(\d+) bytes of output were lost/;
 
-let place: Place;
-let image: string;
-beforeAll(async () => {
-  [place, image] = await Promise.all([Place.open({ HIBERNAUT_LOG_MAX_MB: String(LOG_MB) }), shellImage()]);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
+const image = await shellImage();
 
 /** Numbered lines on both outputs. */
 const PRINTER = `
@@ -44,13 +32,11 @@ async function follow(id: string, entries: LogEntry[], signal: AbortSignal): Pro
   }
 }
 
-async function linesOf(options: LogsOptions): Promise<LogEntry[]> {
+async function everything(id: string): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
-  for await (const entry of place.client.readLogs(place.app, options)) entries.push(entry);
+  for await (const entry of place.client.readLogs(place.app, { machine: id, limit: 10_000 })) entries.push(entry);
   return entries;
 }
-
-const everything = (id: string) => linesOf({ machine: id, limit: 10_000 });
 
 /** The lines of an output that are not there. Fails when one is there twice, or out of order. */
 function missingLines(entries: LogEntry[], output: "out" | "err"): string[] {
@@ -106,39 +92,6 @@ test("followed through sleep, kill -9 and restart, no line is missing, twice or 
       ["The", "suspend:", "captured:"],
     ),
   );
-});
-
-test(`an app that prints ${FLOOD_MB} MB as fast as it can is not held up, and fills no disk`, {
-  tags: "again",
-}, async () => {
-  // On a busy host the end of the flood is among what is lost, so the app says more than once that it is through.
-  const script = `yes ${"x".repeat(90)} | head -c ${FLOOD_MB * 1024 * 1024}; echo; while :; do echo done; sleep 0.2; done`;
-  const { machine_id: id } = await place.machine({ image, init: { exec: ["sh", "-c", script] }, services: [] });
-  let slowest = 0;
-  let last: LogEntry | undefined;
-  await expect
-    .poll(
-      async () => {
-        const asked = performance.now();
-        [last] = await linesOf({ machine: id, stream: "stdout", limit: 1 });
-        slowest = Math.max(slowest, performance.now() - asked);
-        return last?.text;
-      },
-      { timeout: 60_000, interval: 100 },
-    )
-    .toBe("done");
-  expect(slowest, "the platform answers meanwhile, in milliseconds").toBeLessThan(5000);
-  const folder = join(place.dataDir, "machines", id, "logs");
-  const sizes = await Promise.all((await readdir(folder)).map(async (file) => (await stat(join(folder, file))).size));
-  expect(sizes.length).toBeLessThanOrEqual(2);
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(LOG_MB * 1024 * 1024);
-  const entries = await everything(id);
-  expect(entries.filter(({ text }) => !/^x{90}$|^x*$|^done$| lost|^(create|start|started): /.test(text))).toEqual([]);
-  await place.suspend(id);
-  await place.start(id);
-  // The machine is running a moment before its log says so.
-  const told = async () => (await everything(id)).findLast(({ stream }) => stream === "platform")?.text;
-  await expect.poll(told, { timeout: 10_000 }).toMatch(/^started: .*Resumed/);
 });
 
 /** Prints a MB when it is asked to, more than the guest keeps for later, and answers when all of it is printed. */

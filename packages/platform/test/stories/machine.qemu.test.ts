@@ -1,11 +1,11 @@
 /** What users do with a machine, on real QEMU and on each network. The long ones share one machine. */
-import { chmod, cp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { readSeal, writeSeal } from "../../../snapshots/src/seal.ts";
 import { longOr } from "../helpers/long.ts";
-import { ask, askUntilAnswered, BUNDLE } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { ask, askUntilAnswered } from "../helpers/qemu-world.ts";
+import { Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 /** Waits until the machine's snapshot is sealed, and lets the seal be of an earlier boot of the host. Returns its directory. */
@@ -23,45 +23,23 @@ const BRIDGED = process.getuid?.() === 0 && process.env["HIBERNAUT_NETWORK"] !==
 const NETWORKS = BRIDGED ? longOr(["bridge", "user"], ["bridge"]) : ["user"];
 
 describe.each(NETWORKS)("on the %s network", (network) => {
-  let place: Place;
+  const place = Place.forTests({ HIBERNAUT_NETWORK: network });
   let id: string;
   let address: string;
-
   beforeAll(async () => {
-    place = await Place.open({ HIBERNAUT_NETWORK: network });
-    const machine = await place.machine();
-    id = machine.machine_id;
-    address = machine.private_address;
-  });
-  afterAll(async () => {
-    expect(await place.close()).toEqual(NOTHING_LEFT);
+    ({ machine_id: id, private_address: address } = await place.machine());
   });
 
-  const events = async () => (await place.client.listMachineEvents(place.app, id)).map((event) => event.type);
-
-  describe("waking", () => {
-    test("fifty starts at once are one start", { tags: "again" }, async () => {
-      const before = await askUntilAnswered(address);
-      await place.suspend(id);
-      const answers = await Promise.all(Array.from({ length: 50 }, () => place.client.startMachine(place.app, id)));
-      expect(answers.filter((answer) => answer.previous_state === "suspended")).toHaveLength(1);
-      await place.reach(id, "running");
-      expect(await place.processes()).toHaveLength(1);
-      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-      expect((await events()).slice(0, 3)).toEqual(["started", "start", "captured"]);
-    });
-
-    test("a start while suspending cancels the suspend: the same guest answers", async () => {
-      const before = await ask(address);
-      const [process] = await place.processes();
-      await place.client.suspendMachine(place.app, id);
-      expect((await place.client.startMachine(place.app, id)).previous_state).toBe("suspending");
-      await place.reach(id, "running");
-      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-      expect(await place.processes()).toEqual([process]);
-      expect((await events())[0]).toBe("capture_cancelled");
-      expect((await place.get(id)).snapshot).toBeNull();
-    });
+  test("a start while suspending cancels the suspend: the same guest answers", async () => {
+    const before = await ask(address);
+    const [process] = await place.processes();
+    await place.client.suspendMachine(place.app, id);
+    expect((await place.client.startMachine(place.app, id)).previous_state).toBe("suspending");
+    await place.reach(id, "running");
+    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+    expect(await place.processes()).toEqual([process]);
+    expect((await place.client.listMachineEvents(place.app, id))[0]?.type).toBe("capture_cancelled");
+    expect((await place.get(id)).snapshot).toBeNull();
   });
 
   test("a wake notes which memory it needed, for the next one; a damaged note harms nobody", {
@@ -100,15 +78,6 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       await place.reach(id, "suspended");
       expect(await place.get(id)).toMatchObject({ state: "suspended", snapshot: null, config });
       expect(await coldStart()).toMatchObject({ kind: "cold", reason: "updated" });
-    });
-
-    test("a memory file that was cut short", { tags: "again" }, async () => {
-      await place.suspend(id);
-      await truncate(join(place.dataDir, "machines", id, "memory"), 1024 * 1024);
-      expect(await coldStart()).toMatchObject({
-        kind: "cold",
-        reason: expect.stringMatching(/^snapshot_corrupt: the memory file has 1048576 bytes/),
-      });
     });
 
     test("one changed bit, found because the host was restarted; without one, the memory is read and resumed", async () => {
@@ -153,46 +122,14 @@ describe.each(NETWORKS)("on the %s network", (network) => {
     });
   });
 
-  test("a newer guest bundle does not end a sleep; the machine that is updated to it gets it at its next cold start", {
-    tags: "again",
-  }, async () => {
+  test("a machine that is stopped ends its app with the signal, and starts afresh", async () => {
     const before = await askUntilAnswered(address);
-    await place.suspend(id);
-    const newer = join(place.dataDir, "newer-bundle");
-    await cp(BUNDLE, newer, { recursive: true });
-    const manifest = JSON.parse(await readFile(join(newer, "bundle.json"), "utf8")) as object;
-    await writeFile(join(newer, "bundle.json"), JSON.stringify({ ...manifest, version: "newer" }));
-    await place.served.stop();
-    await place.served.start({ HIBERNAUT_GUEST_BUNDLE: newer });
-    expect((await place.client.updateMachine(place.app, id)).guest_bundle).toMatchObject({ update_pending: true });
+    await place.client.stopMachine(place.app, id);
+    await place.reach(id, "stopped");
+    expect(await place.processes()).toEqual([]);
+    expect((await place.get(id)).state_reason).toBe("the app exited with code 0");
     await place.start(id);
-    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-    expect(await place.get(id)).toMatchObject({ suspend: { eligible: true }, last_boot: { kind: "resume" } });
-    await place.client.restartMachine(place.app, id);
-    await place.reach(id, "stopped", "running");
-    await place.reach(id, "running");
     expect((await askUntilAnswered(address)).nonce).not.toBe(before.nonce);
-    expect((await place.get(id)).guest_bundle).toEqual({ version: "newer", current: true, update_pending: false });
-  });
-
-  describe("ending", () => {
-    test("a machine that is stopped ends its app with the signal, and starts afresh", async () => {
-      const before = await askUntilAnswered(address);
-      await place.client.stopMachine(place.app, id);
-      await place.reach(id, "stopped");
-      expect(await place.processes()).toEqual([]);
-      expect((await place.get(id)).state_reason).toBe("the app exited with code 0");
-      await place.start(id);
-      expect((await askUntilAnswered(address)).nonce).not.toBe(before.nonce);
-      expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "stopped" });
-    });
-
-    test("the platform stops gracefully while a guest keeps running", { tags: "again" }, async () => {
-      const before = await askUntilAnswered(address);
-      await place.served.stop();
-      expect(await ask(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-      await place.served.start();
-      expect((await place.get(id)).state).toBe("running");
-    });
+    expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "stopped" });
   });
 });

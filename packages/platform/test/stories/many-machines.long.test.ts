@@ -1,8 +1,8 @@
 /** Machines that come and go leave nothing on the host. */
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { hostState } from "../helpers/host-state.ts";
 import { PATIENT } from "../helpers/patient.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { packSmallApp, SMALL_APP } from "../helpers/small-app/image.ts";
 
 const MACHINES = 200;
@@ -11,6 +11,9 @@ const STARTED_EVERY = 25;
 /** At a time, so that creates and destroys overlap. */
 const AT_ONCE = 8;
 const LIMIT_MS = 30 * 60_000;
+
+beforeAll(packSmallApp);
+const place = Place.forTests(PATIENT);
 
 async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items];
@@ -23,11 +26,6 @@ async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>):
 test(
   `${MACHINES} machines, created and destroyed: no process, tap, mount, control group or file is left`,
   async () => {
-    await packSmallApp();
-    const place = await Place.open({ ...PATIENT });
-    onTestFinished(async () => {
-      expect(await place.close()).toEqual(NOTHING_LEFT);
-    });
     const { client, app } = place;
     const destroyVolumes = async () => {
       for (const { id } of await client.listVolumes(app)) await client.destroyVolume(app, id);

@@ -1,36 +1,31 @@
 /** Someone on call looks: at metrics in a real Prometheus, and at the trace of a request that woke a real machine. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { Collector, type SentSpan } from "../helpers/collector.ts";
+import { startProxy } from "../helpers/outside-proxy.ts";
 import { Prometheus } from "../helpers/prometheus.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { slowed } from "../helpers/slow.ts";
 import { tempFolder } from "../helpers/temp.ts";
 import { dashboard, expressionsOf } from "../metrics/dashboard.ts";
 import { documented, MONITORING, parseScrape, surprises } from "../metrics/documents.ts";
 import { flawsOf } from "../metrics/promtool.ts";
 
-const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 const PATIENT = { timeout: slowed(60_000), interval: 200 };
 
-let place: Place;
 let collector: Collector;
 let id: string;
-
 beforeAll(async () => {
   collector = await Collector.open();
-  place = await Place.open({ HIBERNAUT_TRACES_ENDPOINT: collector.url });
-  ({ machine_id: id } = await place.machine());
 });
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-  await collector.close();
+afterAll(() => collector.close());
+const place = Place.forTests(() => ({ HIBERNAUT_TRACES_ENDPOINT: collector.url }));
+beforeAll(async () => {
+  ({ machine_id: id } = await place.machine());
 });
 
 const traceparent = (traceId: string) => ({ traceparent: `00-${traceId}-${SPAN}-01`, tracestate: "vendor=1" });
@@ -91,27 +86,13 @@ test("the same through a proxy in a process of its own: each process sends its s
 }, async () => {
   const other = TRACE.replace("4bf9", "5bf9");
   const metrics = `127.0.0.1:${await freePort()}`;
-  const env = {
-    ...process.env,
+  const proxyUrl = await startProxy(place, {
     HIBERNAUT_PROXY_METRICS_LISTEN: metrics,
-    HIBERNAUT_DATA_DIR: place.home,
-    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
-    HIBERNAUT_LOG_LEVEL: "silent",
-    // The variable that all programs share.
+    // The variables that all programs share.
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_SERVICE_NAME: "front",
     OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=night",
-  };
-  const child = spawn(process.execPath, [CLI, "proxy", "--json"], { env, stdio: ["ignore", "pipe", "inherit"] });
-  const ended = once(child, "exit");
-  onTestFinished(async () => {
-    child.kill();
-    await ended;
   });
-  const tooEarly = ended.then(([code]) => Promise.reject(new Error(`The proxy ended with ${code}.`)));
-  const [line] = (await Promise.race([once(child.stdout, "data"), tooEarly])) as [Buffer];
-  tooEarly.catch(() => {}); // it ends with the test
-  const { proxy_url: proxyUrl } = JSON.parse(line.toString()) as { proxy_url: string };
   await place.suspend(id);
   const answer = await ask({ proxyUrl, app: place.app }, "/head", { headers: traceparent(other) });
   expect([answer.status, wakeOf(answer).kind]).toEqual([200, "resume"]);
@@ -180,8 +161,7 @@ test("a real Prometheus reads the metrics, evaluates the alerts, and answers eve
 
 test("the real platform prints what is documented, and nothing else", async () => {
   await ask({ proxyUrl: place.proxyUrl, app: place.app });
-  const headers = { authorization: `Bearer ${await place.token()}` };
-  const text = await (await fetch(`${place.served.apiUrl}/metrics`, { headers })).text();
+  const text = await place.metrics();
   const scrape = parseScrape(text);
   expect(surprises(scrape)).toEqual([]);
   expect([...scrape.types.keys()].sort()).toEqual([...documented().keys()].sort());

@@ -10,17 +10,15 @@ import { Agent } from "node:http";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
-import { packHostileApp } from "../helpers/hostile-app/image.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { ask } from "../helpers/proxied.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { packSmallApp } from "../helpers/small-app/image.ts";
-import { soakSeconds } from "../helpers/soak-seconds.ts";
-import { openTempFolder } from "../helpers/temp.ts";
-import { type Vitals, vitalsOf } from "../helpers/vitals.ts";
+import { Place } from "../helpers/served.ts";
+import { compileStatic, packSmallApp, writeImage } from "../helpers/small-app/image.ts";
+import { soakSeconds, told, vitalsOf } from "../helpers/soak.ts";
+import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
 const SECONDS = soakSeconds();
 /** The part of the time in which nobody else is there, to compare with. */
@@ -36,10 +34,28 @@ const SETTLE_MS = 90_000;
 const MORE_FILES = 8;
 const MORE_MB = 96;
 
+const HOSTILE_APP = join(import.meta.dirname, "../helpers/hostile-app/app.c");
 const CLIENT = join(import.meta.dirname, "../helpers/hostile-client.ts");
 const COLLECT = join(import.meta.dirname, "../helpers/collect-garbage.mjs");
 const tell = (text: string) => process.stderr.write(`neighbours: ${text}\n`);
-const told = ({ memoryMb, files }: Vitals) => `the platform has ${memoryMb} MB and ${files} open files`;
+
+const tlsPort = await freePort();
+let folder: TempFolder;
+beforeAll(async () => {
+  await packSmallApp();
+  folder = await openTempFolder("neighbours");
+  selfSigned(folder.path, "_.localhost", ["*.localhost"]);
+});
+afterAll(() => folder.dispose());
+const place = Place.forTests(() => ({
+  ...PATIENT,
+  // Machines reach it, too, at the bridge's address.
+  HIBERNAUT_PROXY_LISTEN: "0.0.0.0:0",
+  HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${tlsPort}`,
+  HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
+  NODE_OPTIONS: `--import=${COLLECT}`,
+  HIBERNAUT_LOG_LEVEL: "warn",
+}));
 
 /** What hostile machines do. They reach the proxy at the bridge's address, which is the first of its network. */
 function deeds(proxyUrl: string, neighbour: string): Record<string, string[]> {
@@ -60,11 +76,6 @@ function deeds(proxyUrl: string, neighbour: string): Record<string, string[]> {
 class Polite {
   readonly failures: string[] = [];
   times: number[] = [];
-  readonly #place: Place;
-
-  constructor(place: Place) {
-    this.#place = place;
-  }
 
   /** One request after the other until the signal aborts, half of them over a kept connection. */
   async visit(until: AbortSignal): Promise<void> {
@@ -72,7 +83,7 @@ class Polite {
     for (let visit = 0; !until.aborted; visit += 1) {
       const began = performance.now();
       try {
-        const target = { proxyUrl: this.#place.proxyUrl, app: this.#place.app };
+        const target = { proxyUrl: place.proxyUrl, app: place.app };
         const { status, text } = await ask(target, "/", visit % 2 === 0 ? { agent } : {});
         if (status !== 200) throw new Error(`${status} ${text}`);
         this.times.push(performance.now() - began);
@@ -114,66 +125,50 @@ function client(...args: string[]): ChildProcess {
 test(`a polite app among hostile ones for ${SECONDS} s: no request fails, and nothing stays taken`, {
   timeout: SECONDS * 1000 + MORE_MS,
 }, async () => {
-  await packSmallApp();
-  await using folder = await openTempFolder("neighbours");
-  const image = await packHostileApp(folder.path);
-  selfSigned(folder.path, "_.localhost", ["*.localhost"]);
-  const tlsPort = await freePort();
-  const listen = {
-    // Machines reach it, too, at the bridge's address.
-    HIBERNAUT_PROXY_LISTEN: "0.0.0.0:0",
-    HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${tlsPort}`,
-    HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
-    NODE_OPTIONS: `--import=${COLLECT}`,
-  };
-  const place = await Place.open({ ...PATIENT, ...listen, HIBERNAUT_LOG_LEVEL: "warn" });
-  try {
-    const { private_address: address } = await place.machine();
-    const polite = new Polite(place);
-    await polite.visitFor(10, "warming up");
-    const began = await vitalsOf(place.served.pid);
-    const quiet = await polite.visitFor(SECONDS * QUIET, "quiet");
-    tell(`quiet: ${JSON.stringify(quiet)}; ${told(began)}`);
+  const program = join(folder.path, "hostile");
+  await compileStatic(HOSTILE_APP, program);
+  await writeImage(join(folder.path, "layout"), program, []);
+  const image = `oci:${join(folder.path, "layout")}:latest`;
+  const { private_address: address } = await place.machine();
+  const polite = new Polite();
+  await polite.visitFor(10, "warming up");
+  const began = await vitalsOf(place.served.pid);
+  const quiet = await polite.visitFor(SECONDS * QUIET, "quiet");
+  tell(`quiet: ${JSON.stringify(quiet)}; ${told(began)}`);
 
-    const machines = Object.entries(deeds(place.proxyUrl, address));
-    for (const [deed, cmd] of machines) {
-      await place.client.createApp(`hostile-${deed}`);
-      const config = { image, init: { cmd }, restart: { policy: "always" as const } };
-      await place.client.createMachine(`hostile-${deed}`, { config });
-    }
-    const host = `${place.app}.localhost`;
-    const plain = `http://127.0.0.1:${new URL(place.proxyUrl).port}`;
-    const secure = `https://127.0.0.1:${tlsPort}`;
-    const clients = [
-      client("idle", plain, "127.0.0.2", host),
-      client("idle", plain, "127.0.0.3", host),
-      client("bodies", plain, "127.0.0.2", host),
-      client("resets", secure, "127.0.0.3", host),
-    ];
-    const busy = await polite.visitFor(SECONDS * (1 - QUIET), "with neighbours");
-    tell(
-      `with neighbours: ${JSON.stringify(busy)}, ${(busy.p99 / quiet.p99).toFixed(1)} times the quiet p99; ${told(await vitalsOf(place.served.pid))}`,
-    );
-    for (const { exitCode, signalCode } of clients)
-      expect([exitCode, signalCode], "hostile clients are at it to the end").toEqual([null, null]);
-
-    for (const one of clients) one.kill("SIGKILL");
-    await Promise.all(clients.map(async (one) => one.exitCode ?? one.signalCode ?? (await once(one, "exit"))));
-    for (const [deed] of machines) await place.client.destroyApp(`hostile-${deed}`, { force: true });
-    await expect
-      .poll(() => vitalsOf(place.served.pid).then(({ files }) => files), { timeout: SETTLE_MS })
-      .toBeLessThanOrEqual(began.files + MORE_FILES);
-    process.kill(place.served.pid, "SIGUSR2");
-    const after = await polite.visitFor(10, "afterwards");
-    const ended = await vitalsOf(place.served.pid);
-    tell(`afterwards: ${JSON.stringify(after)}; ${told(ended)}`);
-
-    expect(polite.failures).toEqual([]);
-    expect(ended.memoryMb).toBeLessThanOrEqual(began.memoryMb + MORE_MB);
-  } catch (error) {
-    // What failed says more than what is left.
-    await place.close().catch(() => {});
-    throw error;
+  const machines = Object.entries(deeds(place.proxyUrl, address));
+  for (const [deed, cmd] of machines) {
+    await place.client.createApp(`hostile-${deed}`);
+    const config = { image, init: { cmd }, restart: { policy: "always" as const } };
+    await place.client.createMachine(`hostile-${deed}`, { config });
   }
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+  const host = `${place.app}.localhost`;
+  const plain = `http://127.0.0.1:${new URL(place.proxyUrl).port}`;
+  const secure = `https://127.0.0.1:${tlsPort}`;
+  const clients = [
+    client("idle", plain, "127.0.0.2", host),
+    client("idle", plain, "127.0.0.3", host),
+    client("bodies", plain, "127.0.0.2", host),
+    client("resets", secure, "127.0.0.3", host),
+  ];
+  const busy = await polite.visitFor(SECONDS * (1 - QUIET), "with neighbours");
+  tell(
+    `with neighbours: ${JSON.stringify(busy)}, ${(busy.p99 / quiet.p99).toFixed(1)} times the quiet p99; ${told(await vitalsOf(place.served.pid))}`,
+  );
+  for (const { exitCode, signalCode } of clients)
+    expect([exitCode, signalCode], "hostile clients are at it to the end").toEqual([null, null]);
+
+  for (const one of clients) one.kill("SIGKILL");
+  await Promise.all(clients.map(async (one) => one.exitCode ?? one.signalCode ?? (await once(one, "exit"))));
+  for (const [deed] of machines) await place.client.destroyApp(`hostile-${deed}`, { force: true });
+  await expect
+    .poll(() => vitalsOf(place.served.pid).then(({ files }) => files), { timeout: SETTLE_MS })
+    .toBeLessThanOrEqual(began.files + MORE_FILES);
+  process.kill(place.served.pid, "SIGUSR2");
+  const after = await polite.visitFor(10, "afterwards");
+  const ended = await vitalsOf(place.served.pid);
+  tell(`afterwards: ${JSON.stringify(after)}; ${told(ended)}`);
+
+  expect(polite.failures).toEqual([]);
+  expect(ended.memoryMb).toBeLessThanOrEqual(began.memoryMb + MORE_MB);
 });

@@ -3,25 +3,16 @@
  *
  * @module-tag again
  */
-import { execFile } from "node:child_process";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { expect, onTestFinished, test } from "vitest";
+import { runCli } from "../../../cli/test/real-cli.ts";
 import { notebook } from "../helpers/notebook.ts";
-import { ask, wakeOf } from "../helpers/proxied.ts";
+import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place, Served } from "../helpers/served.ts";
 import { tempFolder } from "../helpers/temp.ts";
-
-const run = promisify(execFile);
-const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
-
-interface Counted {
-  nonce: string;
-  count: number;
-}
 
 test("a backup under load loses no request, and its machines continue where they were", async () => {
   const original = await Place.open();
@@ -29,13 +20,9 @@ test("a backup under load loses no request, and its machines continue where they
   onTestFinished(copy.dispose);
   const home = join(copy.path, "data");
   const cli = async (...args: string[]) => {
-    const env = {
-      ...process.env,
-      HIBERNAUT_API_URL: original.served.apiUrl,
-      HIBERNAUT_API_TOKEN: await original.token(),
-    };
-    const { stdout } = await run(process.execPath, [CLI, ...args, "--json"], { env });
-    return JSON.parse(stdout) as Record<string, unknown>;
+    const { out, err } = await runCli(original, [...args, "--json"]);
+    if (out === "") throw new Error(err);
+    return JSON.parse(out) as Record<string, unknown>;
   };
   try {
     const busy = await original.machine(notebook());
@@ -49,7 +36,7 @@ test("a backup under load loses no request, and its machines continue where they
     await wait("running");
     const count = async (proxyUrl: string, app: string) => {
       const answer = await ask({ proxyUrl, app });
-      return { wake: wakeOf(answer).kind, ...(JSON.parse(answer.text) as Counted) };
+      return { wake: wakeOf(answer).kind, ...counterOf(answer) };
     };
     const slept = await count(original.proxyUrl, "quiet");
     await original.client.suspendMachine("quiet", asleep.id);
@@ -90,9 +77,7 @@ test("a backup under load loses no request, and its machines continue where they
 
     // The original is gone from the host, as docs/operate.md asks.
     await original.served.stop();
-    await run(process.execPath, [CLI, "uninstall", "--keep-link"], {
-      env: { ...process.env, HIBERNAUT_DATA_DIR: original.dataDir },
-    });
+    await cli("uninstall", "--keep-link");
     await cli("backup", "restore", file, "--data", home);
     const restored = new Served(home);
     onTestFinished(() => restored.stop());

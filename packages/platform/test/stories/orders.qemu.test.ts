@@ -1,20 +1,14 @@
 /** The orders service in a machine: what people see first, and how an app lives with being suspended. */
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 
 const ORDERS_IMAGE = `oci:${join(import.meta.dirname, "../../../../.build/orders")}:latest`;
 const MACHINE = { image: ORDERS_IMAGE, services: [{ internal_port: 3000 }] };
 
-let place: Place;
-beforeAll(async () => {
-  // Most other stories are told on a bridge, where there is root.
-  place = await Place.open({ ...PATIENT, HIBERNAUT_NETWORK: "user" });
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+// Most other stories are told on a bridge, where there is root.
+const place = Place.forTests({ ...PATIENT, HIBERNAUT_NETWORK: "user" });
 
 interface Found {
   items: { id: number; name: string }[];

@@ -3,22 +3,16 @@
  *
  * @module-tag again
  */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
+import { Place, WARM } from "../helpers/served.ts";
 import { waitS } from "../helpers/slow.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 /** Only a fault reaches it. */
 const LIMIT_MS = 60_000;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open(WARM);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests(WARM);
 
 const config = (color: string) => ({
   image: SMALL_APP,

@@ -3,53 +3,19 @@
  *
  * @module-tag again
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { startProxy } from "../helpers/outside-proxy.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 
-const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
-
-let place: Place;
-let listen: string;
-beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_PROXY: "outside", HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
-  // Both share the port, so it has to be known before.
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  listen = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  server.close();
-  await once(server, "close");
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
-
-/** Starts `hibernaut proxy`; settles when it listens. */
-async function proxy(): Promise<ChildProcess> {
-  const env = {
-    ...process.env,
-    HIBERNAUT_DATA_DIR: place.home,
-    HIBERNAUT_PROXY_LISTEN: listen,
-    HIBERNAUT_LOG_LEVEL: "silent",
-  };
-  const child = spawn(process.execPath, [CLI, "proxy", "--json"], { env, stdio: ["ignore", "pipe", "inherit"] });
-  onTestFinished(async () => {
-    const ended = once(child, "exit");
-    child.kill();
-    await ended;
-  });
-  const [line] = (await once(child.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
-  expect(JSON.parse(line.toString())).toEqual({ proxy_url: `http://${listen}` });
-  return child;
-}
+const place = Place.forTests({ HIBERNAUT_PROXY: "outside", HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
 
 test("two proxies on one port; the control plane is killed and comes back, and no request notices", async () => {
-  await Promise.all([proxy(), proxy()]);
-  const target = { proxyUrl: `http://${listen}`, app: place.app };
+  // Both share the port, so it has to be known before.
+  const listen = { HIBERNAUT_PROXY_LISTEN: `127.0.0.1:${await freePort()}` };
+  const [proxyUrl] = await Promise.all([startProxy(place, listen), startProxy(place, listen)]);
+  const target = { proxyUrl, app: place.app };
   const { machine_id: id } = await place.machine({
     services: [{ internal_port: 8080, autostop: "suspend", idle_timeout: 2 }],
   });

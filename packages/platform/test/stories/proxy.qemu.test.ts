@@ -1,21 +1,12 @@
 /** Requests wake machines, silence lets them sleep: on real machines, through the real proxy. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { longOr } from "../helpers/long.ts";
-import { SMALL_APP } from "../helpers/small-app/image.ts";
+import { expect, test, vi } from "vitest";
+import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
+import { Place } from "../helpers/served.ts";
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_USAGE_INTERVAL: "1" });
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_USAGE_INTERVAL: "1" });
 
 const target = (app = place.app) => ({ proxyUrl: place.proxyUrl, app });
 const service = (more = {}) => ({ services: [{ internal_port: 8080, autostop: "suspend" as const, ...more }] });
-const counterOf = (text: string) => JSON.parse(text) as { nonce: string; count: number; now: string };
 const destroy = async (id: string) => {
   await place.client.destroyMachine(place.app, id, { force: true });
   await place.reach(id, "destroyed");
@@ -30,13 +21,13 @@ test("a suspended machine's own process answers, and says that it was resumed; 2
   expect(after.status).toBe(200);
   expect(wakeOf(after).kind).toBe("resume");
   expect(wakeOf(after).ms).toBeGreaterThan(0);
-  expect(counterOf(after.text)).toMatchObject({ nonce: counterOf(before.text).nonce, count: 2 });
-  expect(Math.abs(Date.parse(counterOf(after.text).now) - Date.now())).toBeLessThan(500);
+  expect(counterOf(after)).toMatchObject({ nonce: counterOf(before).nonce, count: 2 });
+  expect(Math.abs(Date.parse(counterOf(after).now) - Date.now())).toBeLessThan(500);
 
   await place.suspend(id);
   const answers = await Promise.all(Array.from({ length: 200 }, () => ask(target())));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-  const counts = answers.map(({ text }) => counterOf(text).count).toSorted((a, b) => a - b);
+  const counts = answers.map((answer) => counterOf(answer).count).toSorted((a, b) => a - b);
   expect(counts).toEqual(Array.from({ length: 200 }, (_, index) => index + 3));
   const resumes = (await place.client.listMachineEvents(place.app, id, { limit: 100 })).filter(
     ({ details }) => details.kind === "resume",
@@ -45,33 +36,13 @@ test("a suspended machine's own process answers, and says that it was resumed; 2
   await destroy(id);
 });
 
-const AT_ONCE = longOr(10, 3);
-
-test(`${AT_ONCE} apps are woken at once`, { tags: "again" }, async () => {
-  const apps = Array.from({ length: AT_ONCE }, (_, index) => `woken-${index}`);
-  const made = await Promise.all(
-    apps.map(async (app) => {
-      await place.client.createApp(app);
-      const config = { image: SMALL_APP, guest: { memory_mb: 160 }, ...service() };
-      const { machine_id: id } = await place.client.createMachine(app, { config });
-      await place.client.waitForMachine(app, id, { state: ["running"], timeout: 240 });
-      await place.client.suspendMachine(app, id);
-      await place.client.waitForMachine(app, id, { state: ["suspended"], timeout: 60 });
-      return { app, id };
-    }),
-  );
-  const answers = await Promise.all(made.map(({ app }) => ask(target(app))));
-  expect(answers.map((answer) => [answer.status, wakeOf(answer).kind])).toEqual(apps.map(() => [200, "resume"]));
-  for (const { app } of made) await place.client.destroyApp(app, { force: true });
-});
-
 test("a machine that is set to stop is stopped when idle, and cold starts for the next request", async () => {
   const { machine_id: id } = await place.machine(service({ autostop: "stop", idle_timeout: 1 }));
   const before = await ask(target());
   await place.reach(id, "stopped");
   const after = await ask(target());
   expect([after.status, wakeOf(after).kind]).toEqual([200, "cold"]);
-  expect(counterOf(after.text).nonce).not.toBe(counterOf(before.text).nonce);
+  expect(counterOf(after).nonce).not.toBe(counterOf(before).nonce);
   await destroy(id);
 });
 

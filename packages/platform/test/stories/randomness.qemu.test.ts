@@ -1,17 +1,11 @@
 /** What programs draw after a sleep: nothing that they, or a machine of the same image, have drawn before. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-let place: Place;
-let image: string;
-beforeAll(async () => {
-  [place, image] = await Promise.all([Place.open(), shellImage()]);
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
+const image = await shellImage();
 
 const APP = `
   const { randomBytes } = require("crypto");
@@ -27,11 +21,7 @@ async function drawnBy(address: string): Promise<string> {
 }
 
 async function machine(): Promise<{ id: string; address: string }> {
-  const made = await place.machine({
-    image,
-    init: { exec: ["node", "-e", APP] },
-    services: [{ internal_port: 8080 }],
-  });
+  const made = await place.machine({ image, init: { exec: ["node", "-e", APP] } });
   return { id: made.machine_id, address: made.private_address };
 }
 

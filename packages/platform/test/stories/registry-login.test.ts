@@ -1,18 +1,18 @@
 /** A private registry, as a user with an image there meets it: a real registry, a served platform, no machine. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { HibernautClient } from "@hibernaut/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { makeLayout } from "../../../images/test/fixtures.ts";
 import { LOGIN, type RealRegistry, startRegistry } from "../../../images/test/real-registry.ts";
 import { Served } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
-const ROOT = join(import.meta.dirname, "../../../..");
-const CLI = join(ROOT, "packages/cli/bin/hibernaut.js");
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+
+const NOBODY_LISTENS = `127.0.0.1:${await freePort()}`;
 
 let folder: TempFolder;
 let registry: RealRegistry;
@@ -22,7 +22,6 @@ let client: HibernautClient;
 let dataDir: string;
 
 beforeAll(async () => {
-  await promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]);
   folder = await openTempFolder("login");
   registry = await startRegistry(folder.path, { login: true });
   await registry.push(await makeLayout(folder.path, "secret"), "me/secret:1");
@@ -67,36 +66,35 @@ test("login, pull, logout: with the command line, and refused afterwards", async
   await expect(client.pullImage(image)).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("a wrong password: the registry does not accept it", async () => {
-  await expect(client.logInToRegistry(registry.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
-    status: 412,
-    code: "failed_precondition",
-    message: expect.stringMatching(/does not accept the login of me: .*\. Check the name and the password/),
-  });
+test.each<[string, string | undefined, typeof LOGIN, object]>([
+  [
+    "a wrong password",
+    undefined,
+    { ...LOGIN, password: "wrong" },
+    {
+      code: "failed_precondition",
+      message: expect.stringMatching(/does not accept the login of me: .*\. Check the name and the password/),
+    },
+  ],
+  [
+    "a registry that is down",
+    NOBODY_LISTENS,
+    LOGIN,
+    {
+      code: "unavailable",
+      message: `The login for ${NOBODY_LISTENS} could not be checked: nothing listens at ${NOBODY_LISTENS}. Nothing was stored. Check the registry's name and port, and the network.`,
+    },
+  ],
+  [
+    // RFC 6761 keeps .invalid free for good.
+    "a hostname that cannot be resolved",
+    "registry.invalid",
+    LOGIN,
+    {
+      code: "unavailable",
+      message: expect.stringMatching(/the name registry\.invalid cannot be resolved \(E\w+\)\. Nothing was stored\./),
+    },
+  ],
+])("%s is told, with what to check", async (_what, host, login, told) => {
+  await expect(client.logInToRegistry(host ?? registry.host, login)).rejects.toMatchObject(told);
 });
-
-test("a registry that is down: nothing listens there", async () => {
-  const host = await freeHost();
-  await expect(client.logInToRegistry(host, LOGIN)).rejects.toMatchObject({
-    status: 503,
-    code: "unavailable",
-    message: `The login for ${host} could not be checked: nothing listens at ${host}. Nothing was stored. Check the registry's name and port, and the network.`,
-  });
-});
-
-test("a hostname that cannot be resolved", async () => {
-  // RFC 6761 keeps .invalid free for good.
-  await expect(client.logInToRegistry("registry.invalid", LOGIN)).rejects.toMatchObject({
-    status: 503,
-    code: "unavailable",
-    message: expect.stringMatching(/the name registry\.invalid cannot be resolved \(E\w+\)\. Nothing was stored\./),
-  });
-});
-
-async function freeHost(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `127.0.0.1:${port}`;
-}

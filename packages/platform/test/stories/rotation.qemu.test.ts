@@ -3,18 +3,12 @@
  *
  * @module-tag again
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
 import { RotatingApp } from "../helpers/rotating-app.ts";
-import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
+import { Place, WARM } from "../helpers/served.ts";
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open({ ...PATIENT, ...WARM, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests({ ...PATIENT, ...WARM, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
 
 test("a light load leaves one of three machines awake, a gap none, a burst brings all back, and no request fails", {
   // Each step has a limit of its own that only a fault reaches.

@@ -5,19 +5,13 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 
 const VALUE = "s3cret-value";
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 const request = () => ask({ proxyUrl: place.proxyUrl, app: place.app }, "/env");
 const environment = async () => JSON.parse((await request()).text) as Record<string, string>;

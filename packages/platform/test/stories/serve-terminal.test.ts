@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { ownPlatform } from "../helpers/platform-process.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
@@ -11,13 +12,9 @@ const CTRL_C = "\x03";
 
 /** Runs `serve` until it is ready, interrupts it, and gives back all that came out. */
 async function serve(terminal: boolean, more: Record<string, string> = {}): Promise<string> {
-  const folder = await tempFolder();
   const env = {
     ...process.env,
-    HIBERNAUT_DATA_DIR: folder,
-    XDG_CONFIG_HOME: folder,
-    HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+    ...ownPlatform(await tempFolder()),
     HIBERNAUT_ACCELERATOR: "tcg",
     HIBERNAUT_NETWORK: "user",
     TERM: "xterm",

@@ -5,14 +5,13 @@
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
 import { RotatingApp } from "../helpers/rotating-app.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { packSmallApp } from "../helpers/small-app/image.ts";
-import { soakSeconds } from "../helpers/soak-seconds.ts";
+import { soakSeconds, told, type Vitals, vitalsOf } from "../helpers/soak.ts";
 import type { Tally } from "../helpers/visits.ts";
-import { type Vitals, vitalsOf } from "../helpers/vitals.ts";
 
 const SECONDS = soakSeconds();
 /** What a minute adds at least: 10,000 requests in an hour. */
@@ -27,6 +26,14 @@ const MORE_MS = 600_000;
 const MORE_FILES = 8;
 /** Node's heap grows by 20 MB in the first ten minutes, then no more. In an hour, this would be 1.3 KB per request. */
 const MORE_MB = 64;
+
+beforeAll(packSmallApp);
+const place = Place.forTests({
+  // The time limits of requests and wakes are those that users have.
+  HIBERNAUT_BOOT_TIMEOUT: PATIENT.HIBERNAUT_BOOT_TIMEOUT,
+  HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
+  HIBERNAUT_LOG_LEVEL: "warn",
+});
 
 /** Every kind of load, once. */
 async function cycle(app: RotatingApp): Promise<void> {
@@ -52,7 +59,6 @@ async function liveUntil(end: number, apps: RotatingApp[]): Promise<void> {
 }
 
 const tell = (text: string) => process.stderr.write(`soak: ${text}\n`);
-const told = ({ memoryMb, files }: Vitals) => `the platform has ${memoryMb} MB and ${files} open files`;
 
 function sumOf(apps: RotatingApp[]): Tally {
   const tallies = apps.map(({ visits }) => visits.tally);
@@ -68,7 +74,7 @@ function sumOf(apps: RotatingApp[]): Tally {
 }
 
 /** Tells how it is, once a minute, until the signal aborts. */
-async function tellProgress(place: Place, apps: RotatingApp[], over: AbortSignal): Promise<void> {
+async function tellProgress(apps: RotatingApp[], over: AbortSignal): Promise<void> {
   for (let minute = 1; ; minute += 1) {
     await delay(PROGRESS_MS, undefined, { signal: over }).catch(() => {}); // aborted: the next line returns
     if (over.aborted) return;
@@ -79,7 +85,7 @@ async function tellProgress(place: Place, apps: RotatingApp[], over: AbortSignal
 }
 
 /** Tells the result, also of a soak that was broken off. */
-async function tellResult(place: Place, apps: RotatingApp[], began: Vitals): Promise<void> {
+async function tellResult(apps: RotatingApp[], began: Vitals): Promise<void> {
   const { requests, failed, failures, wakes } = sumOf(apps);
   tell(`began: ${told(began)}; ended: ${told(await vitalsOf(place.served.pid))}`);
   tell(`${requests} requests, ${failed} failed, by wake: ${JSON.stringify(wakes)}`);
@@ -94,41 +100,30 @@ async function tellResult(place: Place, apps: RotatingApp[], began: Vitals): Pro
 test(`two apps sleep and wake for ${SECONDS} s: nothing fails, is lost or doubled, and nothing leaks`, {
   timeout: SECONDS * 1000 + MORE_MS,
 }, async () => {
-  await packSmallApp();
-  // The time limits of requests and wakes are those that users have.
-  const limits = { HIBERNAUT_BOOT_TIMEOUT: PATIENT.HIBERNAUT_BOOT_TIMEOUT };
-  const place = await Place.open({ ...limits, HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_LOG_LEVEL: "warn" });
   const over = new AbortController();
   onTestFinished(() => over.abort());
+  await place.client.createApp("blog");
+  const apps = [];
+  for (const name of [place.app, "blog"]) apps.push(await RotatingApp.create(place, name, IDLE_S));
+  // The first cycle loads code and fills caches. After each, everything sleeps, so the two looks are comparable.
+  await liveUntil(performance.now() + 1, apps);
+  const began = await vitalsOf(place.served.pid);
+  const progress = tellProgress(apps, over.signal);
   try {
-    await place.client.createApp("blog");
-    const apps = [];
-    for (const name of [place.app, "blog"]) apps.push(await RotatingApp.create(place, name, IDLE_S));
-    // The first cycle loads code and fills caches. After each, everything sleeps, so the two looks are comparable.
-    await liveUntil(performance.now() + 1, apps);
-    const began = await vitalsOf(place.served.pid);
-    const progress = tellProgress(place, apps, over.signal);
-    try {
-      await liveUntil(performance.now() + SECONDS * 1000, apps);
-    } finally {
-      over.abort();
-      await progress;
-      await tellResult(place, apps, began);
-    }
-
-    const ended = await vitalsOf(place.served.pid);
-    const { requests, failures, wakes } = sumOf(apps);
-    expect(failures).toEqual([]);
-    expect(wakes, "what slept has kept its memory").not.toHaveProperty("cold");
-    expect(requests).toBeGreaterThan((SECONDS / 60) * REQUESTS_PER_MINUTE);
-    for (const app of apps) await app.check();
-    expect(ended.files).toBeLessThanOrEqual(began.files + MORE_FILES);
-    expect(ended.memoryMb).toBeLessThanOrEqual(began.memoryMb + MORE_MB);
-    await place.client.destroyApp("blog", { force: true });
-  } catch (error) {
-    // What failed says more than what is left.
-    await place.close().catch(() => {});
-    throw error;
+    await liveUntil(performance.now() + SECONDS * 1000, apps);
+  } finally {
+    over.abort();
+    await progress;
+    await tellResult(apps, began);
   }
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+
+  const ended = await vitalsOf(place.served.pid);
+  const { requests, failures, wakes } = sumOf(apps);
+  expect(failures).toEqual([]);
+  expect(wakes, "what slept has kept its memory").not.toHaveProperty("cold");
+  expect(requests).toBeGreaterThan((SECONDS / 60) * REQUESTS_PER_MINUTE);
+  for (const app of apps) await app.check();
+  expect(ended.files).toBeLessThanOrEqual(began.files + MORE_FILES);
+  expect(ended.memoryMb).toBeLessThanOrEqual(began.memoryMb + MORE_MB);
+  await place.client.destroyApp("blog", { force: true });
 });

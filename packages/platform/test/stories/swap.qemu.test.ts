@@ -1,10 +1,9 @@
 /** Swap in real machines: more memory than there is, and what becomes of it when the machine sleeps. */
 import { stat } from "node:fs/promises";
-import { get } from "node:http";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { expect, test } from "vitest";
+import { request } from "../helpers/http.ts";
+import { Place } from "../helpers/served.ts";
 
 const MB = 1024 * 1024;
 /** All that the machine has without its swap, of which the kernel takes a third. */
@@ -13,13 +12,7 @@ const FILL_MB = 128;
 const SWAPPED_MB = 16;
 const SWAP = { guest: { memory_mb: 128 }, init: { swap_size_mb: 256 }, restart: { policy: "no" as const } };
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place?.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 interface Sum {
   bytes: number;
@@ -28,10 +21,7 @@ interface Sum {
   swapped_kb: number;
 }
 
-const ask = (address: string, path: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    get({ host: address, port: 8080, path, agent: false }, (reply) => resolve(text(reply))).once("error", reject);
-  });
+const ask = async (address: string, path: string) => (await request(`http://${address}:8080${path}`)).text;
 const sum = async (address: string) => JSON.parse(await ask(address, "/sum")) as Sum;
 
 test("an app may use more memory than its machine has, and a sleep keeps every byte, swapped out or not", async () => {

@@ -2,10 +2,10 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { postgresImage } from "../helpers/postgres-image.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { postgresImage } from "../helpers/postgres-image.ts";
+import { Place } from "../helpers/served.ts";
 
 const CYCLES = 50;
 const POOL = 10;
@@ -13,13 +13,10 @@ const POOL = 10;
 const READY_TIMEOUT_MS = "110000";
 const MINUTE_MS = 60_000;
 
-let place: Place;
+const place = Place.forTests({ HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+const port = await freePort();
 let id: string;
-let port: number;
-
 beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
-  port = await freePort();
   const tcp = { protocol: "tcp" as const, internal_port: 5432, ports: [{ port }], autostop: "suspend" as const };
   ({ machine_id: id } = await place.machine({
     image: await postgresImage(),
@@ -28,9 +25,6 @@ beforeAll(async () => {
     stop_config: { timeout: 60 },
     restart: { policy: "no" },
   }));
-}, 5 * MINUTE_MS);
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
 const asleep = () => place.client.waitForMachine(place.app, id, { state: ["suspended"], timeout: 60 });

@@ -3,45 +3,40 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { postgresImage } from "../helpers/postgres-image.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 /** The first start unpacks a database, which takes a while under emulation. */
 const READY_TIMEOUT_MS = "110000";
 const MINUTE_MS = 60_000;
 
+const port = await freePort();
 let folder: TempFolder;
-let place: Place;
 let id: string;
-let port: number;
 let root: string;
 
 beforeAll(async () => {
   folder = await openTempFolder("certificates");
   ({ certFile: root } = selfSigned(folder.path, "shop.localhost", ["shop.localhost"]));
-  place = await Place.open({ HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS, HIBERNAUT_PROXY_TLS_FOLDER: folder.path });
-  port = await freePort();
+});
+afterAll(() => folder.dispose());
+const place = Place.forTests(() => ({
+  HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS,
+  HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
+}));
+beforeAll(async () => {
   ({ machine_id: id } = await place.machine({
     image: await postgresImage(),
     mounts: [{ volume: "pg_data", path: "/data" }],
-    services: [
-      {
-        ...{ protocol: "tcp", internal_port: 5432, autostop: "suspend" },
-        ports: [{ port, handlers: ["pg_tls"] }],
-      },
-    ],
+    services: [{ protocol: "tcp", internal_port: 5432, autostop: "suspend", ports: [{ port, handlers: ["pg_tls"] }] }],
     stop_config: { timeout: 60 },
     restart: { policy: "no" },
   }));
   // It listens before it is ready, and says so.
   await vi.waitFor(() => psql("require", "select 1"), { timeout: MINUTE_MS, interval: 500 });
-}, 5 * MINUTE_MS);
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-  await folder.dispose();
 });
 
 function connection(sslmode: string): string {

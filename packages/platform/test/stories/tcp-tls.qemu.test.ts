@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { text } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
-import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { proxyHeader } from "../../../proxy/src/proxy-protocol.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
@@ -16,45 +16,37 @@ import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 const BALANCER = "127.0.0.9";
 const MAIL = "mail";
 
+const port = await freePort();
 let folder: TempFolder;
-let place: Place;
-let port: number;
 let trusted: string;
 let db: Machine;
 let mail: string;
 
 /** The small app: counts the lines of all connections in its memory, and answers each with its name, the count and the line. */
-const program = (name: string) => ["--port", "9000", "--lines", name];
-
-const config = (
-  name: string,
-  handlers: NonNullable<NonNullable<MachineConfig["services"]>[0]["ports"]>[0]["handlers"],
-) => ({
+const config = (name: string, handlers: ("tls" | "proxy_proto")[]) => ({
   image: SMALL_APP,
-  init: { cmd: program(name) },
+  init: { cmd: ["--port", "9000", "--lines", name] },
   services: [
-    {
-      ...{ protocol: "tcp" as const, internal_port: 9000, autostop: "suspend" as const, machine_hostnames: true },
-      ports: [{ port, ...(handlers && { handlers }) }],
-    },
+    { protocol: "tcp" as const, internal_port: 9000, autostop: "suspend" as const, ports: [{ port, handlers }] },
   ],
 });
 
 beforeAll(async () => {
   folder = await openTempFolder("certificates");
   ({ cert: trusted } = selfSigned(folder.path, "_.localhost", ["*.localhost", "mail.test"]));
-  const settings = { HIBERNAUT_PROXY_TLS_FOLDER: folder.path, HIBERNAUT_PROXY_PROTOCOL_FROM: BALANCER };
-  [place, port] = await Promise.all([Place.open(settings), freePort()]);
+});
+afterAll(() => folder.dispose());
+const place = Place.forTests(() => ({
+  HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
+  HIBERNAUT_PROXY_PROTOCOL_FROM: BALANCER,
+}));
+beforeAll(async () => {
   db = await place.machine(config("db", ["tls"]));
   await place.client.createApp(MAIL);
   ({ machine_id: mail } = await place.client.createMachine(MAIL, { config: config("mail", ["tls", "proxy_proto"]) }));
   await place.client.waitForMachine(MAIL, mail, { timeout: 60 });
 });
-afterAll(async () => {
-  await place.client.destroyApp(MAIL, { force: true });
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-  await folder.dispose();
-});
+afterAll(() => place.client.destroyApp(MAIL, { force: true }));
 
 /** Connects as a careful client does: the certificate must be that of the name. */
 function dial(servername: string, options: object = {}): Promise<TLSSocket> {
@@ -107,29 +99,4 @@ test("a name that nobody has wakes nothing", async () => {
   await bothAsleep();
   await expect(dial("nobody.localhost")).rejects.toThrow(/alert number 112/);
   expect(await states()).toEqual(["suspended", "suspended"]);
-});
-
-test("a machine has a name of its own here, too", { tags: "again" }, async () => {
-  const { machine_id: second } = await place.machine(config("second", ["tls"]));
-  const named = await dial(`${second}.shop.localhost`).catch((error: unknown) => error);
-  // There is no certificate for names below an app's: nothing else is missing.
-  expect(String(named)).toMatch(/alert number 112/);
-  selfSigned(folder.path, "_.shop.localhost", ["*.shop.localhost"]);
-  // The directory is looked at every two seconds.
-  const asked = () =>
-    dial(`${second}.shop.localhost`, { rejectUnauthorized: false }).then(
-      (socket) => say(socket, "hi"),
-      () => "",
-    );
-  await expect.poll(asked, { timeout: 30_000 }).toBe("second 1 hi");
-  await place.client.destroyMachine(place.app, second, { force: true });
-});
-
-test("an app that does not handle TLS cannot have the port", { tags: "again" }, async () => {
-  await place.client.createApp("plain");
-  await expect(place.client.createMachine("plain", { config: config("plain", undefined) })).rejects.toMatchObject({
-    code: "already_exists",
-    message: expect.stringContaining("shares it only with apps that handle TLS there"),
-  });
-  await place.client.destroyApp("plain", { force: true });
 });

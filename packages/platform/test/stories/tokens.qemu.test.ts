@@ -4,24 +4,19 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../../cli/test/real-cli.ts";
 import { ask } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
-let place: Place;
+const place = Place.forTests({ HIBERNAUT_QUOTA_MACHINES: "2" });
 let folder: string;
 beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_QUOTA_MACHINES: "2" });
   folder = join(place.dataDir, "cafe");
   await mkdir(folder);
   const service = "[http_service]\ninternal_port = 8080\nauto_start_machines = true\n";
   await writeFile(join(folder, "hibernaut.toml"), `app = "cafe"\n[build]\nimage = "${SMALL_APP}"\n${service}`);
 });
 afterAll(async () => {
-  try {
-    for (const app of ["cafe", "bank"]) await place.client.destroyApp(app, { force: true });
-  } finally {
-    expect(await place.close()).toEqual(NOTHING_LEFT);
-  }
+  for (const app of ["cafe", "bank"]) await place.client.destroyApp(app, { force: true });
 });
 
 const admin = (...args: string[]) => runCli(place, args);

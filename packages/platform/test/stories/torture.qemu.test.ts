@@ -6,12 +6,12 @@
  */
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { longOr } from "../helpers/long.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
+import { Place, WARM } from "../helpers/served.ts";
 
 const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? longOr(40, 12));
 /** Create, start, started. */
@@ -24,16 +24,10 @@ const MORE_MS = 45_000;
 /** Only a fault reaches it: two boots and all that, on a busy host. */
 const LIMIT_MS = SECONDS * 1000 + MORE_MS + 120_000;
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open({
-    ...WARM,
-    HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
-    HIBERNAUT_LOG_LEVEL: process.env.HIBERNAUT_LOG_LEVEL ?? "warn",
-  });
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+const place = Place.forTests({
+  ...WARM,
+  HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
+  HIBERNAUT_LOG_LEVEL: process.env.HIBERNAUT_LOG_LEVEL ?? "warn",
 });
 
 /** Counts every request by its id, streams slowly, and echoes what comes over a WebSocket. */

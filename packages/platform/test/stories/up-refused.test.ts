@@ -9,6 +9,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { lockDataDir } from "@hibernaut/store/lock";
 import { expect, onTestFinished, test } from "vitest";
+import { ownPlatform } from "../helpers/platform-process.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -17,10 +18,7 @@ const ROOT = join(import.meta.dirname, "../../../..");
 function up(dataDir: string, env: Record<string, string>): Promise<{ code: number; stdout: string; stderr: string }> {
   const environment = {
     ...process.env,
-    HIBERNAUT_DATA_DIR: dataDir,
-    XDG_CONFIG_HOME: join(dataDir, "cfg"),
-    HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+    ...ownPlatform(dataDir),
     HIBERNAUT_ACCELERATOR: "tcg",
     HIBERNAUT_NETWORK: "user",
     ...env,

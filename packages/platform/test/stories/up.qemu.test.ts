@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { guestsIn } from "@hibernaut/hypervisor/qemu/find-processes";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { ownPlatform } from "../helpers/platform-process.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -26,26 +27,14 @@ afterAll(() => folder.dispose());
 function up(...options: string[]): { child: ChildProcess; output: { out: string; err: string } } {
   const env = {
     ...process.env,
-    HIBERNAUT_DATA_DIR: folder.path,
-    XDG_CONFIG_HOME: join(folder.path, "cfg"),
-    HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+    ...ownPlatform(folder.path),
     // Where KVM never runs a guest, the proof takes all the time that it gets.
     HIBERNAUT_KVM_PROOF_TIMEOUT: "2s",
   };
-  const child = spawn("npm", ["run", "--silent", "up", "--", ...options], {
-    cwd: ROOT,
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-    detached: true,
-  });
+  const child = spawn("npm", ["run", "--silent", "up", "--", ...options], { cwd: ROOT, env, detached: true });
   const output = { out: "", err: "" };
-  child.stdout?.on("data", (chunk: Buffer) => {
-    output.out += chunk.toString();
-  });
-  child.stderr?.on("data", (chunk: Buffer) => {
-    output.err += chunk.toString();
-  });
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.err += text));
   return { child, output };
 }
 
@@ -96,7 +85,7 @@ test("npm run up, typed again, shows every step, and stays for what its last lin
 
 /** Types the lines into a shell somewhere else, one after the other; what they print. */
 async function shell(lines: string[]): Promise<string> {
-  const env = { ...process.env, HIBERNAUT_DATA_DIR: folder.path, XDG_CONFIG_HOME: join(folder.path, "cfg") };
+  const env = { ...process.env, ...ownPlatform(folder.path) };
   const { stdout, stderr } = await promisify(execFile)("sh", ["-e", "-c", lines.join("\n")], { cwd: folder.path, env });
   return stdout + stderr;
 }

@@ -1,22 +1,13 @@
 /** Volumes of real machines: what is on them outlives everything but their own end. */
 import { existsSync } from "node:fs";
 import { truncate } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { longOr } from "../helpers/long.ts";
-import { diskOf, faultsOf, notebook, Notes } from "../helpers/notebook.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { diskOf, faultsOf, Notes, notebook } from "../helpers/notebook.ts";
+import { Place } from "../helpers/served.ts";
 
 const GB = 1024 ** 3;
-/** How often QEMU is killed in the middle of writes. */
-const ROUNDS = longOr(3, 1);
 
-let place: Place;
-beforeAll(async () => {
-  place = await Place.open();
-});
-afterAll(async () => {
-  expect(await place?.close()).toEqual(NOTHING_LEFT);
-});
+const place = Place.forTests();
 
 const stop = async (id: string) => {
   await place.client.stopMachine(place.app, id);
@@ -64,8 +55,7 @@ test("what is on a volume survives suspend, stop, update and the end of its mach
   const all = ["before a suspend", "before a stop", "before an update", "before its end"];
   expect(await new Notes(heir.private_address).all()).toEqual(all);
   expect(existsSync(file)).toBe(true);
-  await place.client.destroyMachine(place.app, heir.id, { force: true });
-  await place.reach(heir.id, "destroyed");
+  await stop(heir.id);
 });
 
 test("a volume that is extended has its new size after a restart, and what was on it", { tags: "again" }, async () => {
@@ -97,13 +87,11 @@ test("a volume that is extended has its new size after a restart, and what was o
 describe("a machine with a volume", () => {
   let id: string;
   let volumeId: string;
-  let file: string;
   let notes: Notes;
   beforeAll(async () => {
     const machine = await place.machine({ ...notebook("original"), restart: { policy: "always" } });
     id = machine.machine_id;
     volumeId = machine.config.mounts?.[0]?.volume ?? "";
-    file = diskOf(place.dataDir, volumeId);
     notes = new Notes(machine.private_address);
   });
 
@@ -126,23 +114,8 @@ describe("a machine with a volume", () => {
     await stop(other.machine_id);
   });
 
-  test("kill -9 of the platform: the guest keeps its volume, and the next platform suspends it properly", {
-    tags: "again",
-  }, async () => {
+  test("kill -9 of the platform during a suspend leaves nothing frozen", { tags: "again" }, async () => {
     const before = await notes.all();
-    await place.served.kill();
-    await notes.add("alone");
-    await place.served.start();
-    expect((await place.get(id)).state).toBe("running");
-    await notes.add("together", { sure: false });
-    await place.suspend(id);
-    expect(await faultsOf(file)).toEqual([]);
-    await place.served.kill();
-    await place.served.start();
-    await place.start(id);
-    expect(await notes.all()).toEqual([...before, "alone", "together"]);
-
-    // Whether the suspend was given up or not: nothing is left frozen.
     await place.client.suspendMachine(place.app, id);
     await place.served.kill();
     await place.served.start();
@@ -152,42 +125,7 @@ describe("a machine with a volume", () => {
     await place.client.suspendMachine(place.app, id);
     await place.start(id);
     await notes.add("after one that was taken back");
-    expect(await notes.all()).toHaveLength(before.length + 4);
-  });
-
-  test("kill -9 of QEMU in the middle of writes loses none that was acknowledged", { tags: "again" }, async () => {
-    const kept = await notes.all();
-    for (let round = 1; round <= ROUNDS; round += 1) {
-      const [first] = await notes.all().then((all) => all.slice(kept.length));
-      if (first !== undefined) kept.push(first); // written, and killed before it could be acknowledged
-      // The host would repeat the request that is being sent for many seconds, until a new guest says no to it.
-      const enough = new AbortController();
-      const writing = (async () => {
-        while (!enough.signal.aborted) {
-          const line = `${round}.${kept.length}`;
-          if (
-            !(await notes.add(line, { signal: enough.signal }).then(
-              () => true,
-              () => false,
-            ))
-          )
-            return;
-          kept.push(line);
-        }
-      })();
-      const least = kept.length + 10;
-      await expect.poll(() => kept.length, { timeout: 60_000 }).toBeGreaterThan(least);
-      const vmm = (await place.processes()).find(({ machineId }) => machineId === id);
-      if (vmm === undefined) throw new Error("there is no guest to kill");
-      process.kill(vmm.pid, "SIGKILL");
-      enough.abort();
-      await writing;
-      await expect.poll(async () => (await place.get(id)).last_boot?.reason, { timeout: 60_000 }).toBe("vmm_lost");
-      await place.reach(id, "running");
-      expect((await notes.all()).slice(0, kept.length)).toEqual(kept);
-    }
-    await stop(id);
-    expect(await faultsOf(file)).toEqual([]);
+    expect(await notes.all()).toHaveLength(before.length + 2);
   });
 });
 

@@ -1,14 +1,14 @@
 /** Warm sleep at its limits: many machines, a small budget, a lack of memory, and processes that are killed at random. */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { usageOf } from "@hibernaut/hypervisor/qemu/process";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { outOfCache } from "../../../../bench/proxy/wake-files.mjs";
+import type { Answer } from "../helpers/http.ts";
 import { PATIENT } from "../helpers/patient.ts";
-import { ask, wakeOf } from "../helpers/proxied.ts";
+import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 import { packSmallApp, SMALL_APP } from "../helpers/small-app/image.ts";
 
@@ -24,7 +24,6 @@ const AHEAD_MS = 10;
 /** Wakes that tell how long one takes on this host: a kill comes at any moment of it, or soon after it. */
 const REHEARSALS = 5;
 const BEYOND = 1.5;
-const CUT_MACHINES = 5;
 const MB = 1024 * 1024;
 /** The controller of version 1 or 2, whichever this host has. */
 const GROUPS = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].find((folder) => existsSync(join(folder, "cgroup.procs")));
@@ -39,14 +38,10 @@ async function open(env: Record<string, string> = {}): Promise<Place> {
 }
 
 const visit = (place: Place, app: string) => ask({ proxyUrl: place.proxyUrl, app });
-const said = (text: string) => JSON.parse(text) as { nonce: string; count: number };
-const nonceOf = (text: string) => said(text).nonce;
 
 /** How many kept VMMs have ended, by reason. */
 async function evictionsOf(place: Place): Promise<Record<string, number>> {
-  const headers = { authorization: `Bearer ${await place.token()}` };
-  const text = await (await fetch(`${place.served.apiUrl}/metrics`, { headers })).text();
-  const lines = text.matchAll(/^hibernaut_warm_evictions_total\{reason="(\w+)"\} (\d+)$/gm);
+  const lines = (await place.metrics()).matchAll(/^hibernaut_warm_evictions_total\{reason="(\w+)"\} (\d+)$/gm);
   const all = [...lines].map(([, reason = "", count]) => [reason, Number(count)] as const);
   return Object.fromEntries(all.filter(([, count]) => count > 0));
 }
@@ -63,7 +58,7 @@ async function machines(place: Place, count: number): Promise<{ app: string; id:
     const config = { image: SMALL_APP, guest: { memory_mb: GUEST_MB }, services: [{ internal_port: 8080 }] };
     const { machine_id: id } = await place.client.createMachine(app, { config });
     await place.client.waitForMachine(app, id, { state: "running", timeout: 120 });
-    made.push({ app, id, nonce: nonceOf((await visit(place, app)).text) });
+    made.push({ app, id, nonce: counterOf(await visit(place, app)).nonce });
   }
   return made;
 }
@@ -92,7 +87,7 @@ test(`${MACHINES} machines asleep, a budget for ${ROOM_FOR}: all wake at once`, 
       const began = performance.now();
       const answer = await visit(place, app);
       expect(answer.status, answer.text).toBe(200);
-      expect(nonceOf(answer.text)).toBe(nonce);
+      expect(counterOf(answer).nonce).toBe(nonce);
       return { kind: wakeOf(answer).kind, ms: performance.now() - began };
     }),
   );
@@ -136,7 +131,7 @@ test.skipIf(GROUPS === undefined || process.getuid?.() !== 0)(
     expect(pressure).toBeGreaterThan(0);
     expect(others, "the kernel has killed none").toEqual({});
     await limit(-1).catch(() => writeFile(join(group, "memory.max"), "max"));
-    for (const { app, nonce } of all) expect(nonceOf((await visit(place, app)).text)).toBe(nonce);
+    for (const { app, nonce } of all) expect(counterOf(await visit(place, app)).nonce).toBe(nonce);
   },
 );
 
@@ -152,10 +147,10 @@ test(`a kept process is killed at ${KILLS} random moments around a request`, { t
     wakes.push(performance.now() - began);
   }
   const latestMs = Math.ceil(BEYOND * Math.max(...wakes));
-  let last = said((await visit(place, machine.app)).text);
+  let last = counterOf(await visit(place, machine.app));
   /** A snapshot that ran twice would count again what it had counted. */
-  const goesOn = (text: string) => {
-    const now = said(text);
+  const goesOn = (visited: Answer) => {
+    const now = counterOf(visited);
     if (now.nonce === last.nonce) expect(now.count, "a snapshot ran twice").toBeGreaterThan(last.count);
     last = now;
   };
@@ -175,12 +170,12 @@ test(`a kept process is killed at ${KILLS} random moments around a request`, { t
       // The guest ran, and was killed in the middle of its answer.
       expect([answer.code, moment > 0], `killed after ${moment} ms`).toEqual(["ECONNRESET", true]);
       tally.cut = (tally.cut ?? 0) + 1;
-      goesOn((await visit(place, machine.app)).text);
+      goesOn(await visit(place, machine.app));
       continue;
     }
     expect(answer.status, `killed after ${moment} ms: ${answer.text}`).toBe(200);
     const before = last;
-    goesOn(answer.text);
+    goesOn(answer);
     const { kind } = wakeOf(answer);
     tally[kind] = (tally[kind] ?? 0) + 1;
     if (last.nonce !== before.nonce) {
@@ -190,25 +185,7 @@ test(`a kept process is killed at ${KILLS} random moments around a request`, { t
       expect(boot?.reason).toMatch(/^(vmm_lost|resume_failed|resume_lost)/);
     }
     // The kill may have hit it right after its answer.
-    goesOn((await visit(place, machine.app)).text);
+    goesOn(await visit(place, machine.app));
   }
   console.log(`killed from ${-AHEAD_MS} to ${latestMs} ms after the request; woken: ${JSON.stringify(tally)}`);
-});
-
-test(`the power fails while ${CUT_MACHINES} machines are warm: each resumes`, { timeout: LIMIT_MS }, async () => {
-  const place = await open();
-  const all = await machines(place, CUT_MACHINES);
-  for (const machine of all) await suspend(place, machine);
-  const vmms = await place.processes();
-  expect(vmms).toHaveLength(CUT_MACHINES);
-  await place.served.kill();
-  for (const { pid } of vmms) process.kill(pid, "SIGKILL");
-  await vi.waitFor(async () => expect(await place.processes()).toEqual([]), 30_000);
-  const files = await readdir(place.dataDir, { recursive: true, withFileTypes: true });
-  outOfCache(files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name)));
-  await place.served.start();
-  const answers = await Promise.all(all.map(({ app }) => visit(place, app)));
-  expect(answers.map((answer) => [wakeOf(answer).kind, said(answer.text)])).toEqual(
-    all.map(({ nonce }) => ["resume", expect.objectContaining({ nonce, count: 2 })]),
-  );
 });

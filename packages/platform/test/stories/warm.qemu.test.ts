@@ -1,29 +1,25 @@
 /** Warm sleep with real guests: a cache of the snapshot, which can go at any moment without anything being lost. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { outOfCache } from "../../../../bench/proxy/wake-files.mjs";
-import { ask, wakeOf } from "../helpers/proxied.ts";
-import { ACCELERATOR } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
-import { join } from "node:path";
+
 import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, expect, test, vi } from "vitest";
+import { outOfCache } from "../../../../bench/proxy/wake-files.mjs";
+import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
+import { ACCELERATOR } from "../helpers/qemu-world.ts";
+import { Place, WARM } from "../helpers/served.ts";
 
 const LIMIT_MS = 60_000;
 const MB = 1024 * 1024;
 /** What a kept VMM may hold under KVM, besides the guest's memory. Under emulation, it also holds the translated code. */
 const MOST_UNDER_KVM_MB = 40;
 
-let place: Place;
+const place = Place.forTests(WARM);
 let id: string;
 /** What the app said last. */
 let last: { nonce: string; count: number };
-
 beforeAll(async () => {
-  place = await Place.open(WARM);
   ({ machine_id: id } = await place.machine());
-  last = JSON.parse((await visit()).text) as typeof last;
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
+  last = counterOf(await visit());
 });
 
 const visit = () => ask({ proxyUrl: place.proxyUrl, app: place.app });
@@ -34,7 +30,7 @@ async function wake(): Promise<string> {
   const answer = await visit();
   const answered = Date.now();
   expect(answer.status, answer.text).toBe(200);
-  const said = JSON.parse(answer.text) as typeof last & { now: string };
+  const said = counterOf(answer);
   expect(said).toMatchObject({ nonce: last.nonce, count: last.count + 1 });
   const now = Date.parse(said.now);
   expect(Math.max(asked - now, now - answered), "the clock is right").toBeLessThan(500);
@@ -63,8 +59,7 @@ test("a request wakes the process that was kept, again and again", async () => {
 
 /** The value of a metric. */
 async function metric(name: string): Promise<number> {
-  const text = await place.metrics();
-  const line = text.split("\n").find((each) => each.startsWith(`${name} `));
+  const line = (await place.metrics()).split("\n").find((each) => each.startsWith(`${name} `));
   return Number(line?.slice(name.length + 1));
 }
 
@@ -87,12 +82,6 @@ test("its time is over: the process ends, and the snapshot is resumed", async ()
   expect(await wake()).toBe("resume");
   await place.served.stop();
   await place.served.start();
-});
-
-test("the kept process is killed: the snapshot is resumed", { tags: "again" }, async () => {
-  await place.suspend(id);
-  process.kill(await kept(), "SIGKILL");
-  expect(await wake()).toBe("resume");
 });
 
 test("the kept process does not answer: it is ended, and the snapshot resumed", {
