@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
-import { machine } from "../../packages/dashboard/test/a-machine.ts";
+import { machine as machineWith } from "../../packages/dashboard/test/a-machine.ts";
 
 const DIST = join(import.meta.dirname, "../../packages/dashboard/dist");
 const POLICY =
@@ -133,7 +133,7 @@ function makeWorld(machines, random) {
     const state = failed ? "failed" : (STATES[index % STATES.length] ?? "running");
     const time = new Date(now).toISOString();
     return {
-      ...machine({ machine_id: id, app_name: app, name: `web-${index}`, state, updated_at: time }),
+      ...machineWith({ machine_id: id, app_name: app, name: `web-${index}`, state, updated_at: time }),
       state_reason: failed
         ? "QEMU could not be started: there is not enough memory. Stop other machines, then start it again."
         : null,
