@@ -7,26 +7,24 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { startPlatform } from "../scripts/lib/platform.mjs";
+import { startOwnPlatform } from "../scripts/lib/own-platform.mjs";
 import { createProgress } from "../scripts/lib/progress.mjs";
 import { setup } from "../scripts/setup.mjs";
+import { createCounter } from "./lib/counter.mjs";
+import { goalsMet } from "./lib/goals.mjs";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
 import { round, summary } from "./lib/stats.mjs";
 import { quietMoment } from "./proxy/wake-quiet.mjs";
 import { ask } from "./proxy/wake-request.mjs";
 
-const ROOT = join(import.meta.dirname, "..");
-const LAUNCHER = join(ROOT, "packages/jail/.build/hibernaut-jail");
-const HOST = "127.0.0.1";
-const MEMORY_MB = 256;
+const LAUNCHER = join(import.meta.dirname, "../packages/jail/.build/hibernaut-jail");
 const APP = "jail";
 const WARM_UP = 3;
-/** Hot requests in each round. */
 const HOT = 5;
 const SETTLE_MS = 300;
 const PATIENCE_MS = 4_000;
@@ -42,44 +40,20 @@ const progress = createProgress(2);
 
 /** @param {"auto" | "off"} jail */
 async function open(jail) {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-jail-")));
-  const env = {
-    HIBERNAUT_JAIL: jail,
-    HIBERNAUT_DATA_DIR: folder,
-    XDG_CONFIG_HOME: join(folder, "cfg"),
-    HIBERNAUT_API_LISTEN: `${HOST}:0`,
-    HIBERNAUT_PROXY_LISTEN: `${HOST}:0`,
-  };
-  Object.assign(process.env, env);
-  const platform = await startPlatform({ say: () => {} });
-  const { call } = platform;
+  const { call, port, close } = await startOwnPlatform({ HIBERNAUT_JAIL: jail }, () => {});
   await call("POST", "/apps", { app_name: APP });
-  const services = [{ internal_port: 8080, autostop: "off", autostart: true, keep_warm: 0 }];
-  const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, guest: { memory_mb: MEMORY_MB }, services };
-  const { machine_id: id } = await call("POST", `/apps/${APP}/machines`, { config });
-  const path = `/apps/${APP}/machines/${id}`;
-  await call("GET", `${path}/wait`);
-  const port = Number(new URL(platform.proxyUrl ?? "").port);
+  const machine = await createCounter(call, APP, { service: { keep_warm: 0 } });
   return {
-    async suspend() {
-      await call("POST", `${path}/suspend`);
-      await call("GET", `${path}/wait?state=suspended`);
-    },
+    suspend: () => machine.to("suspend", "suspended"),
     /** @param {string} expected How the machine has to be woken. */
     async request(expected) {
-      const { began, firstByte, wake } = await ask({ host: HOST, port, name: `${APP}.localhost` });
+      const { began, firstByte, wake } = await ask({ host: "127.0.0.1", port, name: `${APP}.localhost` });
       if (!wake.startsWith(`${expected};`)) throw new Error(`A request was answered with "${wake}".`);
       return round(firstByte - began);
     },
     async close() {
       await call("DELETE", `/apps/${APP}?force=true`).catch(() => {});
-      await platform.stop();
-      const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];
-      spawnSync(process.execPath, uninstall, {
-        stdio: ["ignore", "ignore", "inherit"],
-        env: { ...process.env, ...env },
-      });
-      rmSync(folder, { recursive: true, force: true });
+      await close();
     },
   };
 }
@@ -126,7 +100,6 @@ const samples = { wake_auto: [], wake_off: [], hot_auto: [], hot_off: [], memory
 /** @type {Awaited<ReturnType<typeof open>>[]} */
 const platforms = [];
 const folder = mkdtempSync(join(tmpdir(), "hibernaut-jail-"));
-mkdirSync(folder, { recursive: true });
 try {
   await progress.step("memory", async () => {
     for (let time = 0; time < 3; time += 1) samples.memory_kb.push(await memoryOfJails(folder));
@@ -167,11 +140,7 @@ const figures = {
   hot_ratio: round(summary(samples.hot_auto).median / summary(samples.hot_off).median),
   memory_kb: summary(samples.memory_kb).median,
 };
-const missed = Object.entries(GOALS).filter(([name, goal]) => {
-  const value = figures[/** @type {keyof typeof figures} */ (name)];
-  console.log(`${value <= goal ? "ok  " : "MISS"} ${name}: ${value} (goal: <= ${goal})`);
-  return value > goal;
-});
+const met = goalsMet(figures, GOALS);
 console.log(`     hot_ratio: ${figures.hot_ratio}`);
 writeResult("jail", { command: commandLine("bench:jail"), ...about, figures, samples });
-process.exitCode = missed.length === 0 ? 0 : 1;
+process.exitCode = met ? 0 : 1;

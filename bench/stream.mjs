@@ -4,18 +4,16 @@
  * change per second, with 200 readers and without any, in turns. Every reader has to get every event. Prints medians and
  * spread, records every sample in `bench/results/stream.json`, and exits with code 1 if the goal is missed.
  */
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { get } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { startPlatform } from "../scripts/lib/platform.mjs";
+import { startOwnPlatform } from "../scripts/lib/own-platform.mjs";
 import { createProgress } from "../scripts/lib/progress.mjs";
 import { setup } from "../scripts/setup.mjs";
+import { goalsMet } from "./lib/goals.mjs";
 import { cpuMs } from "./lib/processes.mjs";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
-import { round, summary } from "./lib/stats.mjs";
+import { round, summaries } from "./lib/stats.mjs";
 
 const READERS = 200;
 const PER_SECOND = 50;
@@ -33,17 +31,6 @@ const rounds = Number(options.rounds);
 
 await setup({ quiet: true });
 const about = environment();
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-stream-")));
-Object.assign(process.env, {
-  HIBERNAUT_DATA_DIR: folder,
-  XDG_CONFIG_HOME: join(folder, "cfg"),
-  HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-  HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
-  HIBERNAUT_NETWORK: "user",
-  HIBERNAUT_ACCELERATOR: "tcg",
-  HIBERNAUT_RATE_CHANGES: "0",
-});
-mkdirSync(join(folder, "cfg"), { recursive: true });
 /** @type {Record<"without_cpu_percent" | "with_cpu_percent" | "streams_cpu_percent" | "delay_ms" | "changes_per_second", number[]>} */
 const samples = {
   without_cpu_percent: [],
@@ -53,15 +40,18 @@ const samples = {
   changes_per_second: [],
 };
 const progress = createProgress(1);
-const platform = await startPlatform();
+const platform = await startOwnPlatform({
+  HIBERNAUT_NETWORK: "user",
+  HIBERNAUT_ACCELERATOR: "tcg",
+  HIBERNAUT_RATE_CHANGES: "0",
+});
 try {
-  const token = JSON.parse(readFileSync(join(folder, "config.json"), "utf8")).api_token;
   await platform.call("POST", "/apps", { app_name: APP });
   await progress.step("measuring", async (step) => {
     // The first pair warms up the code and does not count.
     for (let number = 0; number <= rounds; number += 1) {
       const without = await changing();
-      const { percent, delays } = await reading(token, READERS, changing);
+      const { percent, delays } = await reading(READERS, changing);
       if (number > 0) {
         samples.without_cpu_percent.push(round(without));
         samples.with_cpu_percent.push(round(percent));
@@ -72,8 +62,7 @@ try {
     }
   });
 } finally {
-  await platform.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await platform.close();
 }
 
 /** Changes a secret again and again. Resolves with the platform's CPU time for that, in percent of one CPU. */
@@ -95,15 +84,14 @@ async function changing() {
  * Does something while readers follow the stream. Throws unless each gets as many events as there are. `delays` says how
  * long after an event it arrived, at one of the readers.
  *
- * @param {string} token
  * @param {number} count
  * @param {() => Promise<number>} work
  */
-async function reading(token, count, work) {
+async function reading(count, work) {
   /** @type {number[]} */
   const delays = [];
   const readers = await Promise.all(
-    Array.from({ length: count }, (_, index) => open(token, index === 0 ? delays : undefined)),
+    Array.from({ length: count }, (_, index) => open(index === 0 ? delays : undefined)),
   );
   const percent = await work();
   const wanted = PER_SECOND * ROUND_S;
@@ -115,14 +103,13 @@ async function reading(token, count, work) {
 }
 
 /**
- * @param {string} token
  * @param {number[]} [delays]
  * @returns {Promise<{ request: import("node:http").ClientRequest, got: () => number }>}
  */
-function open(token, delays) {
+function open(delays) {
   return new Promise((resolve, reject) => {
     let events = 0;
-    const headers = { authorization: `Bearer ${token}` };
+    const headers = { authorization: `Bearer ${platform.token}` };
     const request = get(`${platform.apiUrl}/v1/stream?app=${APP}`, { headers, agent: false }, (response) => {
       if (response.statusCode !== 200) reject(new Error(`the stream was answered with ${response.statusCode}`));
       // Its first bytes say where it begins.
@@ -139,13 +126,9 @@ function open(token, delays) {
   });
 }
 
-const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, 1)]));
+const results = summaries(samples, 1);
 console.table(results);
-const cost = results.streams_cpu_percent?.median ?? Number.NaN;
-const met = cost <= GOALS.streams_cpu_percent;
-console.log(
-  `${met ? "ok  " : "MISS"} ${READERS} streams with ${PER_SECOND} changes a second cost ${cost} % of one CPU (goal: <= ${GOALS.streams_cpu_percent})`,
-);
+const met = goalsMet({ streams_cpu_percent: results.streams_cpu_percent?.median ?? Number.NaN }, GOALS);
 const setting = { readers: READERS, changes_per_second: PER_SECOND, round_s: ROUND_S };
 if (!options.quick)
   writeResult("stream", { command: commandLine("bench:stream"), ...about, goals: GOALS, ...setting, results, samples });

@@ -11,8 +11,9 @@ import { AMOUNTS } from "@hibernaut/domain/usage";
 import { Usage } from "@hibernaut/metering";
 import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
+import { goalsMet } from "./lib/goals.mjs";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
-import { round, summary } from "./lib/stats.mjs";
+import { round, summaries } from "./lib/stats.mjs";
 
 const MACHINES = 10_000;
 const APPS = 1000;
@@ -54,15 +55,15 @@ try {
   samples.transition_ms = transitions(store, (ms) => (now += ms));
   store.close();
 
-  const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, 1)]));
+  const results = summaries(samples, 1);
   console.table(results);
   const slowest = Math.max(...Object.keys(questions).map((name) => results[`${name}_cpu_ms`]?.max ?? 0));
   const bytes = statSync(file).size;
-  console.log(`The slowest answer took ${slowest} ms of CPU; the goal is ${GOALS.answer_cpu_ms} ms.`);
+  const met = goalsMet({ answer_cpu_ms: slowest }, GOALS);
   console.log(`${MACHINES} machines take ${round(bytes / 1024 / 1024, 0)} MB for the year.`);
   const command = commandLine("bench:usage");
   writeResult("usage", { command, ...about, goals: GOALS, machines: MACHINES, apps: APPS, bytes, results, samples });
-  if (slowest > GOALS.answer_cpu_ms) process.exitCode = 1;
+  process.exitCode = met ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

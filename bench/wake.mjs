@@ -4,21 +4,19 @@
  * with the counter's image and 256 MB. Prints medians and spread, records every sample in `bench/results/wake.json`,
  * and exits with code 1 if a goal is missed.
  */
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, utimesSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { askUntilAnswered } from "../scripts/lib/ask.mjs";
-import { startPlatform } from "../scripts/lib/platform.mjs";
+import { startOwnPlatform } from "../scripts/lib/own-platform.mjs";
 import { setup } from "../scripts/setup.mjs";
+import { IMAGE, PORT } from "./lib/counter.mjs";
+import { goalsMet } from "./lib/goals.mjs";
 import { commandLine, environment, writeResult } from "./lib/record.mjs";
-import { round, summary } from "./lib/stats.mjs";
+import { round, summaries } from "./lib/stats.mjs";
 
-const ROOT = join(import.meta.dirname, "..");
 const APP = "bench";
-const PORT = 8080;
 /** Medians. A ratio of cold starts to resumes is not among them: a faster cold start would miss it. */
 const GOALS = { suspend_ms: 250, resume_ms: 500 };
 
@@ -42,15 +40,8 @@ async function timed(work) {
 
 await setup({ quiet: true });
 const about = environment();
-const dataDir = mkdtempSync(join(tmpdir(), "hibernaut-bench-"));
-Object.assign(process.env, {
-  HIBERNAUT_DATA_DIR: dataDir,
-  XDG_CONFIG_HOME: join(dataDir, "cfg"),
-  HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-  HIBERNAUT_KEEP_WARM: "0", // every start is to come from the snapshot; `bench:warm` measures the others
-});
-const platform = await startPlatform();
-const { call } = platform;
+// Every start is to come from the snapshot; `bench:warm` measures the others.
+const { call, dataDir, close } = await startOwnPlatform({ HIBERNAUT_KEEP_WARM: "0" });
 /** @type {Record<string, number[]>} */
 const samples = {
   cold_start_ms: [],
@@ -64,7 +55,7 @@ const sample = async (name, work) => samples[name]?.push(await timed(work));
 try {
   const { accelerator, hypervisor_version: qemu } = await call("GET", "/health");
   await call("POST", "/apps", { app_name: APP });
-  const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, services: [{ internal_port: PORT }] };
+  const config = { image: IMAGE, services: [{ internal_port: PORT }] };
   const machine = await call("POST", `/apps/${APP}/machines`, { config, skip_launch: true });
   const path = `/apps/${APP}/machines/${machine.machine_id}`;
   const answer = async () => {
@@ -98,20 +89,16 @@ try {
   }
   await call("DELETE", `/apps/${APP}?force=true`);
 
-  const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, 1)]));
+  const results = summaries(samples, 1);
   console.table(results);
-  const resume = results.resume_ms?.median ?? Number.POSITIVE_INFINITY;
-  const ratio = (results.cold_start_ms?.median ?? 0) / resume;
-  const slowest = Math.max(results.first_suspend_ms?.median ?? 0, results.suspend_ms?.median ?? 0);
-  console.log(
-    `a resume takes ${resume} ms (goal: under ${GOALS.resume_ms}), a cold start ${ratio.toFixed(1)} times as long`,
-  );
-  console.log(`slower median of the two kinds of suspend: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
+  const medianOf = (/** @type {string} */ name) => results[name]?.median ?? Number.NaN;
+  const resume = medianOf("resume_ms");
+  console.log(`a cold start takes ${(medianOf("cold_start_ms") / resume).toFixed(1)} times as long as a resume`);
+  // Of the two kinds of suspend, the slower one.
+  const slowest = Math.max(medianOf("first_suspend_ms"), medianOf("suspend_ms"));
+  const met = goalsMet({ suspend_ms: slowest, resume_ms: resume }, GOALS);
   writeResult("wake", { command: commandLine("bench:wake"), ...about, accelerator, qemu, results, samples });
-  process.exitCode = resume < GOALS.resume_ms && slowest < GOALS.suspend_ms ? 0 : 1;
+  process.exitCode = met ? 0 : 1;
 } finally {
-  await platform.stop();
-  const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];
-  spawnSync(process.execPath, uninstall, { stdio: "inherit" });
-  rmSync(dataDir, { recursive: true, force: true });
+  await close();
 }

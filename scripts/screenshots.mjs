@@ -5,13 +5,12 @@
  *
  * `npm run screenshots [-- --out DIR]`; the default directory is `.build/screenshots`. Prints what it wrote.
  */
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { openBrowser } from "../packages/platform/test/helpers/browser.ts";
 import { ROOT } from "./lib/node.mjs";
-import { startPlatform } from "./lib/platform.mjs";
+import { startOwnPlatform } from "./lib/own-platform.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { setup } from "./setup.mjs";
 
@@ -32,29 +31,19 @@ const { values: options } = parseArgs({ options: { out: { type: "string" } } });
 const out = resolve(options.out ?? join(ROOT, ".build/screenshots"));
 
 await setup({ quiet: true, tests: true });
-const dataDir = await mkdtemp(join(tmpdir(), "hibernaut-screenshots-"));
-Object.assign(process.env, {
-  HIBERNAUT_DATA_DIR: dataDir,
-  XDG_CONFIG_HOME: join(dataDir, "cfg"),
-  HIBERNAUT_API_LISTEN: "127.0.0.1:0",
-  HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
-  // Needs no root and leaves no bridge behind.
-  HIBERNAUT_NETWORK: "user",
-});
 const progress = createProgress(2, { everyStep: true });
-const platform = await startPlatform();
+// The user network needs no root.
+const platform = await startOwnPlatform({ HIBERNAUT_NETWORK: "user" });
 const apps = [...new Set(MACHINES.map(({ app }) => app))];
 try {
   for (const app of apps) await platform.call("POST", "/apps", { app_name: app });
   const ids = await progress.step("machines", () => Promise.all(MACHINES.map(makeMachine)));
-  const { api_token: token } = JSON.parse(await readFile(join(dataDir, "config.json"), "utf8"));
   await mkdir(out, { recursive: true });
-  const files = await progress.step("pictures", () => takePictures(token, ids[0] ?? ""));
+  const files = await progress.step("pictures", () => takePictures(ids[0] ?? ""));
   process.stdout.write(`${files.join("\n")}\n`);
 } finally {
   for (const app of apps) await platform.call("DELETE", `/apps/${app}?force=true`).catch(() => {});
-  await platform.stop();
-  await rm(dataDir, { recursive: true, force: true });
+  await platform.close();
 }
 
 /**
@@ -79,8 +68,8 @@ async function makeMachine({ app, name, ways, command }) {
   return id;
 }
 
-/** @param {string} token @param {string} id of the machine that has a picture */
-async function takePictures(token, id) {
+/** @param {string} id of the machine that has a picture */
+async function takePictures(id) {
   const pages = {
     overview: "/",
     app: "/apps/shop",
@@ -103,7 +92,7 @@ async function takePictures(token, id) {
       await page.goto(platform.apiUrl);
       await page.getByLabel("Token").waitFor();
       await take("sign-in");
-      await page.getByLabel("Token").fill(token);
+      await page.getByLabel("Token").fill(platform.token);
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Overview" }).waitFor();
       for (const [name, path] of Object.entries(pages)) {

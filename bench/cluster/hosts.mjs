@@ -1,19 +1,15 @@
 /** Two hosts of one cluster on this machine: two platforms, each with its own data directory, and one etcd. */
-import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { initCluster, joinCluster } from "@hibernaut/cluster/join";
-import { freePort } from "../../scripts/lib/free-port.mjs";
+import { ownSettings, tokenIn, uninstall } from "../../scripts/lib/own-platform.mjs";
 import { startPlatform } from "../../scripts/lib/platform.mjs";
-import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
+import { startEtcd } from "../lib/etcd.mjs";
 import { cpuMs } from "../lib/processes.mjs";
 
-const ROOT = join(import.meta.dirname, "../..");
 const HOST = "127.0.0.1";
 const NAMES = /** @type {const} */ (["a", "b"]);
-const PATIENCE_MS = 30_000;
 
 /**
  * @typedef {object} BenchHost
@@ -34,14 +30,14 @@ const PATIENCE_MS = 30_000;
  */
 export async function startCluster({ env = {}, say } = {}) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-cluster-")));
-  const etcd = await startEtcd(join(folder, "etcd"));
+  const etcd = await startEtcd(1);
   /** @type {import("../../scripts/lib/platform.mjs").Platform[]} */
   const platforms = [];
   const folders = NAMES.map((name) => join(folder, name));
   const close = async () => {
     for (const platform of platforms) await platform.stop();
-    for (const dataDir of folders) uninstall(dataDir);
-    etcd.kill("SIGKILL");
+    for (const dataDir of folders) uninstall(environmentOf(dataDir));
+    etcd.close();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -49,13 +45,12 @@ export async function startCluster({ env = {}, say } = {}) {
       const dataDir = /** @type {string} */ (folders[at]);
       const settings = { dataDir, region: "local" };
       const first = platforms[0];
-      if (first === undefined) await initCluster({ settings, name, peer: HOST, directory: { etcd: [etcd.url] } });
+      if (first === undefined) await initCluster({ settings, name, peer: HOST, directory: { etcd: etcd.urls } });
       else {
         const { token } = await first.call("POST", "/cluster/tokens", {});
         await joinCluster({ version: "0.1.0", settings, name, peer: HOST, token });
       }
-      Object.assign(process.env, environmentOf(dataDir), env);
-      platforms.push(await startPlatform(say && { say }));
+      platforms.push(await startPlatform({ env: { ...environmentOf(dataDir), ...env }, ...(say && { say }) }));
     }
     const token = tokenIn(/** @type {string} */ (folders[0]));
     const hosts = platforms.map(({ apiUrl, call, proxyUrl, pid }, at) => ({
@@ -71,49 +66,13 @@ export async function startCluster({ env = {}, say } = {}) {
 }
 
 /** @param {string} dataDir */
-function tokenIn(dataDir) {
-  return String(JSON.parse(readFileSync(join(dataDir, "config.json"), "utf8")).api_token);
-}
-
-/** @param {string} dataDir */
 function environmentOf(dataDir) {
   return {
-    HIBERNAUT_DATA_DIR: dataDir,
-    XDG_CONFIG_HOME: join(dataDir, "cfg"),
-    HIBERNAUT_API_LISTEN: `${HOST}:0`,
-    HIBERNAUT_PROXY_LISTEN: `${HOST}:0`,
+    ...process.env,
+    ...ownSettings(dataDir),
     HIBERNAUT_PEER_LISTEN: `${HOST}:0`,
     HIBERNAUT_NETWORK: "user",
     HIBERNAUT_KEEP_WARM: "0", // every wake is to come from the snapshot
     HIBERNAUT_LOG_LEVEL: "warn",
   };
-}
-
-/** @param {string} directory */
-async function startEtcd(directory) {
-  const [client, peer] = [`http://${HOST}:${await freePort()}`, `http://${HOST}:${await freePort()}`];
-  const args = ["--name=one", `--data-dir=${directory}`, `--initial-cluster=one=${peer}`, "--log-level=error"];
-  args.push(`--listen-client-urls=${client}`, `--advertise-client-urls=${client}`);
-  args.push(`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`);
-  const child = spawn(findTool("etcd"), args, { stdio: "ignore", env: toolEnvironment() });
-  child.once("error", () => {}); // it is then missed below
-  const up = async () => {
-    for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await delay(50))
-      if (
-        await fetch(`${client}/health`).then(
-          ({ ok }) => ok,
-          () => false,
-        )
-      )
-        return;
-    throw new Error("etcd does not start. npm run setup -- --tests gets it.");
-  };
-  await up();
-  return { url: client, kill: child.kill.bind(child) };
-}
-
-/** @param {string} dataDir */
-function uninstall(dataDir) {
-  const env = { ...process.env, ...environmentOf(dataDir) };
-  spawnSync(process.execPath, [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"], { stdio: "ignore", env });
 }

@@ -10,8 +10,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { openBrowser } from "../../packages/platform/test/helpers/browser.ts";
 import { setup } from "../../scripts/setup.mjs";
+import { goalsMet } from "../lib/goals.mjs";
 import { commandLine, environment, writeResult } from "../lib/record.mjs";
-import { percentile, round, summary } from "../lib/stats.mjs";
+import { percentile, round, summaries } from "../lib/stats.mjs";
 import { startStandIn } from "./stand-in.mjs";
 
 const MACHINES = 500;
@@ -20,7 +21,8 @@ const PER_SECOND = 50;
 const ROUND_S = 20;
 const MB = 1024 * 1024;
 /** Milliseconds until machines are on screen; frames per second; memory of the page's process. */
-const GOALS = { first_view_ms: 1000, frames_per_second: 50, memory_mb: 150 };
+const GOALS = { first_view_ms: 1000, memory_mb: 150 };
+const LEAST = { frames_per_second: 50 };
 
 /** Runs in the page: notes the time between frames, in milliseconds. */
 const COUNT_FRAMES = `
@@ -43,16 +45,16 @@ const about = environment();
 const samples = { first_view_ms: [], frames_per_second: [], longest_frame_ms: [], memory_mb: [], heap_mb: [] };
 for (let turn = 0; turn < rounds; turn++) await measure(turn);
 
-const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, 1)]));
+const results = summaries(samples, 1);
 console.table(results);
-const { first_view_ms: first, frames_per_second: frames, memory_mb: memory } = results;
-writeResult("dashboard", { command: commandLine("bench:dashboard"), ...about, goals: GOALS, results, samples });
-const met =
-  (first?.median ?? Infinity) <= GOALS.first_view_ms &&
-  (frames?.median ?? 0) >= GOALS.frames_per_second &&
-  (memory?.max ?? Infinity) <= GOALS.memory_mb;
-console.log(met ? "All goals are met." : `A goal is missed: ${JSON.stringify(GOALS)}`);
-if (!met) process.exitCode = 1;
+const goals = { ...GOALS, ...LEAST };
+writeResult("dashboard", { command: commandLine("bench:dashboard"), ...about, goals, results, samples });
+const figures = {
+  first_view_ms: results.first_view_ms?.median ?? Number.NaN,
+  frames_per_second: results.frames_per_second?.median ?? Number.NaN,
+  memory_mb: results.memory_mb?.max ?? Number.NaN,
+};
+process.exitCode = goalsMet(figures, GOALS, LEAST) ? 0 : 1;
 
 /** @param {number} turn */
 async function measure(turn) {

@@ -1,10 +1,12 @@
 /**
  * A stand-in for a platform with many machines that change all the time: it serves the built dashboard, and replies like
- * the API as far as the dashboard asks. No machine is behind it.
+ * the API as far as the overview asks. No machine is behind it.
  */
+import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
+import { machine as machineWith } from "../../packages/dashboard/test/a-machine.ts";
 
 const DIST = join(import.meta.dirname, "../../packages/dashboard/dist");
 const POLICY =
@@ -40,11 +42,11 @@ function randomFrom(seed) {
 /**
  * Starts the stand-in on a free port of loopback.
  *
- * @param {{ machines?: number, apps?: number, seed?: number, port?: number, admin?: boolean }} [options]
+ * @param {{ machines: number, seed: number }} options
  */
-export async function startStandIn({ machines = 500, apps = 10, seed = 1, port = 0 } = {}) {
+export async function startStandIn({ machines, seed }) {
   const random = randomFrom(seed);
-  const world = makeWorld({ machines, apps, random });
+  const world = makeWorld(machines, random);
   /** @type {Set<import("node:http").ServerResponse>} */
   const streams = new Set();
   let sequence = 1;
@@ -86,10 +88,10 @@ export async function startStandIn({ machines = 500, apps = 10, seed = 1, port =
     }
     sendFile(path, reply);
   });
-  await new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve(undefined)));
-  const { port: listening } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   return {
-    url: `http://127.0.0.1:${listening}`,
+    url: `http://127.0.0.1:${port}`,
     step,
     close: () => {
       server.closeAllConnections();
@@ -118,38 +120,26 @@ function startOf(random, at) {
   };
 }
 
-/** @param {{ machines: number, apps: number, random: () => number }} options */
-function makeWorld({ machines, apps, random }) {
+const APPS = 10;
+const STATES = /** @type {const} */ (["suspended", "running", "suspended", "suspended"]);
+
+/** @param {number} machines @param {() => number} random */
+function makeWorld(machines, random) {
   const now = Date.now();
   return Array.from({ length: machines }, (_one, index) => {
-    const app = `app-${String(index % apps).padStart(2, "0")}`;
+    const app = `app-${String(index % APPS).padStart(2, "0")}`;
     const id = (0xa0000000000000n + BigInt(index) * 7919n).toString(16).slice(0, 14);
-    const state = /** @type {string} */ (["suspended", "running", "suspended", "suspended"][index % 4]);
     const failed = index % 97 === 96;
+    const state = failed ? "failed" : (STATES[index % STATES.length] ?? "running");
+    const time = new Date(now).toISOString();
     return {
-      machine_id: id,
-      id,
-      app_name: app,
-      name: `web-${index}`,
-      state: failed ? "failed" : state,
+      ...machineWith({ machine_id: id, app_name: app, name: `web-${index}`, state, updated_at: time }),
       state_reason: failed
         ? "QEMU could not be started: there is not enough memory. Stop other machines, then start it again."
         : null,
-      unreachable: null,
-      cordoned: false,
-      region: "local",
-      version: "01",
-      config: { image: "oci:/srv/app", guest: { cpus: 1, memory_mb: 256 } },
-      image: { ref: "oci:/srv/app", digest: "sha256:0" },
-      health: { status: "unknown", reason: "" },
-      checks: [],
-      suspend: { eligible: true, reasons: [] },
-      snapshot: null,
-      last_boot: startOf(random, new Date(now).toISOString()),
-      crash: null,
-      updated_at: new Date(now).toISOString(),
+      last_boot: startOf(random, time),
       created_at: new Date(now - 30 * HOUR_MS).toISOString(),
-      spans: spansOf(random, now, failed ? "failed" : state),
+      spans: spansOf(random, now, state),
     };
   });
 }
@@ -202,22 +192,6 @@ function answer(path, { world, random }) {
       return usageOf(world.length);
     case "/v1/health":
       return { status: "ok", version: "0.1.0" };
-    case "/v1/tokens":
-      return { tokens: [] };
-    case "/v1/platform/host":
-      return hostOf();
-    case "/v1/platform/doctor":
-      return {
-        findings: [
-          { level: "ok", name: "QEMU", message: "10.0.3 is installed", advice: null },
-          {
-            level: "warning",
-            name: "KVM",
-            message: "is not available; machines run under software emulation",
-            advice: "sudo modprobe kvm_amd",
-          },
-        ],
-      };
   }
   const machine = world.find(({ machine_id }) => path.endsWith(`/machines/${machine_id}`));
   if (machine === undefined) return undefined;
@@ -269,25 +243,5 @@ function usageOf(machines) {
     currency: "EUR",
     usage: [],
     total,
-  };
-}
-
-function hostOf() {
-  const gb = 1024 ** 3;
-  return {
-    memory: { total_bytes: 64 * gb, available_bytes: 41 * gb },
-    disk: { total_bytes: 900 * gb, free_bytes: 77 * gb },
-    warm: { budget_bytes: 6 * gb, used_bytes: 2.2 * gb, machines: 9 },
-    cpus: { count: 16, load: [1.2, 0.9, 0.7] },
-    accelerator: { name: "kvm", reason: "KVM works on this host" },
-    versions: {
-      platform: "0.1.0",
-      qemu: "10.0.3 (Debian 1:10.0.3+ds-0+deb13u1)",
-      node: "v24.21.0",
-      kernel: "6.12.48",
-      guest_bundle: "2026.01",
-    },
-    uptime_seconds: 86_400 * 3,
-    host_uptime_seconds: 86_400 * 12,
   };
 }

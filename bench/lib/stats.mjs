@@ -49,3 +49,8 @@ export function summary(samples, digits = 2) {
     max: percentile(samples, 1),
   };
 }
+
+/** The same of several kinds of samples, by their names. @param {Record<string, readonly number[]>} samples @param {number} [digits] */
+export function summaries(samples, digits) {
+  return Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, digits)]));
+}

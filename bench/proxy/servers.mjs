@@ -6,10 +6,10 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../../scripts/lib/free-port.mjs";
 import { nodeBinary } from "../../scripts/lib/node.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
 import { cpuMs, memoryMb } from "../lib/processes.mjs";
-import { freePort } from "../../scripts/lib/free-port.mjs";
 
 const HOST = "127.0.0.1";
 const START_MS = 20_000;
@@ -214,15 +214,12 @@ function describe(name, child, port) {
 async function answers(port) {
   for (const end = performance.now() + START_MS; ; await delay(10)) {
     const socket = connect(port, HOST);
-    const [event] = await Promise.race([
-      once(socket, "connect").then(() => ["connect"]),
-      once(socket, "error").then(
-        () => ["error"],
-        () => ["error"],
-      ),
-    ]).catch(() => ["error"]);
+    const connected = await once(socket, "connect").then(
+      () => true,
+      () => false,
+    );
     socket.destroy();
-    if (event === "connect") return;
+    if (connected) return;
     if (performance.now() > end) throw new Error(`Nothing answers on port ${port}.`);
   }
 }

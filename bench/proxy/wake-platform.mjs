@@ -1,57 +1,32 @@
 /** Starts the platform with a machine to wake, and finds out how to start the same guest with bare QEMU. */
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { startPlatform } from "../../scripts/lib/platform.mjs";
+import { startOwnPlatform } from "../../scripts/lib/own-platform.mjs";
+import { createCounter, MEMORY_MB, PORT } from "../lib/counter.mjs";
 import { runTool } from "./wake-files.mjs";
 import { ask } from "./wake-request.mjs";
-import { freePort } from "../../scripts/lib/free-port.mjs";
 
-const ROOT = join(import.meta.dirname, "../..");
-const IMAGE = join(ROOT, ".build/counter");
-const HOST = "127.0.0.1";
-const PORT = 8080;
-const MEMORY_MB = 256;
+const LAYOUT = join(import.meta.dirname, "../../.build/counter");
 const TRACE_MS = 2_000;
 
 /** Starts the platform on a temporary data directory. */
 export async function openPlatform() {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-wake-")));
-  const trace = join(folder, "trace.jsonl");
-  // The platform tells only its log which port it took for the proxy.
-  const proxyPort = await freePort(HOST);
-  Object.assign(process.env, {
+  const { dataDir, call, port, close } = await startOwnPlatform({
     // The bare script has none either, and takes its arguments from the platform's QEMU. `bench:jail` measures the jail.
     HIBERNAUT_JAIL: "off",
-    HIBERNAUT_DATA_DIR: folder,
-    XDG_CONFIG_HOME: join(folder, "cfg"),
-    HIBERNAUT_API_LISTEN: `${HOST}:0`,
-    HIBERNAUT_PROXY_LISTEN: `${HOST}:${proxyPort}`,
     HIBERNAUT_KEEP_WARM: "0", // every wake is to come from the snapshot; `bench:warm` measures the others
+    NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, "wake-trace.mjs")).href}`,
   });
-  const preload = `--import=${pathToFileURL(join(import.meta.dirname, "wake-trace.mjs")).href}`;
-  Object.assign(process.env, { NODE_OPTIONS: preload, HIBERNAUT_BENCH_TRACE: trace });
-  /** @type {import("../../scripts/lib/platform.mjs").Platform | undefined} */
-  let platform;
-  const close = async () => {
-    await platform?.call("DELETE", "/apps/wake?force=true").catch(() => {});
-    await platform?.call("DELETE", "/apps/bare?force=true").catch(() => {});
-    await platform?.stop();
-    const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];
-    spawnSync(process.execPath, uninstall, { stdio: ["ignore", "ignore", "inherit"] });
-    rmSync(folder, { recursive: true, force: true });
+  return {
+    folder: dataDir,
+    call,
+    target: { host: "127.0.0.1", port, name: "wake.localhost" },
+    async close() {
+      for (const app of ["wake", "bare"]) await call("DELETE", `/apps/${app}?force=true`).catch(() => {});
+      await close();
+    },
   };
-  try {
-    platform = await startPlatform();
-  } catch (error) {
-    await close();
-    throw error;
-  } finally {
-    delete process.env.NODE_OPTIONS;
-  }
-  return { folder, trace, call: platform.call, target: { host: HOST, port: proxyPort, name: "wake.localhost" }, close };
 }
 
 /** @typedef {Awaited<ReturnType<typeof openPlatform>>} Opened */
@@ -59,20 +34,12 @@ export async function openPlatform() {
 /** @param {Opened["call"]} call @param {string} app */
 async function create(call, app) {
   await call("POST", "/apps", { app_name: app });
-  const services = [{ internal_port: PORT, autostop: "off", autostart: true }];
-  const config = { image: `oci:${IMAGE}:latest`, guest: { cpus: 1, memory_mb: MEMORY_MB }, services };
-  const machine = await call("POST", `/apps/${app}/machines`, { config });
-  const path = `/apps/${app}/machines/${machine.machine_id}`;
-  const to = async (/** @type {string} */ action, /** @type {string} */ state) => {
-    await call("POST", `${path}/${action}`);
-    await call("GET", `${path}/wait?state=${state}`);
-  };
-  await call("GET", `${path}/wait`);
-  return { id: String(machine.machine_id), address: String(machine.private_address), path, to };
+  return createCounter(call, app);
 }
 
 /** Creates a machine that requests at the proxy wake. @param {Opened} platform */
-export async function openMachine({ folder, trace, call, target }) {
+export async function openMachine({ folder, call, target }) {
+  const trace = join(folder, "trace.jsonl");
   const { id, path, to } = await create(call, "wake");
   const snapshots = join(folder, "machines", id, "snapshots");
   let lines = 0;
@@ -154,7 +121,7 @@ function commandLine(id) {
 
 /** Returns what the image says about starting its app. */
 function imageConfig() {
-  const read = (/** @type {string} */ name) => JSON.parse(readFileSync(join(IMAGE, name), "utf8"));
+  const read = (/** @type {string} */ name) => JSON.parse(readFileSync(join(LAYOUT, name), "utf8"));
   const blob = (/** @type {{ digest: string }} */ { digest }) => read(`blobs/${digest.replace(":", "/")}`);
   const { config } = blob(blob(read("index.json").manifests[0]).config);
   return {

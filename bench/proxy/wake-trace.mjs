@@ -1,14 +1,14 @@
 /**
  * Preloaded into the platform (`--import`). Notes when each part of a wake begins, as seen from outside: by the
  * processes that the platform starts and the sockets that it opens. All it adds to a wake is a look at the clock for
- * each part. Appends one line of JSON for each wake to the file that HIBERNAUT_BENCH_TRACE names.
+ * each part. Appends one line of JSON for each wake to `trace.jsonl` in the data directory.
  */
 import { ChildProcess } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { Server, Socket } from "node:net";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 
-const FILE = process.env.HIBERNAUT_BENCH_TRACE;
+const FILE = join(process.env.HIBERNAUT_DATA_DIR ?? "", "trace.jsonl");
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 let accepted = Number.NaN;
@@ -23,7 +23,7 @@ function mark(name) {
 function finish() {
   const line = JSON.stringify(marks);
   marks = undefined;
-  if (FILE !== undefined) setImmediate(() => appendFileSync(FILE, `${line}\n`));
+  setImmediate(() => appendFileSync(FILE, `${line}\n`));
 }
 
 /** Patches prototypes, which Node's types rightly don't allow. @type {any} */

@@ -3,8 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { KEYS } from "@hibernaut/cluster/keys";
 import { EtcdDirectory } from "../../packages/cluster/src/etcd/directory.ts";
 import { DirectoryView } from "../../packages/cluster/src/view.ts";
+import { startEtcd } from "../lib/etcd.mjs";
 import { percentile, round } from "../lib/stats.mjs";
-import { startEtcd } from "./etcd.mjs";
 
 /** About as large as what an owner publishes of a machine with a service. */
 const VALUE = JSON.stringify({ epoch: 1, state: "running", load: 1, route: { filler: "x".repeat(400) } });

@@ -7,7 +7,6 @@ import { LocalDirectory } from "../../packages/cluster/src/local/directory.ts";
 import { DirectoryView } from "../../packages/cluster/src/view.ts";
 
 const machines = Number(process.argv[2]);
-/** Each transaction writes this many keys. */
 const BATCH = 100;
 const route = {
   name: "drowsy-marmot-4821",

@@ -30,16 +30,19 @@ const STOP_DEADLINE_MS = slowed(60_000);
  *
  * @param {object} [options]
  * @param {(line: string) => void} [options.say] Prints a line of the platform's log; to standard error by default.
+ * @param {NodeJS.ProcessEnv} [options.env] With its settings; this process's by default.
  * @returns {Promise<Platform>}
  */
-export async function startPlatform({ say = (line) => void process.stderr.write(`${line}\n`) } = {}) {
+export async function startPlatform({
+  say = (line) => void process.stderr.write(`${line}\n`),
+  env = process.env,
+} = {}) {
   // The platform writes to our pipe and cannot see that its log ends up on a terminal.
   const format = process.stderr.isTTY ? "text" : "auto";
-  const env = { HIBERNAUT_LOG_LEVEL: "warn", HIBERNAUT_LOG_FORMAT: format, ...process.env };
   // A separate process group, so that Ctrl-C reaches only us and we can clean up step by step.
   const child = spawn(nodeBinary(), [join(ROOT, "packages/cli/bin/hibernaut.js"), "serve", "--json"], {
     cwd: ROOT,
-    env,
+    env: { HIBERNAUT_LOG_LEVEL: "warn", HIBERNAUT_LOG_FORMAT: format, ...env },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

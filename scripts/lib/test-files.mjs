@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Separates the words of a path. */
 const BOUNDARY = "[/._-]";
 const LONG_IMPORT = /from ".*\/(helpers\/long\.ts|lib\/long\.mjs)"/;
 

@@ -6,7 +6,6 @@ import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { failureLine, minutes } from "./test-summary.mjs";
 
-/** Progress is printed at most this often. */
 const EVERY_MS = 20_000;
 
 /** @typedef {import("./test-summary.mjs").Report} Report */

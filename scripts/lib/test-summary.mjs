@@ -9,7 +9,6 @@ import { stripVTControlCharacters } from "node:util";
  * @property {string[]} failures A line for each: where, and the first line of why.
  */
 
-/** How many of the slowest files are listed. */
 const NAMED = 10;
 
 /**

@@ -3,9 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { pathOf, type Route, routeOf } from "./routes.ts";
 
-type Listener = () => void;
-
-const listeners = new Set<Listener>();
+const listeners = new Set<() => void>();
 /** How often the page changed since it was loaded: the first page does not take the focus. */
 let changes = 0;
 
@@ -13,8 +11,8 @@ let changes = 0;
 export const hasNavigated = (): boolean => changes > 0;
 
 /** Shows a page. With `replace`, the browser's Back does not return to the one before. */
-export function navigate(to: Route | string, { replace = false }: { replace?: boolean } = {}): void {
-  const path = typeof to === "string" ? to : pathOf(to);
+export function navigate(to: Route, { replace = false }: { replace?: boolean } = {}): void {
+  const path = pathOf(to);
   if (path !== location.pathname + location.search) {
     if (replace) history.replaceState(null, "", path);
     else history.pushState(null, "", path);

@@ -82,16 +82,20 @@ class Tab extends EventTarget {
   }
 }
 
-/** Opens a page of a platform. */
-async function pageOf(platform: Platform) {
+/** Opens a page of a platform, and waits until it has read everything, if it can. */
+async function pageOf(platform: Platform, { hidden = false } = {}) {
   const api = await platform.open();
   const store = new Store((run) => run());
   const tab = new Tab();
+  tab.hidden = hidden;
   const live = new Live({ api, store, window: new EventTarget(), document: tab, onSignedOut: () => {} });
   live.start();
   onTestFinished(() => live.stop());
-  return { store, tab };
+  if (!hidden && !platform.isSilent) await untilLive(store);
+  return { api, store, tab };
 }
+
+const untilLive = (store: Store) => vi.waitUntil(() => store.link.state === "live", LIMIT);
 
 /** How often everything was read. */
 const readings = ({ topics }: Store) => topics.version(TOPIC.wakes);
@@ -103,14 +107,13 @@ test("a page whose first reading was lost on the way reads again with the next c
   await vi.waitUntil(() => platform.swallowed >= 3, LIMIT);
   platform.isSilent = false;
   platform.cut();
-  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  await untilLive(store);
   expect([...store.machines.keys()]).toEqual(["a1"]);
 });
 
 test("a page whose reading of one machine was lost on the way keeps up with it after the next connection", async () => {
   const platform = new Platform();
   const { store } = await pageOf(platform);
-  await vi.waitUntil(() => store.link.state === "live", LIMIT);
   platform.isSilent = true;
   platform.tell("a1", 2);
   await vi.waitUntil(() => platform.swallowed === 1, LIMIT);
@@ -127,7 +130,6 @@ test("a page forgets a machine that another host of the cluster destroyed, and k
   platform.machines.push(machine({ machine_id: "b2", host: "b", state: "stopped" }));
   platform.machines.push(machine({ machine_id: "b3", host: "b", state: "stopped" }));
   const { store } = await pageOf(platform);
-  await vi.waitUntil(() => store.link.state === "live", LIMIT);
   // It is not listed any more, but its host still answers for it.
   platform.machines[1] = machine({ machine_id: "b2", host: "b", state: "destroyed" });
   platform.machines[2] = machine({ machine_id: "b3", host: "c", state: "stopped" });
@@ -140,7 +142,6 @@ test("a page forgets a machine that another host of the cluster destroyed, and k
 test("a page that is hidden for a while leaves its connection to others, and continues when it is shown", async () => {
   const platform = new Platform();
   const { store, tab } = await pageOf(platform);
-  await vi.waitUntil(() => store.link.state === "live", LIMIT);
   platform.tell("a1", 7);
   await vi.waitUntil(() => store.topics.version(TOPIC.machine("a1")) > 1, LIMIT);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -164,7 +165,6 @@ test("a page that is hidden for a while leaves its connection to others, and con
 test("a page whose platform has left its cluster begins from now, because its position means nothing there", async () => {
   const platform = new Platform();
   const { store } = await pageOf(platform);
-  await vi.waitUntil(() => store.link.state === "live", LIMIT);
   platform.tell("a1", 7, "a:7,b:3");
   await vi.waitUntil(() => store.topics.version(TOPIC.machine("a1")) > 1, LIMIT);
   platform.isAlone = true;
@@ -176,15 +176,9 @@ test("a page whose platform has left its cluster begins from now, because its po
 
 test("a page that was opened in the background connects when it is shown", async () => {
   const platform = new Platform();
-  const api = await platform.open();
-  const tab = new Tab();
-  tab.hidden = true;
-  const store = new Store((run) => run());
-  const live = new Live({ api, store, window: new EventTarget(), document: tab, onSignedOut: () => {} });
-  live.start();
-  onTestFinished(() => live.stop());
+  const { api, store, tab } = await pageOf(platform, { hidden: true });
   expect(await api.listApps()).toEqual([]);
   expect(platform.since).toEqual([]);
   tab.show(true);
-  await vi.waitUntil(() => store.link.state === "live", LIMIT);
+  await untilLive(store);
 });

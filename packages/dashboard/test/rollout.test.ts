@@ -14,19 +14,19 @@ class Machines {
   readonly waits: string[] = [];
   readonly #machines: Map<string, Machine>;
   readonly #after: Record<string, Partial<Machine>>;
-  /** Errors of the next updates. */
-  readonly refusals: ApiError[] = [];
+  readonly #refusals: ApiError[];
 
-  constructor(machines: readonly Machine[], after: Record<string, Partial<Machine>>) {
+  constructor(machines: readonly Machine[], after: Record<string, Partial<Machine>>, refusals: ApiError[]) {
     this.#machines = new Map(machines.map((one) => [one.machine_id, one]));
     this.#after = after;
+    this.#refusals = refusals;
   }
 
   get api(): BrowserClient {
     const api: Pick<BrowserClient, "getMachine" | "updateMachine" | "waitForMachine"> = {
       getMachine: (_app, id) => Promise.resolve(this.#get(id)),
       updateMachine: (_app, id, config = { image: "" }, options) => {
-        const refusal = this.refusals.shift();
+        const refusal = this.#refusals.shift();
         if (refusal !== undefined) return Promise.reject(refusal);
         this.updates.push({ id, config, prewarm: options?.prewarm });
         this.#machines.set(id, { ...this.#get(id), config, ...this.#after[id] });
@@ -50,15 +50,21 @@ class Machines {
 const withImage = (config: MachineConfig) => ({ ...config, image: "shop:v2" });
 const web = (id: string, parts: Partial<Machine> = {}) => machine({ machine_id: id, name: id, ...parts });
 
-async function run(machines: readonly Machine[], after: Record<string, Partial<Machine>>, prewarm = false) {
-  const platform = new Machines(machines, after);
+interface RunOptions {
+  kind?: "deploy" | "settings";
+  prewarm?: boolean;
+  /** Errors of the first updates. */
+  refusals?: ApiError[];
+}
+
+async function run(
+  machines: readonly Machine[],
+  after: Record<string, Partial<Machine>>,
+  { kind = "deploy", prewarm = false, refusals = [] }: RunOptions = {},
+) {
+  const platform = new Machines(machines, after, refusals);
   const steps: Step[] = [];
-  const options = {
-    kind: "deploy" as const,
-    change: withImage,
-    prewarm,
-    onStep: (step: Step) => void steps.push(step),
-  };
+  const options = { kind, change: withImage, prewarm, onStep: (step: Step) => void steps.push(step) };
   const error = await rollOut(platform.api, machines, options).then(
     () => undefined,
     (cause: unknown) => cause as Error,
@@ -94,9 +100,8 @@ describe("a rollout", () => {
   });
 
   test("of settings does not advise to roll back, which would not change them", async () => {
-    const platform = new Machines([web("a"), web("b")], { a: { health: UNHEALTHY } });
-    const options = { kind: "settings" as const, change: withImage, prewarm: false, onStep: () => {} };
-    await expect(rollOut(platform.api, [web("a"), web("b")], options)).rejects.toThrow(
+    const { error } = await run([web("a"), web("b")], { a: { health: UNHEALTHY } }, { kind: "settings" });
+    expect(error?.message).toBe(
       "Machine a has the new settings, and does not work: its check web fails: no database. The other machine keeps the old ones. Look at its log, and change them back under Settings.",
     );
   });
@@ -110,21 +115,18 @@ describe("a rollout", () => {
 
   test("starts machines that sleep only when it is told to, and fails with the reason of a prewarm", async () => {
     const prewarm = { status: "failed", until: "healthy", reason: "it crashed", since: "" } as const;
-    const { platform, error } = await run([web("a", { state: "suspended" })], { a: { prewarm } }, true);
+    const { platform, error } = await run([web("a", { state: "suspended" })], { a: { prewarm } }, { prewarm: true });
     expect(platform.updates.map((update) => update.prewarm)).toEqual([true]);
     expect(error?.message).toContain("does not work: it crashed");
   });
 
   test("waits for a machine that is being suspended, and passes other refusals on as the platform words them", async () => {
-    const platform = new Machines([web("a")], { a: { health: HEALTHY } });
-    platform.refusals.push(new ApiError({ code: "aborted", message: "it is being suspended" }));
-    const options = { kind: "deploy" as const, change: withImage, prewarm: false, onStep: () => {} };
-    await rollOut(platform.api, [web("a")], options);
+    const busy = new ApiError({ code: "aborted", message: "it is being suspended" });
+    const { platform } = await run([web("a")], { a: { health: HEALTHY } }, { refusals: [busy] });
     expect(platform.waits[0]).toBe("a: settled");
     expect(platform.updates).toHaveLength(1);
 
-    const refusal = new ApiError({ code: "failed_precondition", message: "the app has no room", requestId: "r1" });
-    platform.refusals.push(refusal);
-    await expect(rollOut(platform.api, [web("a")], options)).rejects.toBe(refusal);
+    const full = new ApiError({ code: "failed_precondition", message: "the app has no room", requestId: "r1" });
+    expect((await run([web("a")], {}, { refusals: [full] })).error).toBe(full);
   });
 });

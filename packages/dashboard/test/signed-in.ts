@@ -1,7 +1,7 @@
 /** A browser at the dashboard of a real platform. */
 import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { Place } from "../../platform/test/helpers/served.ts";
 
 /** The accessibility checker, as a script for the page. */
@@ -17,10 +17,15 @@ export interface Watched {
   faults: string[];
 }
 
+interface WatchOptions {
+  scheme?: Scheme;
+  width?: number;
+}
+
 /** Opens an empty page. Its faults are collected from the beginning. */
 export async function watchedPage(
   browser: Browser,
-  { scheme = "light", width = 1280 }: { scheme?: Scheme; width?: number } = {},
+  { scheme = "light", width = 1280 }: WatchOptions = {},
 ): Promise<Watched> {
   const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 } });
   const page = await context.newPage();
@@ -37,11 +42,26 @@ export async function watchedPage(
   return { page, faults };
 }
 
+/** Opens an empty page for one test, which fails if the page has faults. */
+export async function openPage(browser: Browser, options?: WatchOptions): Promise<Page> {
+  const { page, faults } = await watchedPage(browser, options);
+  onTestFinished(async () => {
+    await page.context().close();
+    expect(faults).toEqual([]);
+  });
+  return page;
+}
+
+/** Types a token into the page that asks for one. */
+export async function enterToken(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Token").fill(token);
+  await page.keyboard.press("Enter");
+}
+
 /** Signs in at the platform's own address, or at `url`, which leads to it. */
 export async function signIn(page: Page, place: Place, url = place.served.apiUrl): Promise<void> {
   await page.goto(url);
-  await page.getByLabel("Token").fill(await place.token());
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await enterToken(page, await place.token());
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 }
 

@@ -35,7 +35,6 @@ export function describeDatabase({ postgres, sqlitePath }: Settings): string {
   return postgres ? `PostgreSQL ${postgres.host}:${postgres.port}/${postgres.database}` : `SQLite ${sqlitePath}`;
 }
 
-/** Writes what happens before the service listens. */
 function sayOnStderr(text: string): void {
   process.stderr.write(`${text}\n`);
 }

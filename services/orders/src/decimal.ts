@@ -3,7 +3,6 @@
  * In this unit a price is an exact JavaScript number. Sums use BigInt, which has no largest value.
  */
 
-/** Digits after the point. */
 const SCALE = 4;
 const ONE = 10_000;
 

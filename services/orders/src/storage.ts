@@ -1,17 +1,16 @@
 /** What the service needs from its database. There are two implementations: `sqlite/` (embedded) and `postgres/`. */
 
-export interface NewSupplier {
-  companyName: string;
-  city?: string | null;
-  country: string;
-}
-
 export interface Supplier {
   id: number;
   companyName: string;
   city: string | null;
   country: string;
 }
+
+export type NewSupplier = Omit<Supplier, "id" | "city"> & Partial<Pick<Supplier, "city">>;
+
+/** What of a supplier changes. */
+export type SupplierChanges = Partial<Pick<Supplier, "city" | "country">>;
 
 export interface NewProduct {
   name: string;
@@ -25,12 +24,7 @@ export interface Product extends NewProduct {
   id: number;
 }
 
-export interface ProductSummary {
-  id: number;
-  name: string;
-  unitPrice: string;
-  unitsInStock: number;
-}
+export type ProductSummary = Omit<Product, "supplierId">;
 
 export interface ProductSearch {
   /** Part of the name, in any case. Empty finds everything. Not a pattern. */
@@ -93,7 +87,7 @@ export interface Storage {
   findProducts(search: ProductSearch): Promise<{ items: ProductSummary[]; total: number }>;
   getOrder(id: number): Promise<OrderTotals | undefined>;
   /** Changes the given fields only. Undefined when there is no such supplier. */
-  updateSupplier(id: number, changes: { city?: string | null; country?: string }): Promise<Supplier | undefined>;
+  updateSupplier(id: number, changes: SupplierChanges): Promise<Supplier | undefined>;
   /** Deletes an order and its lines in one transaction. False when there is no such order. */
   deleteOrder(id: number): Promise<boolean>;
   /** Rejects with {@link DatabaseUnavailableError} when the database does not answer. */

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { canonicalPrice, formatUnits, MAX_PRICE_UNITS, parsePrice, sumOfLines } from "../src/decimal.ts";
 
 const units = fc.integer({ min: 0, max: MAX_PRICE_UNITS });
@@ -25,24 +25,22 @@ test("trailing zeros change nothing", () => {
   );
 });
 
-test.each(["", ".", "1.", ".1", "-1", "+1", "01", "1000000", "1.00001", "1e2", "1_0", " 1", "1\n", "٣", "Infinity"])(
-  "%j is refused",
-  (text) => {
-    expect(() => parsePrice(text)).toThrow(RangeError);
-  },
-);
+test.each([
+  ...["", ".", "1.", ".1", "-1", "+1", "01", "1000000", "1.00001", "1e2"],
+  ...["1_0", "1,5", " 1", "1 ", "1\n", "٣", "０", "NaN", "Infinity"],
+])("%j is refused", (text) => {
+  expect(() => parsePrice(text)).toThrow(RangeError);
+});
 
-describe("formatUnits", () => {
-  test.each([
-    [0, "0.0000"],
-    [1, "0.0001"],
-    [-1, "-0.0001"],
-    [185_000, "18.5000"],
-    [MAX_PRICE_UNITS, "999999.9999"],
-    [12_345_678_901_234_567_890n, "1234567890123456.7890"],
-  ])("%s is %s", (value, text) => {
-    expect(formatUnits(value)).toBe(text);
-  });
+test.each([
+  [0, "0.0000"],
+  [1, "0.0001"],
+  [-1, "-0.0001"],
+  [185_000, "18.5000"],
+  [MAX_PRICE_UNITS, "999999.9999"],
+  [12_345_678_901_234_567_890n, "1234567890123456.7890"],
+])("%s is written as %s", (value, text) => {
+  expect(formatUnits(value)).toBe(text);
 });
 
 test("sums do not depend on the order, and add up", () => {

@@ -1,51 +1,19 @@
 /** The process: start, signals, errors. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { finished, listening, run } from "./process.ts";
 import { tempFolder } from "./sqlite-world.ts";
-
-const SRC = join(import.meta.dirname, "../src");
-
-function run(script: string, env: Record<string, string>, ...args: string[]): ChildProcess {
-  const inherited = { PATH: process.env.PATH };
-  const child = spawn(process.execPath, [join(SRC, script), ...args], { env: { ...inherited, ...env } });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  return child;
-}
-
-async function finished(child: ChildProcess) {
-  const [output, errors, [code]] = await Promise.all([
-    child.stdout ? text(child.stdout) : "",
-    child.stderr ? text(child.stderr) : "",
-    once(child, "exit"),
-  ]);
-  return { output, errors, code: code as number | null };
-}
-
-/** Waits for the line with the address. */
-async function listening(child: ChildProcess): Promise<string> {
-  let log = "";
-  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
-    log += String(chunk);
-    const [, url] = /"url":"(http[^"]+)"/.exec(log) ?? [];
-    if (url === undefined) continue;
-    // Logged only once.
-    expect(log.trim().split("\n")).toHaveLength(1);
-    return url;
-  }
-  throw new Error(`the service ended: ${log}`);
-}
 
 test.each(["SIGTERM", "SIGINT"] as const)(
   "%s lets an open request finish, then ends",
   { timeout: 30_000 },
   async (signal) => {
     await using folder = await tempFolder();
-    const child = run("main.ts", { PORT: "0", ORDERS_SQLITE_PATH: join(folder.path, "orders.db") });
-    const url = await listening(child);
+    const child = run("main.ts", { ORDERS_SQLITE_PATH: join(folder.path, "orders.db") });
+    const { url, log } = await listening(child);
+    expect(log.trim().split("\n"), "logged once").toHaveLength(1);
     const done = finished(child);
     const headers = { "content-type": "application/json", expect: "100-continue" };
     const open = request(`${url}/suppliers`, { method: "POST", headers });
@@ -70,7 +38,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
 );
 
 test("an invalid setting is named, and nothing starts", async () => {
-  expect(await finished(run("main.ts", { PORT: "many" }))).toEqual({
+  expect(await finished(run("main.ts", { PORT: "many" }))).toMatchObject({
     code: 2,
     output: "",
     errors: "PORT must be a number from 0 to 65535.\n",
@@ -80,15 +48,15 @@ test("an invalid setting is named, and nothing starts", async () => {
 test("a port in use ends the start with a sentence", async () => {
   await using folder = await tempFolder();
   const ORDERS_SQLITE_PATH = join(folder.path, "orders.db");
-  const first = run("main.ts", { PORT: "0", ORDERS_SQLITE_PATH });
-  const { port } = new URL(await listening(first));
+  const first = run("main.ts", { ORDERS_SQLITE_PATH });
+  const { port } = new URL((await listening(first)).url);
   const { code, errors } = await finished(run("main.ts", { PORT: port, ORDERS_SQLITE_PATH }));
   expect({ code, errors }).toEqual({ code: 1, errors: expect.stringContaining("EADDRINUSE") });
 });
 
 test("the seed command fills the database, and the service serves it", async () => {
   await using folder = await tempFolder();
-  const env = { PORT: "0", ORDERS_SQLITE_PATH: join(folder.path, "orders.db") };
+  const env = { ORDERS_SQLITE_PATH: join(folder.path, "orders.db") };
   expect(await finished(run("seed/main.ts", env, "--size", "small"))).toMatchObject({
     code: 0,
     output: expect.stringMatching(/^3\d{3} rows in SQLite /),
@@ -98,7 +66,7 @@ test("the seed command fills the database, and the service serves it", async () 
   expect(again).toMatchObject({ code: 1, errors: expect.stringContaining("--force") });
   expect(await finished(run("seed/main.ts", env, "--size", "huge"))).toMatchObject({ code: 2 });
   expect(await finished(run("seed/main.ts", env, "--nonsense"))).toMatchObject({ code: 2 });
-  const url = await listening(run("main.ts", env));
+  const { url } = await listening(run("main.ts", env));
   expect(await (await fetch(`${url}/products?limit=1`)).json()).toMatchObject({ total: 80 });
   expect(await (await fetch(`${url}/metrics`)).text()).toContain('route="/products",status="200"');
 });

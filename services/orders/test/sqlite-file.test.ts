@@ -19,7 +19,7 @@ async function world() {
 
 test("the file is durable, checked, and records its migrations", async () => {
   const { path } = await world();
-  const { client } = await openDatabase(path);
+  const client = await openDatabase(path);
   const pragma = (name: string) => client.pragma(name, { simple: true });
   expect(["journal_mode", "synchronous", "foreign_keys", "busy_timeout"].map(pragma)).toEqual(["wal", 2, 1, 1000]);
   expect(client.prepare("select count(*) from __drizzle_migrations").pluck().get()).toBe(1);

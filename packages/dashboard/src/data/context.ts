@@ -2,7 +2,7 @@
 
 import type { BrowserClient, NewToken, Session } from "@hibernaut/client/browser";
 import { createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Store } from "./store.ts";
 
 /** What every page has. */
@@ -39,16 +39,24 @@ export function useStore<T>(topic: string, read: (store: Store) => T): T {
   return read(store);
 }
 
+/** Calls back that often, in milliseconds, while the page can be seen; never without a time. */
+export function useEvery(everyMs: number | undefined, callback: () => void): void {
+  const latest = useRef(callback);
+  latest.current = callback;
+  useEffect(() => {
+    if (everyMs === undefined) return undefined;
+    const timer = setInterval(() => {
+      if (!document.hidden) latest.current();
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+}
+
 /** Returns the platform's time, and renders again that often, in milliseconds. */
 export function useNow(everyMs: number): number {
   const { store } = useServices();
   const [, render] = useReducer((times: number) => times + 1, 0);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) render(undefined);
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
+  useEvery(everyMs, () => render(undefined));
   return store.now();
 }
 

@@ -1,10 +1,9 @@
 /** Reads a log, and continues where it was when the connection ends. */
 import { ApiError, type BrowserClient, type LogEntry } from "@hibernaut/client/browser";
+import { pause } from "./background.ts";
 import type { LogChoice, LogLines } from "./log-lines.ts";
 
-/** Lines that are read at first. */
 const FIRST_LINES = 500;
-/** The wait before reading again, in milliseconds. */
 const RETRY_MS = 2_000;
 
 interface FollowOptions {
@@ -67,18 +66,4 @@ function queryOf(choice: LogChoice, lines: LogLines) {
     ...(machine !== "" && { machine }),
     ...(stream !== "all" && { stream }),
   };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }

@@ -8,8 +8,8 @@ import {
   type StreamGap,
   type StreamPosition,
 } from "@hibernaut/client/browser";
-import { background } from "./background.ts";
-import { Refresher, REPLY_MS } from "./refresh.ts";
+import { background, pause } from "./background.ts";
+import { REPLY_MS, Refresher } from "./refresh.ts";
 import { type Sight, untilSeen, whenHidden } from "./sight.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
 import { warmUntil } from "./track.ts";
@@ -122,7 +122,7 @@ export class Live {
         // The host has left its cluster, and does not know the position: everything is read again.
         if (error instanceof ApiError && error.code === "invalid_argument") this.#at = undefined;
         this.#lost(error);
-        await Promise.race([pause(RETRY_MS), aborted(signal)]);
+        await pause(RETRY_MS, signal);
       }
     }
   }
@@ -195,7 +195,7 @@ export class Live {
       if (wanted.aborted) return;
       this.#lost(error);
       // From the beginning, after a wait.
-      await Promise.race([pause(RETRY_MS), aborted(wanted)]);
+      await pause(RETRY_MS, wanted);
       if (!wanted.aborted) this.#connection.abort();
     } finally {
       if (this.#reading === reading) {
@@ -261,15 +261,4 @@ export class Live {
     const since = link.state === "lost" ? link.since : (this.#leftAt ?? Date.now());
     this.#store.setLink({ state: "lost", since, error: error instanceof ApiError ? error : undefined });
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms));
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

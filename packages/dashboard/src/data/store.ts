@@ -74,6 +74,11 @@ export class Store {
     return Date.now() + this.#ahead;
   }
 
+  /** The machines of an app. */
+  machinesOf(app: string): Machine[] {
+    return [...this.machines.values()].filter(({ app_name: name }) => name === app);
+  }
+
   track(id: string): Track {
     return this.#tracks.get(id) ?? EMPTY_TRACK;
   }

@@ -7,6 +7,8 @@ export type SpanState = MachineTimeline["spans"][number]["state"];
 /** How a machine was started. */
 export type WakeKind = MachineTimeline["wakes"][number]["kind"];
 
+export const WAKE_KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
+
 /** A time in one state. Times are milliseconds since 1970. */
 export interface Span {
   state: SpanState;
@@ -128,7 +130,7 @@ export function trackSince(track: Track, from: number): Track {
  * Which of the chart's states a machine's state belongs to. On the way to another one, it counts as what it was, like in
  * its usage; a start counts as running.
  */
-export function spanState(state: string, before: SpanState | undefined): SpanState {
+function spanState(state: string, before: SpanState | undefined): SpanState {
   switch (state) {
     case "running":
     case "starting":

@@ -80,7 +80,7 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
         <Words text={message} />
       </p>
       {(code !== "" || onRetry !== undefined) && (
-        <p class="note-foot">
+        <p class="note-foot line muted">
           {code !== "" && <code>{code}</code>}
           {requestId !== "" && (
             <span>
@@ -106,6 +106,16 @@ export function Empty({ title, children, command }: { title: string; children?: 
       {children !== undefined && <p>{children}</p>}
       {command !== undefined && <Command text={command} />}
     </div>
+  );
+}
+
+/** A link to an address of an app, if browsers can open it. */
+export function AppAddress({ url }: { url: string }) {
+  if (!/^https?:/.test(url)) return null;
+  return (
+    <a class="app-url" href={url} target="_blank" rel="noreferrer">
+      {url.replace(/^https?:\/\//, "").replace(/\/$/, "")}
+    </a>
   );
 }
 
@@ -164,6 +174,21 @@ export function Scroll({ label, children }: { label: string; children: Component
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       {children}
     </div>
+  );
+}
+
+/** What is shown instead of an amount of money. */
+export function NoPrices({ label }: { label: string }) {
+  return (
+    <Figure
+      label={label}
+      value="–"
+      note={
+        <>
+          Name a file with prices in <code>HIBERNAUT_PRICE_FILE</code>.
+        </>
+      }
+    />
   );
 }
 

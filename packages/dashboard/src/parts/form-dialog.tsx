@@ -1,10 +1,9 @@
 /** A form in a dialog: what it does may fail, and the reason is shown in it. */
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { background } from "../data/background.ts";
+import type { ComponentChildren, PartialInputHTMLAttributes } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { ActionButton, useAction } from "./action.tsx";
 import { ErrorNote } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
-import { ReasonedButton } from "./reasoned-button.tsx";
 
 /** Where the keyboard begins. */
 const FIRST_FIELD = "input:not([type=checkbox], [type=radio]), select, textarea";
@@ -24,38 +23,54 @@ interface FormDialogProps {
 
 /** Is open as long as it is rendered. The component that opened it closes it after `onSubmit`. */
 export function FormDialog({ title, action, danger = false, refusal, onClose, onSubmit, children }: FormDialogProps) {
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, run } = useAction();
   const element = useRef<HTMLFormElement>(null);
   // After the dialog has opened, which puts the focus on its first button.
   useEffect(() => element.current?.querySelector<HTMLElement>(FIRST_FIELD)?.focus(), []);
-  const submit = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
+  const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
-    if (busy || refusal !== undefined) return;
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSubmit(new FormData(event.currentTarget));
-    } catch (cause) {
-      setError(cause);
-    } finally {
-      setBusy(false);
-    }
+    const form = new FormData(event.currentTarget);
+    if (refusal === undefined) run(() => onSubmit(form));
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form ref={element} class="form" onSubmit={(event) => background(submit(event), "what the form does")}>
+      <form ref={element} class="form" onSubmit={submit}>
         {children}
         <ErrorNote error={error} />
         <div class="buttons">
           <button type="button" class="button" onClick={onClose}>
             Cancel
           </button>
-          <ReasonedButton type="submit" class={danger ? "danger" : "primary"} refusal={refusal} busy={busy}>
+          <ActionButton type="submit" class={danger ? "danger" : "primary"} refusal={refusal} busy={busy}>
             {action}
-          </ReasonedButton>
+          </ActionButton>
         </div>
       </form>
     </Dialog>
+  );
+}
+
+type FieldProps = Omit<PartialInputHTMLAttributes<HTMLInputElement>, "label" | "role" | "type"> & {
+  label: ComponentChildren;
+  type?: "number" | "password";
+};
+
+/** A field with its label. */
+export function Field({ label, ...input }: FieldProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input autocomplete="off" spellcheck={false} {...input} />
+    </label>
+  );
+}
+
+/** Something to agree to or to choose. */
+export function Check({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <label class="check">
+      <input type="checkbox" name={name} />
+      <span>{children}</span>
+    </label>
   );
 }

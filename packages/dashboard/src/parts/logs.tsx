@@ -68,7 +68,7 @@ export function Logs({ app, machine }: { app: string; machine?: string }) {
         </Empty>
       )}
       {lines.count > 0 && <Lines lines={shown} named={machine === undefined} following={following} />}
-      <p class="logs-foot">
+      <p class="logs-foot line muted">
         <span>
           {count(shown.length, "line")}
           {words.trim() !== "" && " with these words"}
@@ -128,9 +128,7 @@ function useVisible(): boolean {
 }
 
 function MachineChoice({ app, chosen, onChoose }: { app: string; chosen: string; onChoose(id: string): void }) {
-  const machines = useStore(TOPIC.world, (store) =>
-    [...store.machines.values()].filter(({ app_name: name }) => name === app),
-  );
+  const machines = useStore(TOPIC.world, (store) => store.machinesOf(app));
   return (
     <select aria-label="Machine" value={chosen} onChange={(event) => onChoose(event.currentTarget.value)}>
       <option value="">All machines</option>

@@ -1,5 +1,6 @@
 /** One plot of uPlot. Import it late: uPlot is most of its code. */
 import "uplot/dist/uPlot.min.css";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { onColors } from "../theme.ts";
@@ -18,7 +19,7 @@ interface PlotProps {
 }
 
 /** Draws, and draws again when its width or the page's colors change. */
-export function Plot({ label, height, make, data }: PlotProps) {
+function Plot({ label, height, make, data }: PlotProps) {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const latest = useRef(data);
@@ -45,10 +46,24 @@ export function Plot({ label, height, make, data }: PlotProps) {
   return <div ref={element} class="plot-canvas" role="img" aria-label={label} />;
 }
 
-/** A color of the page's present theme, by the name of a class `probe-...`. */
+interface PlotFigureProps extends PlotProps {
+  caption: ComponentChildren;
+}
+
+/** A plot with its caption. */
+export function PlotFigure({ caption, ...plot }: PlotFigureProps) {
+  return (
+    <figure class="plot">
+      <figcaption>{caption}</figcaption>
+      <Plot {...plot} />
+    </figure>
+  );
+}
+
+/** A color of the page's present theme, by the name of its variable. */
 export function color(name: string): string {
   const probe = document.createElement("span");
-  probe.className = `probe probe-${name}`;
+  probe.style.color = `var(--${name})`;
   document.body.append(probe);
   const value = getComputedStyle(probe).color;
   probe.remove();

@@ -7,6 +7,7 @@ import { duration } from "../format.ts";
 import { Link } from "../router.tsx";
 import { pathOf, type Route } from "../routes.ts";
 import { chooseTheme, chosenTheme, THEMES, type Theme } from "../theme.ts";
+import { useAction } from "./action.tsx";
 
 /** Shows a page in its frame. */
 export function Shell({ route, children }: { route: Route; children: ComponentChildren }) {
@@ -33,7 +34,7 @@ export function Shell({ route, children }: { route: Route; children: ComponentCh
         <nav id="navigation" class={open ? "nav open" : "nav"} aria-label="Main">
           <Brand />
           <Navigation route={route} />
-          <div class="nav-foot">
+          <div class="stack">
             <ThemeChoice />
             <SignedIn />
           </div>
@@ -131,21 +132,17 @@ export function ThemeChoice() {
 
 function SignedIn() {
   const { session, signOut } = useServices();
-  const [error, setError] = useState<string>();
-  const leave = () => {
-    setError(undefined);
-    signOut().catch((cause: unknown) => setError(cause instanceof Error ? cause.message : String(cause)));
-  };
+  const { error, run } = useAction();
   return (
     <div class="signed-in">
       <span class="signed-in-name" title={`Token ${session.token.id}`}>
         {session.token.name}
         <span class="muted"> · {session.scopes.join(", ")}</span>
       </span>
-      <button type="button" class="button small quiet" onClick={leave}>
+      <button type="button" class="button small quiet" onClick={() => run(signOut)}>
         Sign out
       </button>
-      {error !== undefined && <p role="alert">{error}</p>}
+      {error !== undefined && <p role="alert">{error instanceof Error ? error.message : String(error)}</p>}
     </div>
   );
 }

@@ -3,9 +3,16 @@ import type { Machine } from "@hibernaut/client/browser";
 import { stateLabel, type Tone, toneOf } from "../data/tone.ts";
 
 /** The shape of a state, for people who do not see its color. */
-export function StateShape({ tone }: { tone: Tone }) {
+export function StateShape({ tone, color = tone }: { tone: Tone; color?: Tone }) {
   return (
-    <svg class={`shape tone-${tone}`} viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+    <svg
+      class="shape"
+      style={{ color: `var(--${color})` }}
+      viewBox="0 0 12 12"
+      width="12"
+      height="12"
+      aria-hidden="true"
+    >
       {SHAPES[tone]}
     </svg>
   );
@@ -29,7 +36,7 @@ const SHAPES: Readonly<Record<Tone, preact.JSX.Element>> = {
 export function StateBadge({ machine }: { machine: Pick<Machine, "state" | "snapshot" | "host_state"> }) {
   const tone = toneOf(machine);
   return (
-    <span class={`badge tone-${tone}`}>
+    <span class="badge" style={{ color: `var(--${tone === "stopped" ? "muted" : tone})` }}>
       <StateShape tone={tone} />
       {stateLabel(machine)}
     </span>

@@ -1,14 +1,12 @@
 /** Builds the HTTP API from routes, error handlers, metrics and the OpenAPI document. */
+import swagger from "@fastify/swagger";
 import fastify from "fastify";
 import { Routes } from "./allowed.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { errorReplies, refuseConnection } from "./errors.ts";
 import { serviceMetrics } from "./metrics.ts";
-import { describeApi } from "./openapi.ts";
-import { orderRoutes } from "./routes/orders.ts";
-import { productRoutes } from "./routes/products.ts";
-import { serviceRoutes } from "./routes/service.ts";
-import { supplierRoutes } from "./routes/suppliers.ts";
+import { registerRoutes } from "./routes.ts";
+import { COMPONENTS } from "./schemas.ts";
 import { compileValidator } from "./validation.ts";
 
 export type { Api, ApiDeps } from "./deps.ts";
@@ -65,10 +63,7 @@ export async function buildApp({ storage, logger }: ApiDeps): Promise<Api> {
   });
 
   await describeApi(app);
-  supplierRoutes(app, storage);
-  productRoutes(app, storage);
-  orderRoutes(app, storage);
-  serviceRoutes(app, storage, metrics.registry);
+  registerRoutes(app, storage, metrics.registry);
   await app.ready();
   return app;
 }
@@ -80,5 +75,22 @@ function acceptOnlyJson(app: Api): void {
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, answer) => {
     if (body === "") answer(null, undefined);
     else Promise.resolve(parse(request, body, answer)).catch((error: Error) => answer(error));
+  });
+}
+
+/** The OpenAPI document comes from the schemas that check the requests. Call this before the routes are registered. */
+async function describeApi(app: Api): Promise<void> {
+  for (const [name, schema] of Object.entries(COMPONENTS)) app.addSchema({ ...schema, $id: name });
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Orders",
+        version: "1.0.0",
+        description: "Suppliers, their products, and orders. Prices are exact decimals in strings.",
+      },
+      tags: [{ name: "suppliers" }, { name: "products" }, { name: "orders" }, { name: "service" }],
+    },
+    refResolver: { buildLocalReference: (json, _uri, _fragment, index) => String(json.$id ?? `def-${index}`) },
   });
 }

@@ -5,7 +5,6 @@ import { Gauge, Histogram, Registry } from "prom-client";
 /** Buckets in seconds, from a row by its id to a slow database. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30];
 
-/** The registry, and the hook that counts a finished request. */
 interface Metrics {
   registry: Registry;
   observe(request: FastifyRequest, reply: FastifyReply): void;

@@ -21,7 +21,6 @@ const PROBLEM_STATUS = {
   database_unavailable: 503,
 } as const;
 
-/** A code from the list above. */
 type ProblemCode = keyof typeof PROBLEM_STATUS;
 
 /** An invalid field. */

@@ -9,7 +9,6 @@ const closed = { additionalProperties: false } as const;
 
 /** The largest `integer` of SQL. */
 const MAX_INTEGER = 2_147_483_647;
-/** The most rows in a batch. */
 const MAX_BATCH = 1000;
 const MAX_TEXT = 200;
 

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import pg from "pg";
-import { type PostgresSettings, POOL_SIZE, QUERY_TIMEOUT_MS, serverLimits } from "./settings.ts";
+import { loginOf, POOL_SIZE, type PostgresSettings, QUERY_TIMEOUT_MS, serverLimits } from "./settings.ts";
 
 const IDLE_MS = 30_000;
 const KEEP_ALIVE_MS = 5000;
@@ -16,10 +16,10 @@ export class Generation {
   #ended: Promise<void> | undefined;
 
   constructor(settings: PostgresSettings, onIdleError: (error: unknown) => void) {
-    const { host, port, user, password, database, queryTimeoutMs = QUERY_TIMEOUT_MS } = settings;
+    const { queryTimeoutMs = QUERY_TIMEOUT_MS } = settings;
     this.#lingerMs = LINGER * queryTimeoutMs;
     this.#pool = new pg.Pool({
-      ...{ host, port, user, password, database },
+      ...loginOf(settings),
       max: settings.poolSize ?? POOL_SIZE,
       connectionTimeoutMillis: queryTimeoutMs,
       query_timeout: queryTimeoutMs,

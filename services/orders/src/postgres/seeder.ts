@@ -1,10 +1,9 @@
-import pg from "pg";
 import { fold } from "../fold.ts";
-import { SEED_TABLES, type SeedRows, type Seeder, type SeedTable } from "../seed/contract.ts";
+import { SEED_TABLES, type Seeder, type SeedRows, type SeedTable } from "../seed/contract.ts";
 import { migrateToLatest } from "./migrate.ts";
 import type { PostgresSettings } from "./settings.ts";
+import { connectAtStart } from "./start.ts";
 
-const CONNECT_TIMEOUT_MS = 5000;
 /** A batch takes milliseconds, and VACUUM of everything takes seconds. */
 const QUERY_TIMEOUT_MS = 120_000;
 const WITH_SERIAL_ID: readonly SeedTable[] = ["suppliers", "products", "orders"];
@@ -12,17 +11,8 @@ const WITH_SERIAL_ID: readonly SeedTable[] = ["suppliers", "products", "orders"]
 /** Migrates the tables and starts the transaction of a {@link Seeder} for PostgreSQL. */
 export async function openPostgresSeeder(settings: PostgresSettings): Promise<Seeder> {
   await migrateToLatest(settings);
-  const { host, port, user, password, database } = settings;
-  const client = new pg.Client({
-    ...{ host, port, user, password, database },
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
-    keepAlive: true,
-    application_name: "orders seed",
-  });
-  // Running statements reject in any case.
-  client.on("error", () => {});
-  await client.connect();
+  const session = { query_timeout: QUERY_TIMEOUT_MS, application_name: "orders seed" };
+  const client = await connectAtStart(settings, session);
   await client.query("BEGIN");
 
   return {

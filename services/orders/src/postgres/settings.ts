@@ -1,12 +1,11 @@
+import type { PostgresSettings as ServiceSettings } from "../settings.ts";
 import type { Clocks } from "./clock.ts";
 
-/** Where the database is, and the limits of its use. */
-export interface PostgresSettings {
-  host: string;
-  port: number;
-  user: string;
-  password: string;
-  database: string;
+/** Where the database is, and who connects. */
+export type Login = Omit<ServiceSettings, "queryTimeoutMs" | "startTimeoutMs">;
+
+/** The login, and the limits of its use. */
+export interface PostgresSettings extends Login {
   /** Maximum number of connections. Default: 10, because more make PostgreSQL slower. */
   poolSize?: number;
   /**
@@ -22,6 +21,11 @@ export interface PostgresSettings {
   onFault?: (error: unknown) => void;
   /** Replaced in tests. */
   clocks?: Clocks;
+}
+
+/** Returns the login alone, as the driver takes it. */
+export function loginOf({ host, port, user, password, database }: Login): Login {
+  return { host, port, user, password, database };
 }
 
 export const POOL_SIZE = 10;

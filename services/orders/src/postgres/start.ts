@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DatabaseUnavailableError } from "../storage.ts";
 import { faultOf } from "./faults.ts";
-import { type PostgresSettings, QUERY_TIMEOUT_MS } from "./settings.ts";
+import { loginOf, type PostgresSettings, QUERY_TIMEOUT_MS } from "./settings.ts";
 
 /** Wait between two attempts: short for people, and not a burden for a server that is starting. */
 const PAUSE_MS = 250;
@@ -40,9 +40,8 @@ export async function connectAtStart(settings: PostgresSettings, session: pg.Cli
 }
 
 async function connect(settings: PostgresSettings, session: pg.ClientConfig, timeoutMs: number): Promise<pg.Client> {
-  const { host, port, user, password, database } = settings;
   const client = new pg.Client({
-    ...{ host, port, user, password, database },
+    ...loginOf(settings),
     // For the driver, 0 means no limit.
     connectionTimeoutMillis: Math.max(1, Math.ceil(timeoutMs)),
     keepAlive: true,

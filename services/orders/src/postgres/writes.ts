@@ -1,7 +1,7 @@
 /** The transactions that write. Each returns its transaction's id. */
 import type { DatabaseError, PoolClient } from "pg";
 import { fold } from "../fold.ts";
-import type { NewProduct, NewSupplier, Product, Supplier } from "../storage.ts";
+import type { NewProduct, NewSupplier, Product, Supplier, SupplierChanges } from "../storage.ts";
 import { sqlState } from "./faults.ts";
 import { isId } from "./reads.ts";
 import type { Written } from "./transaction.ts";
@@ -65,7 +65,7 @@ const UPDATE_SUPPLIER = {
 export async function changeSupplier(
   client: PoolClient,
   id: number,
-  changes: { city?: string | null; country?: string },
+  changes: SupplierChanges,
 ): Promise<Written<Supplier | undefined>> {
   const values = [id, changes.city !== undefined, changes.city ?? null, changes.country ?? null];
   const { result, xid } = written((await client.query<Row<Supplier>>({ ...UPDATE_SUPPLIER, values })).rows);

@@ -23,7 +23,6 @@ const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2021, 0, 1);
 const DAYS = 1400;
 
-/** Some rows of one table. */
 type Batch = { [T in SeedTable]: { table: T; rows: SeedRows[T][] } }[SeedTable];
 
 /** Estimates the number of rows. The number of lines is random. */

@@ -7,7 +7,6 @@ export class NotEmptyError extends Error {
   override name = "NotEmptyError";
 }
 
-/** How to fill a database. */
 interface SeedOptions {
   /** Remove existing rows first. */
   force?: boolean;

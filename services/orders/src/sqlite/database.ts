@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import Database from "better-sqlite3";
-import { type BetterSQLite3Database, drizzle } from "drizzle-orm/better-sqlite3";
+import { drizzle } from "drizzle-orm/better-sqlite3";
 import { migrate } from "drizzle-orm/better-sqlite3/migrator";
 import { DatabaseUnavailableError } from "../storage.ts";
 
@@ -11,18 +11,12 @@ const MIGRATIONS = join(import.meta.dirname, "../../migrations/sqlite");
 /** Waiting for another process's lock blocks this process, so this is only long enough for a write. */
 const BUSY_TIMEOUT_MS = 1000;
 
-/** An open database: drizzle's view of it, and the connection below. */
-export interface SqliteDatabase {
-  db: BetterSQLite3Database;
-  client: Database.Database;
-}
-
 /** Long enough for another process to make the same tables. */
 const OPEN_ATTEMPTS = 5;
 const OPEN_RETRY_MS = 100;
 
 /** Opens the database at `path`, makes it when it does not exist, and migrates its tables. */
-export async function openDatabase(path: string): Promise<SqliteDatabase> {
+export async function openDatabase(path: string): Promise<Database.Database> {
   for (let attempt = 1; ; attempt++) {
     try {
       return openOnce(path);
@@ -35,16 +29,15 @@ export async function openDatabase(path: string): Promise<SqliteDatabase> {
   }
 }
 
-function openOnce(path: string): SqliteDatabase {
+function openOnce(path: string): Database.Database {
   const client = new Database(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     client.pragma("journal_mode = WAL");
     // A commit that was answered survives a power cut. With WAL's default, the last ones could be lost.
     client.pragma("synchronous = FULL");
     client.pragma("foreign_keys = ON");
-    const db = drizzle({ client });
-    migrate(db, { migrationsFolder: MIGRATIONS });
-    return { db, client };
+    migrate(drizzle({ client }), { migrationsFolder: MIGRATIONS });
+    return client;
   } catch (error) {
     client.close();
     throw error;
@@ -58,10 +51,9 @@ const UNAVAILABLE =
 /** SQLite's codes for a broken reference. */
 export const BROKEN_REFERENCE = "SQLITE_CONSTRAINT_FOREIGNKEY";
 
-/** Returns SQLite's code of an error, which drizzle may have wrapped. */
+/** Returns SQLite's code of an error. */
 export function codeOf(error: unknown): string | undefined {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Database.SqliteError ? cause.code : undefined;
+  return error instanceof Database.SqliteError ? error.code : undefined;
 }
 
 /** Converts an error to one of the service's. `onBrokenReference` makes the error for a broken foreign key. */

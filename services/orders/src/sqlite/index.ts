@@ -1,7 +1,7 @@
 /** The embedded variant: SQLite in one file, in this process. */
-import { parsePrice } from "../decimal.ts";
+import { formatUnits, parsePrice } from "../decimal.ts";
 import { fold } from "../fold.ts";
-import { type NewProduct, StillReferencedError, type Storage, UnknownSupplierError } from "../storage.ts";
+import { type NewProduct, type Product, StillReferencedError, type Storage, UnknownSupplierError } from "../storage.ts";
 import { BROKEN_REFERENCE, codeOf, openDatabase, translate } from "./database.ts";
 import { prepareReads } from "./reads.ts";
 import { prepareWrites } from "./writes.ts";
@@ -21,10 +21,9 @@ const stillReferenced = () => new StillReferencedError("other rows refer to it")
  * const storage = await openSqliteStorage({ path: "./orders.db" });
  */
 export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storage> {
-  const database = await openDatabase(path);
-  const { client } = database;
+  const client = await openDatabase(path);
   const read = prepareReads(client);
-  const statements = prepareWrites(database);
+  const statements = prepareWrites(client);
   const oneSupplier = client.prepare("SELECT id FROM suppliers LIMIT 1");
 
   /** SQLite answers synchronously. Turns what it throws into a rejection with one of the service's errors. */
@@ -36,31 +35,30 @@ export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storag
     }
   };
 
-  const insertProducts = (batch: NewProduct[], rows: string) => {
+  const insertProducts = (batch: NewProduct[]): Product[] => {
+    const stored = batch.map((row) => ({
+      ...row,
+      foldedName: fold(row.name),
+      unitPrice: parsePrice(row.unitPrice),
+    }));
+    const rows = JSON.stringify(stored);
     try {
-      return byId(statements.insertProducts.all({ rows }));
+      const inserted = byId(statements.insertProducts.all(rows));
+      return inserted.map((row) => ({ ...row, unitPrice: formatUnits(row.unitPrice) }));
     } catch (error) {
       if (codeOf(error) !== BROKEN_REFERENCE) throw error;
-      const existing = new Set(statements.namedSuppliers.all({ rows }).map(({ id }) => id));
-      throw new UnknownSupplierError(batch, existing, { cause: error });
+      throw new UnknownSupplierError(batch, new Set(statements.namedSuppliers.all(rows)), { cause: error });
     }
   };
 
   const removeOrder = client.transaction((id: number) => {
-    statements.deleteLines.run({ id });
-    return statements.deleteOrder.run({ id }).changes > 0;
+    statements.deleteLines.run(id);
+    return statements.deleteOrder.run(id).changes > 0;
   });
 
   return {
-    createSuppliers: (rows) => run(() => byId(statements.insertSuppliers.all({ rows: JSON.stringify(rows) }))),
-    createProducts: (rows) => {
-      const stored = rows.map((row) => ({
-        ...row,
-        foldedName: fold(row.name),
-        unitPrice: parsePrice(row.unitPrice),
-      }));
-      return run(() => insertProducts(rows, JSON.stringify(stored)));
-    },
+    createSuppliers: (rows) => run(() => byId(statements.insertSuppliers.all(JSON.stringify(rows)))),
+    createProducts: (rows) => run(() => insertProducts(rows)),
     getProduct: (id) => run(() => read.product(id)),
     findProducts: (wanted) => run(() => read.search(wanted)),
     getOrder: (id) => run(() => read.order(id)),

@@ -4,15 +4,7 @@
  *     cd services/orders
  *     drizzle-kit generate --dialect sqlite --schema src/sqlite/schema.ts --out migrations/sqlite --name <what>
  */
-import { customType, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { formatUnits, parsePrice } from "../decimal.ts";
-
-/** Stores a canonical price as an integer of ten-thousandths: SQLite has no decimals, and its floats are not exact. */
-const price = customType<{ data: string; driverData: number }>({
-  dataType: () => "integer",
-  toDriver: parsePrice,
-  fromDriver: formatUnits,
-});
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** Never assigns an id twice, like PostgreSQL's `serial`. */
 const id = () => integer().primaryKey({ autoIncrement: true });
@@ -34,7 +26,8 @@ export const products = sqliteTable(
     supplierId: integer()
       .notNull()
       .references(() => suppliers.id),
-    unitPrice: price().notNull(),
+    /** In ten-thousandths: SQLite has no decimals, and its floats are not exact. */
+    unitPrice: integer().notNull(),
     unitsInStock: integer().notNull(),
   },
   (table) => [

@@ -1,6 +1,7 @@
 /** Fills a SQLite database in one transaction, with statements that are prepared once. */
-import { fold } from "../fold.ts";
+
 import { parsePrice } from "../decimal.ts";
+import { fold } from "../fold.ts";
 import { SEED_TABLES, type Seeder, type SeedRows, type SeedTable } from "../seed/contract.ts";
 import { openDatabase } from "./database.ts";
 import type { SqliteOptions } from "./index.ts";
@@ -27,7 +28,7 @@ const COLUMNS: { [T in SeedTable]: { names: string[]; values(row: SeedRows[T]): 
 
 /** Opens a database to fill it. No other process can write to it until the seeder is closed. */
 export async function openSqliteSeeder({ path }: SqliteOptions): Promise<Seeder> {
-  const { client } = await openDatabase(path);
+  const client = await openDatabase(path);
   client.exec("begin immediate");
   const inserts = new Map(
     SEED_TABLES.map((table) => {

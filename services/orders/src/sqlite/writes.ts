@@ -1,48 +1,39 @@
 /** The statements that write, prepared once, because preparing takes many times as long as running. */
-import { eq, sql } from "drizzle-orm";
-import type { SqliteDatabase } from "./database.ts";
-import { orderDetails, orders, products, suppliers } from "./schema.ts";
+import type { Database } from "better-sqlite3";
+import type { Product, Supplier } from "../storage.ts";
 
-/** A column of rows that are passed as one JSON array, which is a single parameter for any number of rows. */
-const given = (column: string) => sql.raw(`value ->> '${column}'`);
-const rows = sql`json_each(${sql.placeholder("rows")})`;
+/** A product as SQLite has it: its price is an integer of ten-thousandths. */
+export type ProductRow = Omit<Product, "unitPrice"> & { unitPrice: number };
 
-/** Prepares the statements on a database. */
-export function prepareWrites({ db }: SqliteDatabase) {
-  const id = sql.placeholder("id");
-  const { name, supplierId, unitPrice, unitsInStock } = products;
+interface Change {
+  id: number;
+  hasCity: 0 | 1;
+  city: string | null;
+  country: string | null;
+}
+
+/** Prepares the statements on a database. Rows are passed as one JSON array: a single parameter for any number of rows. */
+export function prepareWrites(client: Database) {
   return {
-    insertSuppliers: db
-      .insert(suppliers)
-      .select(
-        sql`select null, ${given("companyName")}, ${given("city")}, ${given("country")} from ${rows} order by key`,
-      )
-      .returning()
-      .prepare(),
-    insertProducts: db
-      .insert(products)
-      .select(
-        sql`select null, ${given("name")}, ${given("foldedName")}, ${given("supplierId")}, ${given("unitPrice")},
-          ${given("unitsInStock")} from ${rows} order by key`,
-      )
-      .returning({ id: products.id, name, supplierId, unitPrice, unitsInStock })
-      .prepare(),
+    insertSuppliers: client.prepare<[rows: string], Supplier>(`
+      INSERT INTO suppliers ("companyName", city, country)
+      SELECT value ->> 'companyName', value ->> 'city', value ->> 'country' FROM json_each(?) ORDER BY key
+      RETURNING id, "companyName", city, country`),
+    insertProducts: client.prepare<[rows: string], ProductRow>(`
+      INSERT INTO products (name, "foldedName", "supplierId", "unitPrice", "unitsInStock")
+      SELECT value ->> 'name', value ->> 'foldedName', value ->> 'supplierId', value ->> 'unitPrice',
+        value ->> 'unitsInStock' FROM json_each(?) ORDER BY key
+      RETURNING id, name, "supplierId", "unitPrice", "unitsInStock"`),
     /** Returns the suppliers of the given products that exist. */
-    namedSuppliers: db
-      .select({ id: suppliers.id })
-      .from(suppliers)
-      .where(sql`${suppliers.id} in (select ${given("supplierId")} from ${rows})`)
-      .prepare(),
-    updateSupplier: db
-      .update(suppliers)
-      .set({
-        city: sql`iif(${sql.placeholder("hasCity")}, ${sql.placeholder("city")}, ${suppliers.city})`,
-        country: sql`coalesce(${sql.placeholder("country")}, ${suppliers.country})`,
-      })
-      .where(eq(suppliers.id, id))
-      .returning()
-      .prepare(),
-    deleteLines: db.delete(orderDetails).where(eq(orderDetails.orderId, id)).prepare(),
-    deleteOrder: db.delete(orders).where(eq(orders.id, id)).prepare(),
+    namedSuppliers: client
+      .prepare<[rows: string], number>(
+        "SELECT id FROM suppliers WHERE id IN (SELECT value ->> 'supplierId' FROM json_each(?))",
+      )
+      .pluck(),
+    updateSupplier: client.prepare<[Change], Supplier>(`
+      UPDATE suppliers SET city = iif(:hasCity, :city, city), country = coalesce(:country, country) WHERE id = :id
+      RETURNING id, "companyName", city, country`),
+    deleteLines: client.prepare<[id: number]>(`DELETE FROM order_details WHERE "orderId" = ?`),
+    deleteOrder: client.prepare<[id: number]>("DELETE FROM orders WHERE id = ?"),
   };
 }

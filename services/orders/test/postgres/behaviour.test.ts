@@ -2,17 +2,14 @@
  * @module-tag again
  */
 // The suite for both variants, on a real PostgreSQL.
-import { afterAll, beforeAll } from "vitest";
+import { afterAll } from "vitest";
 import { longOr } from "../../../../scripts/lib/long.mjs";
 import { openPostgresStorage } from "../../src/postgres/index.ts";
 import { describeStorage, type StorageWorld } from "../behaviour.ts";
-import { ask, startTestServer, type TestServer } from "./server.ts";
+import { ask, startTestServer } from "./server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-}, 60_000);
-afterAll(() => server?.remove());
+const server = await startTestServer();
+afterAll(() => server.remove());
 
 async function open(): Promise<StorageWorld> {
   const access = await server.newDatabase();

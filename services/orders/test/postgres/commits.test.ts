@@ -2,17 +2,14 @@
  * @module-tag again
  */
 // The connection dies between COMMIT and its answer. No row is lost or doubled, whether it was committed or not.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
 import type { Fate } from "./cutter.ts";
 import { addOrder, countNames, newSuppliers, openCuttable } from "./helpers.ts";
-import { ask, startTestServer, type TestServer } from "./server.ts";
+import { ask, startTestServer } from "./server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-}, 60_000);
-afterAll(() => server?.remove());
+const server = await startTestServer();
+afterAll(() => server.remove());
 
 /** Shorter than in production, so that silence is noticed sooner. */
 const settings = { queryTimeoutMs: 500 };

@@ -4,16 +4,13 @@
 // Connections that die, or only seem alive, between requests and during them.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
 import { addOrder, countNames, newSuppliers, openCuttable, openStorage } from "./helpers.ts";
-import { type Access, ask, startTestServer, terminateAll, type TestServer } from "./server.ts";
+import { type Access, ask, startTestServer, terminateAll } from "./server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-}, 60_000);
-afterAll(() => server?.remove());
+const server = await startTestServer();
+afterAll(() => server.remove());
 
 const all = { name: "", offset: 0, limit: 20 };
 

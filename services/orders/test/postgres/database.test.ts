@@ -2,18 +2,15 @@
  * @module-tag again
  */
 // What only PostgreSQL has: its tables, their rules, the order of a batch. The suite tests what both variants share.
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { openPostgresStorage } from "../../src/postgres/index.ts";
 import { openPostgresSeeder } from "../../src/postgres/seeder.ts";
 import { UnknownSupplierError } from "../../src/storage.ts";
 import { addOrder, newSuppliers, openStorage } from "./helpers.ts";
-import { ask, startTestServer, type TestServer } from "./server.ts";
+import { ask, startTestServer } from "./server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-}, 60_000);
-afterAll(() => server?.remove());
+const server = await startTestServer();
+afterAll(() => server.remove());
 
 test("concurrent starts create the tables once", async () => {
   const access = await server.newDatabase();
@@ -28,12 +25,9 @@ test("a start without a database reports it", async () => {
   await expect(openPostgresStorage(access)).rejects.toThrow("does not answer");
 });
 
-test("a batch of 1,000 is returned in order and is one transaction, and a refused one leaves nothing", async () => {
+test("a batch of 1,000 is one transaction, and a refused one leaves nothing", async () => {
   await using opened = await openStorage(server);
-  const given = newSuppliers(1000);
-  const created = await opened.storage.createSuppliers(given);
-  expect(created.map((row) => row.companyName)).toEqual(given.map((row) => row.companyName));
-  expect(created.map((row) => row.id)).toEqual(given.map((_, place) => (created[0]?.id ?? 0) + place));
+  const created = await opened.storage.createSuppliers(newSuppliers(1000));
   const [{ writers } = {}] = await ask(
     opened.access,
     "SELECT count(DISTINCT xmin::text)::int AS writers FROM suppliers",

@@ -3,16 +3,13 @@
  */
 // PostgreSQL stops and starts again under load.
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
 import { addOrder, countNames, newSuppliers, openStorage } from "./helpers.ts";
-import { startTestServer, type TestServer } from "./server.ts";
+import { startTestServer } from "./server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-}, 60_000);
-afterAll(() => server?.remove());
+const server = await startTestServer();
+afterAll(() => server.remove());
 
 const WRITERS = 6;
 const READERS = 4;

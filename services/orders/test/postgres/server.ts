@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
-import { TEST_TOOLS, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { TEST_TOOLS, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
+import type { Login } from "../../src/postgres/settings.ts";
 
 const ENVIRONMENT = toolEnvironment();
 const USER = "orders";
@@ -20,13 +21,7 @@ const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 20_000;
 
 /** Where a database is, and its login, as `openPostgresStorage` takes them. */
-export interface Access {
-  host: string;
-  port: number;
-  user: string;
-  password: string;
-  database: string;
-}
+export type Access = Login;
 
 export interface TestServer {
   readonly port: number;

@@ -1,36 +1,34 @@
 /** Deploys an image by its reference, and shows how far that is. */
+import type { Release } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { background } from "../../data/background.ts";
 import { useServices } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { bytes, count } from "../../format.ts";
 import { ErrorNote, Section } from "../../parts/basics.tsx";
-import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Check, Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { deploy, dismiss, isBusy, type Job, useJob } from "./jobs.ts";
 import { deployTargets } from "./rollout-plan.ts";
 
 interface DeployDialogProps {
   app: string;
-  /** What the field contains at first. */
-  image: string;
-  title: string;
-  action: string;
-  description: string;
+  /** The release to go back to. */
+  back: Release | undefined;
   onClose(): void;
 }
 
 /** Asks which image, or shows which one a roll back deploys, and begins. */
-export function DeployDialog({ app, image, title, action, description, onClose }: DeployDialogProps) {
+export function DeployDialog({ app, back, onClose }: DeployDialogProps) {
   const { api, store } = useServices();
-  const [named, setNamed] = useState(image);
-  const targets = deployTargets([...store.machines.values()].filter(({ app_name: name }) => name === app));
+  const [named, setNamed] = useState(back?.pinned_image ?? "");
+  const targets = deployTargets(store.machinesOf(app));
   const begin = (form: FormData) => {
     const reference = named.trim();
     background(
       deploy(api, {
         app,
         image: reference,
-        description,
+        description: back === undefined ? "" : `Back to release ${back.version}`,
         prewarm: form.get("prewarm") !== null,
         targets: async () => deployTargets(await api.listMachines(app)),
       }),
@@ -41,32 +39,25 @@ export function DeployDialog({ app, image, title, action, description, onClose }
   };
   return (
     <FormDialog
-      title={title}
-      action={action}
+      title={back === undefined ? `Deploy to ${app}` : `Go back to release ${back.version}?`}
+      action={back === undefined ? "Deploy" : "Roll back"}
       refusal={named.trim() === "" ? "Name an image first." : undefined}
       onClose={onClose}
       onSubmit={begin}
     >
-      <label class="field">
-        <span>Image</span>
-        <input
-          name="image"
-          required
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="registry.example.com/shop:v42"
-          value={named}
-          onInput={(event) => setNamed(event.currentTarget.value)}
-        />
-      </label>
+      <Field
+        label="Image"
+        name="image"
+        required
+        placeholder="registry.example.com/shop:v42"
+        value={named}
+        onInput={(event) => setNamed(event.currentTarget.value)}
+      />
       <p>
         {count(targets.length, "machine")} of {app}, one after the other: one that runs starts cold with the new
         version, and must work before the next one is changed. Everything else of their configuration stays.
       </p>
-      <label class="check">
-        <input type="checkbox" name="prewarm" />
-        <span>Start machines that sleep, too: check them, and let them sleep again with a snapshot</span>
-      </label>
+      <Check name="prewarm">Start machines that sleep, too: check them, and let them sleep again with a snapshot</Check>
       <p class="muted">
         A release command and other changes in an app file need <code>hibernaut deploy</code>. Keep this window open
         until the deploy is done.
@@ -110,7 +101,7 @@ export function Progress({ app }: { app: string }) {
         )
       }
     >
-      <div class="job" data-job={phase}>
+      <div class="stack" data-job={phase}>
         {kind === "deploy" && (
           <p>
             {release !== undefined && <>Release {release.version}: </>}
@@ -118,7 +109,7 @@ export function Progress({ app }: { app: string }) {
           </p>
         )}
         {phase === "image" && <p role="status">{pull === undefined ? "Looking the image up…" : pullText(pull)}</p>}
-        <ul class="steps">
+        <ul class="steps stack">
           {steps.map(({ id, name, state, note }) => (
             <li key={id} data-step={state}>
               <strong>{name}</strong> {state === "failed" ? <span class="bad">{note}</span> : note}

@@ -1,14 +1,14 @@
 /** The hostnames of an app, and the certificates for them, with what is missing. */
 import type { Certificate, CertificateFinding } from "@hibernaut/client/browser";
-import { useEffect, useState } from "preact/hooks";
-import { useLoaded, useServices } from "../../data/context.ts";
+import { useState } from "preact/hooks";
+import { useEvery, useLoaded, useServices } from "../../data/context.ts";
 import { useFresh } from "../../data/fresh.ts";
 import { lackOf } from "../../data/rights.ts";
 import { TOPIC } from "../../data/store.ts";
 import { moment } from "../../format.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
 import { Command, Empty, ErrorNote, Loading, Section, Words } from "../../parts/basics.tsx";
-import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Check, Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { Ago } from "../../parts/time.tsx";
 
 /** An order takes seconds, in milliseconds. */
@@ -32,11 +32,7 @@ export function Hostnames({ app }: { app: string }) {
   );
   useFresh(reload, TOPIC.world);
   const ordering = data?.some(({ certificate }) => certificate?.status === "ordering") === true;
-  useEffect(() => {
-    if (!ordering) return undefined;
-    const timer = setInterval(reload, ORDER_MS);
-    return () => clearInterval(timer);
-  }, [ordering]);
+  useEvery(ordering ? ORDER_MS : undefined, reload);
   const refusal = lackOf(session, "deploy");
   const close = () => setOpen(undefined);
   const done = () => {
@@ -62,15 +58,12 @@ export function Hostnames({ app }: { app: string }) {
           It answers below the platform's own suffix. A hostname whose DNS record leads here makes it answer there, too.
         </Empty>
       )}
-      <ul class="rows">
+      <ul class="lined">
         {data?.map((row) => (
           <HostnameRow key={row.hostname} app={app} row={row} refusal={refusal} onOpen={setOpen} />
         ))}
       </ul>
-      {open?.what === "add" && <AddDialog app={app} onClose={close} onDone={done} />}
-      {open !== undefined && open.what !== "add" && (
-        <HostnameDialog app={app} what={open.what} hostname={open.hostname} onClose={close} onDone={done} />
-      )}
+      {open !== undefined && <HostnameDialog app={app} open={open} onClose={close} onDone={done} />}
     </Section>
   );
 }
@@ -104,7 +97,7 @@ function HostnameRow({ app, row: { hostname, answers, certificate }, refusal, on
   const { busy, error, run } = useAction();
   const check = () => run(async () => setFindings(await api.checkCertificate(app, hostname)));
   return (
-    <li class="row" data-hostname={hostname}>
+    <li class="stack" data-hostname={hostname}>
       <div class="row-head">
         <strong>{hostname}</strong>
         <div class="buttons">
@@ -182,7 +175,7 @@ const STATUS: Readonly<Record<CertificateFinding["status"], string>> = {
 /** What a certificate needs, with the DNS records to add. */
 function Findings({ findings }: { findings: readonly CertificateFinding[] }) {
   return (
-    <ul class="found" role="status">
+    <ul class="found stack" role="status">
       {findings.map(({ what, status, found, records }) => (
         <li key={`${what} ${found}`}>
           <span class={`found-${status}`}>{STATUS[status]}</span> <strong>{what.replaceAll("_", " ")}</strong>{" "}
@@ -198,73 +191,70 @@ function Findings({ findings }: { findings: readonly CertificateFinding[] }) {
 
 interface DialogProps {
   app: string;
+  open: Open;
   onClose(): void;
   onDone(): void;
 }
 
-function AddDialog({ app, onClose, onDone }: DialogProps) {
+function HostnameDialog({ app, open, onClose, onDone }: DialogProps) {
   const { api } = useServices();
-  const add = async (form: FormData) => {
-    await api.addHostname(app, String(form.get("hostname")).trim());
-    onDone();
-  };
-  return (
-    <FormDialog title="Add a hostname" action="Add" onClose={onClose} onSubmit={add}>
-      <label class="field">
-        <span>Hostname</span>
-        <input name="hostname" required autocomplete="off" spellcheck={false} placeholder="www.example.com" />
-      </label>
-      <p class="muted">The app answers for it at once. Check DNS then says which records lead it here.</p>
-    </FormDialog>
-  );
-}
-
-function HostnameDialog({
-  app,
-  what,
-  hostname,
-  onClose,
-  onDone,
-}: DialogProps & { what: Exclude<Open["what"], "add">; hostname: string }) {
-  const { api } = useServices();
-  if (what === "certificate")
-    return (
-      <FormDialog
-        title={`Get a certificate for ${hostname}`}
-        action="Order"
-        onClose={onClose}
-        onSubmit={async (form) => {
-          await api.addCertificate(app, { hostname, agree_to_terms: form.get("agree") !== null });
-          onDone();
-        }}
-      >
-        <p>
-          The authority checks that the hostname leads to this platform. The certificate is renewed by itself from then
-          on.
-        </p>
-        <label class="check">
-          <input type="checkbox" name="agree" />
-          <span>I agree to the authority's terms of service. Needed once for the platform.</span>
-        </label>
-      </FormDialog>
-    );
-  const isName = what === "remove";
-  return (
-    <FormDialog
-      title={isName ? `Remove ${hostname}?` : `Remove the certificate for ${hostname}?`}
-      action="Remove"
-      danger
-      onClose={onClose}
-      onSubmit={async () => {
-        await (isName ? api.removeHostname(app, hostname) : api.removeCertificate(app, hostname));
-        onDone();
-      }}
-    >
-      <p>
-        {isName
-          ? "The app no longer answers for it."
-          : "It is deleted with its key, and no longer renewed. The hostname stays, and browsers are refused over HTTPS."}
-      </p>
-    </FormDialog>
-  );
+  switch (open.what) {
+    case "add":
+      return (
+        <FormDialog
+          title="Add a hostname"
+          action="Add"
+          onClose={onClose}
+          onSubmit={(form) => api.addHostname(app, String(form.get("hostname")).trim()).then(onDone)}
+        >
+          <Field label="Hostname" name="hostname" required placeholder="www.example.com" />
+          <p class="muted">The app answers for it at once. Check DNS then says which records lead it here.</p>
+        </FormDialog>
+      );
+    case "certificate": {
+      const { hostname } = open;
+      return (
+        <FormDialog
+          title={`Get a certificate for ${hostname}`}
+          action="Order"
+          onClose={onClose}
+          onSubmit={(form) =>
+            api.addCertificate(app, { hostname, agree_to_terms: form.get("agree") !== null }).then(onDone)
+          }
+        >
+          <p>
+            The authority checks that the hostname leads to this platform. The certificate is renewed by itself from
+            then on.
+          </p>
+          <Check name="agree">I agree to the authority's terms of service. Needed once for the platform.</Check>
+        </FormDialog>
+      );
+    }
+    case "remove":
+      return (
+        <FormDialog
+          title={`Remove ${open.hostname}?`}
+          action="Remove"
+          danger
+          onClose={onClose}
+          onSubmit={() => api.removeHostname(app, open.hostname).then(onDone)}
+        >
+          <p>The app no longer answers for it.</p>
+        </FormDialog>
+      );
+    case "uncertify":
+      return (
+        <FormDialog
+          title={`Remove the certificate for ${open.hostname}?`}
+          action="Remove"
+          danger
+          onClose={onClose}
+          onSubmit={() => api.removeCertificate(app, open.hostname).then(onDone)}
+        >
+          <p>
+            It is deleted with its key, and no longer renewed. The hostname stays, and browsers are refused over HTTPS.
+          </p>
+        </FormDialog>
+      );
+  }
 }

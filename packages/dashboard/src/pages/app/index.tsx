@@ -2,7 +2,7 @@
 import "./app.css";
 import { useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
-import { Empty, Loading, Page, Section } from "../../parts/basics.tsx";
+import { AppAddress, Empty, Loading, Page, Section } from "../../parts/basics.tsx";
 import { Logs } from "../../parts/logs.tsx";
 import { Tile } from "../overview/tile.tsx";
 import { Progress } from "./deploy.tsx";
@@ -43,22 +43,18 @@ export default function AppPage({ app }: { app: string }) {
 
 function Addresses({ urls }: { urls: readonly string[] }) {
   return (
-    <span class="app-urls">
-      {urls
-        .filter((url) => /^https?:/.test(url))
-        .map((url) => (
-          <a key={url} href={url} target="_blank" rel="noreferrer">
-            {url.replace(/^https?:\/\//, "").replace(/\/$/, "")}
-          </a>
-        ))}
+    <span class="line">
+      {urls.map((url) => (
+        <AppAddress key={url} url={url} />
+      ))}
     </span>
   );
 }
 
 function Machines({ app }: { app: string }) {
-  const ids = useStore(TOPIC.world, ({ machines }) =>
-    [...machines.values()]
-      .filter(({ app_name: name }) => name === app)
+  const ids = useStore(TOPIC.world, (store) =>
+    store
+      .machinesOf(app)
       .toSorted((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }))
       .map(({ machine_id: id }) => id),
   );

@@ -1,7 +1,7 @@
 /** Releases, newest first, with a way back to each. */
 import type { Release } from "@hibernaut/client/browser";
-import { useEffect, useState } from "preact/hooks";
-import { useLoaded, useServices, useStore } from "../../data/context.ts";
+import { useState } from "preact/hooks";
+import { useEvery, useLoaded, useServices, useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
 import { ActionButton } from "../../parts/action.tsx";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
@@ -15,35 +15,27 @@ const SHOWN = 25;
 /** Others deploy, too, in milliseconds. */
 const READ_EVERY_MS = 15_000;
 
-type Open = { what: "deploy" } | { what: "back"; release: Release };
-
 /** Lists releases, and deploys. */
 export function Releases({ app }: { app: string }) {
   const { api } = useServices();
   const job = useJob(app);
-  const digests = useStore(TOPIC.machines, ({ machines }) => {
-    const own = [...machines.values()].filter(({ app_name: name }) => name === app);
-    return deployTargets(own).map(({ image }) => image.digest);
-  });
+  const digests = useStore(TOPIC.machines, (store) =>
+    deployTargets(store.machinesOf(app)).map(({ image }) => image.digest),
+  );
   const refusal = useDeployRefusal(app, digests.length);
-  const [open, setOpen] = useState<Open>();
+  /** What is to be deployed: an image to be named, or that of a release. */
+  const [open, setOpen] = useState<Release | "any">();
   const { data, error, reload } = useLoaded(
     (signal) => api.listReleases(app, { limit: SHOWN, signal }),
     [app, job?.phase, digests.join(" ")],
   );
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) reload();
-    }, READ_EVERY_MS);
-    return () => clearInterval(timer);
-  }, []);
-  const close = () => setOpen(undefined);
+  useEvery(READ_EVERY_MS, reload);
   const isNow = ({ image }: Release) => digests.length > 0 && digests.every((digest) => digest === image.digest);
   return (
     <Section
       title="Releases"
       aside={
-        <ActionButton class="primary" refusal={refusal} onClick={() => setOpen({ what: "deploy" })}>
+        <ActionButton class="primary" refusal={refusal} onClick={() => setOpen("any")}>
           Deploy an image…
         </ActionButton>
       }
@@ -67,23 +59,13 @@ export function Releases({ app }: { app: string }) {
               isNow={isNow(release)}
               isNewest={release === data.find(isNow)}
               refusal={refusal}
-              onBack={() => setOpen({ what: "back", release })}
+              onBack={() => setOpen(release)}
             />
           ))}
         </Table>
       )}
-      {open?.what === "deploy" && (
-        <DeployDialog app={app} title={`Deploy to ${app}`} action="Deploy" image="" description="" onClose={close} />
-      )}
-      {open?.what === "back" && (
-        <DeployDialog
-          app={app}
-          title={`Go back to release ${open.release.version}?`}
-          action="Roll back"
-          image={open.release.pinned_image}
-          description={`Back to release ${open.release.version}`}
-          onClose={close}
-        />
+      {open !== undefined && (
+        <DeployDialog app={app} back={open === "any" ? undefined : open} onClose={() => setOpen(undefined)} />
       )}
     </Section>
   );

@@ -13,7 +13,6 @@ import { isUp } from "./rollout-plan.ts";
 const WORKS_WITHIN_MS = 120_000;
 /** Longer waits take several requests, in seconds. */
 const REQUEST_S = 30;
-const SECOND_MS = 1000;
 /** States that end the wait for a machine to run. */
 const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
 /** States in which a machine has shown whether it works. */
@@ -62,8 +61,8 @@ async function changeOne(
   { app, id }: { app: string; id: string },
   { change, prewarm }: Pick<RolloutOptions, "change" | "prewarm">,
 ): Promise<string> {
-  const machine = await updateWhenFree(api, { app, id }, { change, prewarm });
-  if (isUp(machine.before)) return untilWell(api, app, id);
+  const before = await updateWhenFree(api, { app, id }, { change, prewarm });
+  if (isUp(before)) return untilWell(api, app, id);
   if (!prewarm) {
     const state = await waitFor(api, app, id, ["settled"]);
     return `is ${state}, and starts with the change at the next request: nobody has tried it yet`;
@@ -75,17 +74,17 @@ async function changeOne(
   return `ran with the change, and is ${await waitFor(api, app, id, ["settled"])} again`;
 }
 
-/** A machine that is being suspended or updated cannot be updated until that is done. */
+/** A machine that is being suspended or updated cannot be updated until that is done. Returns it as it was before. */
 async function updateWhenFree(
   api: BrowserClient,
   { app, id }: { app: string; id: string },
   { change, prewarm }: Pick<RolloutOptions, "change" | "prewarm">,
-): Promise<{ before: Machine }> {
+): Promise<Machine> {
   for (const end = Date.now() + WORKS_WITHIN_MS; ; ) {
     const before = await api.getMachine(app, id);
     try {
       await api.updateMachine(app, id, change(before.config), { prewarm: prewarm && !isUp(before) });
-      return { before };
+      return before;
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "aborted" || Date.now() > end) throw error;
       await waitFor(api, app, id, ["settled"]);
@@ -134,6 +133,3 @@ function withContext(error: unknown, kind: RolloutOptions["kind"], name: string,
   const rest = left === 0 ? "" : ` The ${left === 1 ? "other machine keeps" : `other ${left} machines keep`} ${keep}.`;
   return new Error(`Machine ${name} has ${has}, and does not work: ${what}.${rest} Look at its log, and ${advice}.`);
 }
-
-/** A wait in whole seconds, for sentences. */
-export const WORKS_WITHIN_S = WORKS_WITHIN_MS / SECOND_MS;

@@ -6,11 +6,11 @@ import { useFresh } from "../../data/fresh.ts";
 import { lackOf } from "../../data/rights.ts";
 import { ActionButton } from "../../parts/action.tsx";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
+import { Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { Table } from "../../parts/table.tsx";
-import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Ago } from "../../parts/time.tsx";
 
-type Open = { what: "set"; name: string } | { what: "unset"; name: string };
+type Open = { what: "set" | "unset"; name: string };
 
 /** Lists names and digests, sets and unsets. */
 export function Secrets({ app }: { app: string }) {
@@ -110,16 +110,8 @@ function SetDialog({ app, name, onClose, onDone }: DialogProps) {
   };
   return (
     <FormDialog title={name === "" ? "Set a secret" : `Replace ${name}`} action="Set" onClose={onClose} onSubmit={set}>
-      {name === "" && (
-        <label class="field">
-          <span>Name</span>
-          <input name="name" required autocomplete="off" spellcheck={false} placeholder="API_KEY" />
-        </label>
-      )}
-      <label class="field">
-        <span>Value</span>
-        <input name="value" type="password" autocomplete="new-password" spellcheck={false} />
-      </label>
+      {name === "" && <Field label="Name" name="name" required placeholder="API_KEY" />}
+      <Field label="Value" name="value" type="password" autocomplete="new-password" />
       <p class="muted">{EFFECT} A value of several lines needs the CLI.</p>
     </FormDialog>
   );

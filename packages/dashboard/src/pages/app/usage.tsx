@@ -6,8 +6,8 @@ import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
 import { bytes, count, duration, money, share } from "../../format.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
-import { ErrorNote, Figure, Loading, Section } from "../../parts/basics.tsx";
-import { FormDialog } from "../../parts/form-dialog.tsx";
+import { ErrorNote, Figure, Loading, NoPrices, Section } from "../../parts/basics.tsx";
+import { Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { type Limit, limitChanges, limitText } from "./limit-values.ts";
 
 const SECOND_MS = 1000;
@@ -56,15 +56,7 @@ function Figures({ usage, currency }: { usage: Usage; currency: string | null })
           />
         </>
       ) : (
-        <Figure
-          label="Cost"
-          value="–"
-          note={
-            <>
-              Name a file with prices in <code>HIBERNAUT_PRICE_FILE</code>.
-            </>
-          }
-        />
+        <NoPrices label="Cost" />
       )}
     </dl>
   );
@@ -155,19 +147,15 @@ function LimitsDialog({ app, quota, onClose, onDone }: LimitsDialogProps) {
     <FormDialog title={`Limits of ${app}`} action="Save" onClose={onClose} onSubmit={save}>
       <p class="muted">0: no limit. Empty: the platform's. What the app has already is not taken away.</p>
       {LIMITS.map(([name, label, unit]) => (
-        <label key={name} class="field">
-          <span>
-            {label}
-            {unit !== "" && `, in${unit}`}
-          </span>
-          <input
-            name={name}
-            type="number"
-            min="0"
-            defaultValue={limitText(quota, name)}
-            placeholder={quota.own.includes(name) ? "" : `the platform's: ${quota.limits[name]}`}
-          />
-        </label>
+        <Field
+          key={name}
+          label={unit === "" ? label : `${label}, in${unit}`}
+          name={name}
+          type="number"
+          min="0"
+          defaultValue={limitText(quota, name)}
+          placeholder={quota.own.includes(name) ? "" : `the platform's: ${quota.limits[name]}`}
+        />
       ))}
     </FormDialog>
   );

@@ -1,8 +1,7 @@
 /** The host: what it has, what of it is taken, and what the doctor finds. */
 import "./host.css";
 import type { Finding, Host } from "@hibernaut/client/browser";
-import { useEffect } from "preact/hooks";
-import { useLoaded, useServices } from "../../data/context.ts";
+import { useEvery, useLoaded, useServices } from "../../data/context.ts";
 import { bytes, count, duration, share } from "../../format.ts";
 import { Command, ErrorNote, Figure, Loading, Page, Section } from "../../parts/basics.tsx";
 
@@ -23,12 +22,7 @@ export default function HostPage() {
 function Resources() {
   const { api } = useServices();
   const { data, error, reload } = useLoaded((signal) => api.getHost({ signal }), []);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) reload();
-    }, READ_EVERY_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEvery(READ_EVERY_MS, reload);
   return (
     <>
       <ErrorNote error={error} onRetry={reload} />
@@ -177,7 +171,7 @@ function Passed({ findings }: { findings: readonly Finding[] }) {
 
 function Findings({ findings }: { findings: readonly Finding[] }) {
   return (
-    <ul class="findings">
+    <ul class="lined">
       {findings.map(({ level, name, message, advice }) => (
         <li key={`${name} ${message}`} class="finding">
           <span class={`level level-${level}`}>{LEVELS[level]}</span>

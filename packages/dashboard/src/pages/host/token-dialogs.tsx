@@ -2,7 +2,7 @@
 import type { NewToken, NewTokenOptions, Scope, Token } from "@hibernaut/client/browser";
 import { useServices, useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
-import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Field, FormDialog } from "../../parts/form-dialog.tsx";
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
@@ -47,11 +47,7 @@ export function CreateToken({ onClose, onMade }: { onClose(): void; onMade(token
   };
   return (
     <FormDialog title="Create a token" action="Create" onClose={onClose} onSubmit={create}>
-      <label class="field">
-        <span>Name</span>
-        {/* oxlint-disable-next-line jsx-a11y/no-autofocus -- a dialog begins at its first field */}
-        <input name="name" required autofocus autocomplete="off" spellcheck={false} placeholder="ci" />
-      </label>
+      <Field label="Name" name="name" required placeholder="ci" />
       <fieldset class="choices">
         <legend>What it may do</legend>
         {SCOPES.map(([scope, what]) => (
@@ -76,37 +72,32 @@ export function CreateToken({ onClose, onMade }: { onClose(): void; onMade(token
           ))}
         </fieldset>
       )}
-      <label class="field">
-        <span>Expires</span>
-        <Choices name="expires" choices={LIFETIMES} chosen={90 * DAY_S} />
-      </label>
+      <Choices label="Expires" name="expires" choices={LIFETIMES} chosen={90 * DAY_S} />
     </FormDialog>
   );
 }
 
-/** Asks how long the old token stays valid, and makes a new one. */
-export function RotateToken({
-  token,
-  onClose,
-  onMade,
-}: {
+interface RotateTokenProps {
   token: Token;
   onClose(): void;
   onMade(token: NewToken): void;
-}) {
+}
+
+/** Asks how long the old token stays valid, and makes a new one. */
+export function RotateToken({ token, onClose, onMade }: RotateTokenProps) {
   const { api, session } = useServices();
   const isOwn = token.id === session.token.id;
-  const rotate = async (form: FormData) => {
-    const made = await api.rotateToken(token.id, { overlap: Number(form.get("overlap")) });
-    onMade(made.token);
-  };
+  const rotate = async (form: FormData) =>
+    onMade((await api.rotateToken(token.id, { overlap: Number(form.get("overlap")) })).token);
   return (
     <FormDialog title={`Rotate ${token.name}`} action="Rotate" onClose={onClose} onSubmit={rotate}>
       <p>A new token with the same name and rights takes its place.</p>
-      <label class="field">
-        <span>The old one stays valid</span>
-        <Choices name="overlap" choices={isOwn ? OWN_OVERLAPS : OVERLAPS} chosen={DAY_S} />
-      </label>
+      <Choices
+        label="The old one stays valid"
+        name="overlap"
+        choices={isOwn ? OWN_OVERLAPS : OVERLAPS}
+        chosen={DAY_S}
+      />
       {isOwn && (
         <p class="note">
           You are signed in with this token: your session ends with the old one. Sign in with the new one before that.
@@ -119,10 +110,7 @@ export function RotateToken({
 /** Asks whether a token is to end. */
 export function RevokeToken({ token, onClose, onRevoked }: { token: Token; onClose(): void; onRevoked(): void }) {
   const { api, session } = useServices();
-  const revoke = async () => {
-    await api.revokeToken(token.id);
-    onRevoked();
-  };
+  const revoke = () => api.revokeToken(token.id).then(onRevoked);
   return (
     <FormDialog title={`Revoke ${token.name}?`} action="Revoke" danger onClose={onClose} onSubmit={revoke}>
       <p>Its clients are refused from now on. This cannot be undone.</p>
@@ -132,19 +120,23 @@ export function RevokeToken({ token, onClose, onRevoked }: { token: Token; onClo
 }
 
 interface ChoicesProps {
+  label: string;
   name: string;
   choices: readonly [seconds: number, words: string][];
   chosen: number;
 }
 
-function Choices({ name, choices, chosen }: ChoicesProps) {
+function Choices({ label, name, choices, chosen }: ChoicesProps) {
   return (
-    <select name={name} defaultValue={String(chosen)}>
-      {choices.map(([seconds, words]) => (
-        <option key={seconds} value={String(seconds)} selected={seconds === chosen}>
-          {words}
-        </option>
-      ))}
-    </select>
+    <label class="field">
+      <span>{label}</span>
+      <select name={name}>
+        {choices.map(([seconds, words]) => (
+          <option key={seconds} value={seconds} selected={seconds === chosen}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -2,12 +2,11 @@
 import type { NewToken, Token } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
-import { moment } from "../../format.ts";
+import { duration, moment } from "../../format.ts";
 import { ErrorNote, Loading, Page, Section } from "../../parts/basics.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
-import { tokenState } from "./token-state.ts";
 
 const COLUMNS = ["Name", "May", "Apps", "State", "Last used", "Created", { title: "Actions", look: "hidden" }] as const;
 
@@ -40,22 +39,18 @@ export default function TokensPage() {
       <ErrorNote error={error} onRetry={reload} />
       <Section title="Clients of the API">
         {data === undefined && error === undefined && <Loading lines={4} what="tokens" />}
-        {data !== undefined && <TokenTable tokens={data} onOpen={setOpen} />}
+        {data !== undefined && (
+          <Table label="Tokens" columns={COLUMNS}>
+            {data.map((token) => (
+              <TokenRow key={token.id} token={token} onOpen={setOpen} />
+            ))}
+          </Table>
+        )}
       </Section>
       {open?.dialog === "create" && <CreateToken onClose={close} onMade={made} />}
       {open?.dialog === "rotate" && <RotateToken token={open.token} onClose={close} onMade={made} />}
       {open?.dialog === "revoke" && <RevokeToken token={open.token} onClose={close} onRevoked={revoked} />}
     </Page>
-  );
-}
-
-function TokenTable({ tokens, onOpen }: { tokens: readonly Token[]; onOpen(open: Open): void }) {
-  return (
-    <Table label="Tokens" columns={COLUMNS}>
-      {tokens.map((token) => (
-        <TokenRow key={token.id} token={token} onOpen={onOpen} />
-      ))}
-    </Table>
   );
 }
 
@@ -103,4 +98,17 @@ function TokenRow({ token, onOpen }: { token: Token; onOpen(open: Open): void })
       </td>
     </tr>
   );
+}
+
+/** Returns whether a token is valid at a time, in milliseconds since 1970, and says so. */
+function tokenState(
+  { revoked_at: revoked, expires_at: expires, replaced_by: next }: Token,
+  now: number,
+): { valid: boolean; words: string } {
+  if (revoked !== null) return { valid: false, words: "revoked" };
+  if (expires === null) return { valid: true, words: "valid" };
+  const left = Date.parse(expires) - now;
+  if (left <= 0) return { valid: false, words: next === null ? "expired" : "replaced" };
+  const words = `${duration(left)} left`;
+  return { valid: true, words: next === null ? words : `replaced, ${words}` };
 }

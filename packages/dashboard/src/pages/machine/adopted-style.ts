@@ -4,7 +4,7 @@
  */
 
 /** The element's name. `vite.config.ts` writes it into xterm.js. */
-export const ADOPTED_STYLE = "adopted-style";
+const ADOPTED_STYLE = "adopted-style";
 
 /** Its text is a style sheet of the document, as long as it is in the document. */
 class AdoptedStyle extends HTMLElement {

@@ -28,7 +28,7 @@ export function Checks({ machine }: { machine: Machine }) {
         </Empty>
       )}
       {names.length > 0 && (
-        <ul class="checks">
+        <ul class="lined">
           {names.map((name) => (
             <Check
               key={name}
@@ -46,8 +46,8 @@ export function Checks({ machine }: { machine: Machine }) {
 function Check({ name, result, running }: { name: string; result: CheckResult | undefined; running: boolean }) {
   const why = running ? "not checked yet" : "checked only while the machine is running";
   return (
-    <li class="check-result" data-check={name} data-status={result?.status ?? "none"}>
-      <div class="check-head">
+    <li class="stack" data-check={name} data-status={result?.status ?? "none"}>
+      <div class="line">
         <strong>{name}</strong>
         {result === undefined ? (
           <span class="muted">{why}</span>

@@ -24,7 +24,7 @@ export function Events({ machine }: { machine: Machine }) {
       {data === undefined && error === undefined && <Loading lines={5} what="events" />}
       {data?.length === 0 && <Empty title="Nothing has happened yet." />}
       {data !== undefined && data.length > 0 && (
-        <ol class="events" aria-label="Events, newest first">
+        <ol class="lined" aria-label="Events, newest first">
           {data.map((event, index) => (
             <Event key={data.length - index} event={event} />
           ))}
@@ -55,7 +55,7 @@ function Event({ event: { at, type, from, to, details } }: { event: MachineEvent
           </span>
         )}
         {entries.length > 0 && (
-          <div class="event-details muted">
+          <div class="event-details line muted">
             {entries.map(([name, value]) => (
               <span key={name}>
                 {name.replaceAll("_", " ")}: {typeof value === "string" ? value : JSON.stringify(value)}

@@ -97,7 +97,7 @@ function Why({ machine, watched: { activity, error } }: { machine: Machine; watc
   const awake = activity?.state === machine.state ? activity.awake : undefined;
   return (
     <Section title="Why">
-      <div class="why">
+      <div class="why stack">
         <p data-why={awake?.reason ?? machine.state}>
           <Words text={stateSentence(machine, awake)} />
         </p>

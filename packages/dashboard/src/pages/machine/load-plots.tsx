@@ -1,7 +1,6 @@
 /** Plots of CPU and memory. Loaded late, because most of the code is uPlot's. */
-import type uPlot from "uplot";
 import { bytes, timeOfDay } from "../../format.ts";
-import { color, Plot, type PlotOptions } from "../../parts/plot.tsx";
+import { color, PlotFigure, type PlotOptions } from "../../parts/plot.tsx";
 import type { Load } from "./samples.ts";
 
 const HEIGHT = 150;
@@ -27,24 +26,20 @@ export function LoadPlots({ loads }: LoadPlotsProps) {
   const times = loads.map(({ at }) => at / SECOND_MS);
   return (
     <div class="plots">
-      <figure class="plot">
-        <figcaption>CPU</figcaption>
-        <Plot
-          label="CPU over time. The present value is above."
-          height={HEIGHT}
-          make={() => options("resume", { least: LEAST_CPU, steps: PERCENTS, words: (value) => `${value}%` })}
-          data={[times, loads.map(({ cpuPercent }) => cpuPercent)] as uPlot.AlignedData}
-        />
-      </figure>
-      <figure class="plot">
-        <figcaption>Memory</figcaption>
-        <Plot
-          label="Memory over time. The present value is above."
-          height={HEIGHT}
-          make={() => options("warm", { least: LEAST_MEMORY, steps: BYTES, words: bytes })}
-          data={[times, loads.map(({ memoryBytes }) => memoryBytes)] as uPlot.AlignedData}
-        />
-      </figure>
+      <PlotFigure
+        caption="CPU"
+        label="CPU over time. The present value is above."
+        height={HEIGHT}
+        make={() => options("suspended", { least: LEAST_CPU, steps: PERCENTS, words: (value) => `${value}%` })}
+        data={[times, loads.map(({ cpuPercent }) => cpuPercent)]}
+      />
+      <PlotFigure
+        caption="Memory"
+        label="Memory over time. The present value is above."
+        height={HEIGHT}
+        make={() => options("warm", { least: LEAST_MEMORY, steps: BYTES, words: bytes })}
+        data={[times, loads.map(({ memoryBytes }) => memoryBytes)]}
+      />
     </div>
   );
 }
@@ -55,9 +50,9 @@ interface Quantity {
   words(value: number): string;
 }
 
-function options(kind: string, { least, steps, words }: Quantity): PlotOptions {
+function options(hue: string, { least, steps, words }: Quantity): PlotOptions {
   const shared = { stroke: color("muted"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false } };
-  const stroke = color(kind);
+  const stroke = color(hue);
   return {
     legend: { show: false },
     cursor: { show: false },

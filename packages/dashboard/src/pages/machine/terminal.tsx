@@ -9,7 +9,7 @@ import { defineAdoptedStyle } from "./adopted-style.ts";
 import { type ConsoleEnd, ConsoleSession, SHELL } from "./console-session.ts";
 
 /** Tab belongs to the shell, so another key leaves the terminal. */
-export const LEAVE_KEY = "F6";
+const LEAVE_KEY = "F6";
 const FONT_PX = 13;
 const SCROLLBACK_LINES = 5_000;
 

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useServices } from "../../data/context.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
 import { ErrorNote } from "../../parts/basics.tsx";
-import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { type ActionName, needsForce, refusalOf } from "./actions.ts";
 import { UpdateDialog } from "./update.tsx";
 
@@ -31,7 +31,7 @@ export function Toolbar({ machine }: { machine: Machine }) {
   };
   const suspendRefusal = machine.state === "running" ? refusalOf("suspend", machine, session) : undefined;
   return (
-    <div class="toolbar-place">
+    <div class="stack">
       <div class="toolbar" role="group" aria-label="Actions">
         {button("start", "Start", () => run(() => api.startMachine(app, id, { reason: REASON })), "primary")}
         {button("suspend", "Suspend", () => run(() => api.suspendMachine(app, id)))}
@@ -58,10 +58,7 @@ function DestroyDialog({ machine, onClose }: { machine: Machine; onClose(): void
   const { api } = useServices();
   const { app_name: app, machine_id: id, name } = machine;
   const [typed, setTyped] = useState("");
-  const destroy = async () => {
-    await api.destroyMachine(app, id, { force: needsForce(machine) });
-    onClose();
-  };
+  const destroy = () => api.destroyMachine(app, id, { force: needsForce(machine) }).then(onClose);
   return (
     <FormDialog
       title={`Destroy ${name}?`}
@@ -75,18 +72,16 @@ function DestroyDialog({ machine, onClose }: { machine: Machine; onClose(): void
         This deletes its snapshot, its writable layer and its logs, for good. Its volumes are kept.
         {needsForce(machine) && " It is in use: what runs in it ends."}
       </p>
-      <label class="field">
-        <span>
-          Type the machine's name, <strong>{name}</strong>
-        </span>
-        <input
-          name="name"
-          autocomplete="off"
-          spellcheck={false}
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
-      </label>
+      <Field
+        label={
+          <>
+            Type the machine's name, <strong>{name}</strong>
+          </>
+        }
+        name="name"
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
     </FormDialog>
   );
 }

@@ -6,7 +6,7 @@ const DEFAULT_MEMORY_MB = 256;
 const DEFAULT_CPUS = 1;
 
 /** Values of a form. */
-export interface UpdateParts {
+interface UpdateParts {
   image: string;
   memory_mb: number;
   cpus: number;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useServices } from "../../data/context.ts";
 import { ActionButton, useAction } from "../../parts/action.tsx";
 import { ErrorNote } from "../../parts/basics.tsx";
-import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Check, Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { partsOf, withParts } from "./update-values.ts";
 
 /** Asks what to change. */
@@ -24,11 +24,7 @@ export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose()
     await api.updateMachine(app, id, withParts(present, shown, given), { prewarm: form.get("prewarm") !== null });
     onClose();
   };
-  const move = () =>
-    moving.run(async () => {
-      await api.updateMachine(app, id);
-      onClose();
-    });
+  const move = () => moving.run(() => api.updateMachine(app, id).then(onClose));
   return (
     <FormDialog title={`Update ${name}`} action="Update" onClose={onClose} onSubmit={save}>
       <p>
@@ -37,23 +33,11 @@ export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose()
           : "The machine starts cold with the change the next time. A snapshot is discarded."}{" "}
         A deploy from an app file sets these again.
       </p>
-      <label class="field">
-        <span>Image</span>
-        <input name="image" required autocomplete="off" spellcheck={false} defaultValue={shown.image} />
-      </label>
-      <label class="field">
-        <span>Memory in MB</span>
-        <input name="memory" type="number" required min="1" defaultValue={shown.memory_mb} />
-      </label>
-      <label class="field">
-        <span>CPUs</span>
-        <input name="cpus" type="number" required min="1" defaultValue={shown.cpus} />
-      </label>
+      <Field label="Image" name="image" required defaultValue={shown.image} />
+      <Field label="Memory in MB" name="memory" type="number" required min="1" defaultValue={shown.memory_mb} />
+      <Field label="CPUs" name="cpus" type="number" required min="1" defaultValue={shown.cpus} />
       {state !== "running" && (
-        <label class="check">
-          <input type="checkbox" name="prewarm" />
-          <span>Start it with the change, check it, and let it sleep again with a snapshot</span>
-        </label>
+        <Check name="prewarm">Start it with the change, check it, and let it sleep again with a snapshot</Check>
       )}
       {!bundle.current && (
         <div class="field">

@@ -4,9 +4,9 @@ import type { App, Machine } from "@hibernaut/client/browser";
 import { useState } from "preact/hooks";
 import { useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
-import { count } from "../../format.ts";
-import { Empty, Loading, Page, Section } from "../../parts/basics.tsx";
 import { type Tone, toneOf } from "../../data/tone.ts";
+import { count } from "../../format.ts";
+import { AppAddress, Empty, Loading, Page, Section } from "../../parts/basics.tsx";
 import { StateShape } from "../../parts/state.tsx";
 import { Link } from "../../router.tsx";
 import { Problems } from "./problems.tsx";
@@ -58,27 +58,21 @@ interface Group {
 }
 
 /** Machines by app, of those whose name or app contains the words. Pure. */
-export function groupsOf(apps: Iterable<App>, machines: Iterable<Machine>, words: string): Group[] {
+function groupsOf(apps: Iterable<App>, machines: Iterable<Machine>, words: string): Group[] {
   const wanted = words.trim().toLowerCase();
-  const groups = new Map<string, Machine[]>();
-  for (const { name } of apps) groups.set(name, []);
-  for (const machine of machines) {
-    const { app_name: app } = machine;
-    const group = groups.get(app);
-    if (group === undefined) groups.set(app, [machine]);
-    else group.push(machine);
-  }
   const fits = (text: string) => text.toLowerCase().includes(wanted);
-  return [...groups]
-    .map(([app, all]) => ({
+  const byApp = Map.groupBy(machines, ({ app_name: app }) => app);
+  const names = new Set([...Array.from(apps, ({ name }) => name), ...byApp.keys()]);
+  return [...names]
+    .toSorted((a, b) => a.localeCompare(b))
+    .map((app) => ({
       app,
-      machines: all
+      machines: (byApp.get(app) ?? [])
         .filter(({ name, machine_id: id }) => fits(app) || fits(name) || id.startsWith(wanted))
         .toSorted((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }))
         .map(({ machine_id: id }) => id),
     }))
-    .filter(({ app, machines: found }) => found.length > 0 || fits(app))
-    .toSorted((a, b) => a.app.localeCompare(b.app));
+    .filter(({ app, machines: found }) => found.length > 0 || fits(app));
 }
 
 function AppGroup({ app, machines }: Group) {
@@ -90,11 +84,7 @@ function AppGroup({ app, machines }: Group) {
           <Link to={{ page: "app", app }}>{app}</Link>
         </h3>
         <span class="muted">{count(machines.length, "machine")}</span>
-        {url !== undefined && /^https?:/.test(url) && (
-          <a class="muted app-url" href={url} target="_blank" rel="noreferrer">
-            {url.replace(/^https?:\/\//, "").replace(/\/$/, "")}
-          </a>
-        )}
+        {url !== undefined && <AppAddress url={url} />}
       </header>
       {machines.length === 0 ? (
         <Empty title="This app has no machines yet." command={`hibernaut deploy --app ${app}`} />

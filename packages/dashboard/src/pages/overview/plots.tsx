@@ -1,12 +1,12 @@
 /** Plots of wakes. Loaded late, because most of the code is uPlot's. */
 import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import uPlot from "uplot";
-import type { WakeKind } from "../../data/track.ts";
+import { WAKE_KINDS, type WakeKind } from "../../data/track.ts";
 import { duration, hourOf } from "../../format.ts";
-import { color, Plot, type PlotOptions } from "../../parts/plot.tsx";
+import { color, PlotFigure, type PlotOptions } from "../../parts/plot.tsx";
 import { decades, hourMiddles, latencies, stackedCounts } from "./plot-data.ts";
 
-const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
+const COLORS: Readonly<Record<WakeKind, string>> = { warm: "warm", resume: "suspended", cold: "failed" };
 const HEIGHT = 180;
 /** Room for labels, in pixels. */
 const X_AXIS = 30;
@@ -26,51 +26,38 @@ export interface PlotsProps {
 export function Plots({ report }: PlotsProps) {
   return (
     <div class="plots">
-      <figure class="plot">
-        <figcaption>
-          Per hour <PlotLegend items={KINDS.map((kind) => ({ kind, label: kind }))} />
-        </figcaption>
-        <Plot
-          label="Wakes per hour by kind. The table below has the same figures."
-          height={HEIGHT}
-          make={() => countOptions()}
-          data={countData(report)}
-        />
-      </figure>
-      <figure class="plot">
-        <figcaption>
-          Latency, p50 solid and p99 dashed <PlotLegend items={KINDS.map((kind) => ({ kind, label: kind }))} />
-        </figcaption>
-        <Plot
-          label="Latencies of wakes by hour and kind. The table below has the same figures."
-          height={HEIGHT}
-          make={() => latencyOptions()}
-          data={latencyData(report)}
-        />
-      </figure>
+      <PlotFigure
+        caption={<Caption>Per hour</Caption>}
+        label="Wakes per hour by kind. The table below has the same figures."
+        height={HEIGHT}
+        make={countOptions}
+        data={[hourMiddles(report), ...stackedCounts(report, WAKE_KINDS)]}
+      />
+      <PlotFigure
+        caption={<Caption>Latency, p50 solid and p99 dashed</Caption>}
+        label="Latencies of wakes by hour and kind. The table below has the same figures."
+        height={HEIGHT}
+        make={latencyOptions}
+        data={[hourMiddles(report), ...latencies(report, WAKE_KINDS)]}
+      />
     </div>
   );
 }
 
-function PlotLegend({ items }: { items: readonly { kind: WakeKind; label: string }[] }) {
+function Caption({ children }: { children: string }) {
   return (
-    <span class="plot-legend">
-      {items.map(({ kind, label }) => (
-        <span key={kind}>
-          <i class={`swatch swatch-${kind}`} aria-hidden="true" />
-          {label}
-        </span>
-      ))}
-    </span>
+    <>
+      {children}
+      <span class="plot-legend">
+        {WAKE_KINDS.map((kind) => (
+          <span key={kind}>
+            <i class={`swatch swatch-${kind}`} aria-hidden="true" />
+            {kind}
+          </span>
+        ))}
+      </span>
+    </>
   );
-}
-
-function countData(report: WakesReport): uPlot.AlignedData {
-  return [hourMiddles(report), ...stackedCounts(report, KINDS)];
-}
-
-function latencyData(report: WakesReport): uPlot.AlignedData {
-  return [hourMiddles(report), ...latencies(report, KINDS)];
 }
 
 function axes(y: Partial<uPlot.Axis>): uPlot.Axis[] {
@@ -94,8 +81,8 @@ function countOptions(): PlotOptions {
     axes: axes({ values: (_plot, splits) => splits.map((value) => (Number.isInteger(value) ? String(value) : "")) }),
     series: [
       {},
-      ...KINDS.map((kind) => ({
-        stroke: color(kind),
+      ...WAKE_KINDS.map((kind) => ({
+        stroke: color(COLORS[kind]),
         width: 1,
         fill: pattern(kind),
         points: { show: false },
@@ -123,8 +110,9 @@ function latencyOptions(): PlotOptions {
     }),
     series: [
       {},
-      ...KINDS.flatMap((kind) => {
-        const line = { stroke: color(kind), width: 2, points: { show: true, size: 5, fill: color(kind) } };
+      ...WAKE_KINDS.flatMap((kind) => {
+        const stroke = color(COLORS[kind]);
+        const line = { stroke, width: 2, points: { show: true, size: 5, fill: stroke } };
         return [line, { ...line, dash: DASH, width: 1.5 }];
       }),
     ],
@@ -137,7 +125,7 @@ function pattern(kind: WakeKind): CanvasPattern | string {
   tile.width = 8;
   tile.height = 8;
   const pen = tile.getContext("2d");
-  const strong = color(kind);
+  const strong = color(COLORS[kind]);
   if (pen === null || kind === "resume") return strong;
   pen.fillStyle = color("panel");
   pen.fillRect(0, 0, 8, 8);

@@ -17,10 +17,10 @@ export function Problems() {
   const left = problems.length - MOST_SHOWN;
   return (
     <Section title="Failing now" aside={<span class="muted">{count(problems.length, "machine")}</span>}>
-      <ul class="problems">
+      <ul class="stack">
         {problems.slice(0, MOST_SHOWN).map(({ machine, level, title, detail }) => (
-          <li key={machine.machine_id} class={`problem problem-${level}`}>
-            <StateShape tone="failed" />
+          <li key={machine.machine_id} class="problem">
+            <StateShape tone="failed" color={level === "error" ? "failed" : "warm"} />
             <div>
               <p>
                 <Link to={{ page: "machine", app: machine.app_name, machine: machine.machine_id }}>

@@ -5,7 +5,7 @@ import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
 import { sleepingMemory } from "../../data/tone.ts";
 import { bytes, duration, money, share } from "../../format.ts";
-import { ErrorNote, Figure, Loading, Section } from "../../parts/basics.tsx";
+import { ErrorNote, Figure, Loading, NoPrices, Section } from "../../parts/basics.tsx";
 
 /** Shows memory that is free because machines sleep, and the usage of the last 30 days. */
 export function Saved() {
@@ -50,15 +50,7 @@ function UsageFigures({ report: { total, currency } }: { report: UsageReport }) 
           note={`${money(total.cost.total, currency)} instead of ${money(total.cost.if_always_running, currency)}`}
         />
       ) : (
-        <Figure
-          label="Money saved, last 30 days"
-          value="–"
-          note={
-            <>
-              Name a file with prices in <code>HIBERNAUT_PRICE_FILE</code>.
-            </>
-          }
-        />
+        <NoPrices label="Money saved, last 30 days" />
       )}
     </>
   );

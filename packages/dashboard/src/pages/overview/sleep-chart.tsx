@@ -98,7 +98,7 @@ function Patterns() {
     <svg class="defs" width="0" height="0" aria-hidden="true">
       <defs>
         <pattern id="stripes" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-          <rect width="5" height="5" class="pattern-warm-ground" />
+          <rect width="5" height="5" class="pattern-ground" />
           <rect width="2.5" height="5" class="pattern-warm" />
         </pattern>
         <pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse">
@@ -106,7 +106,7 @@ function Patterns() {
           <circle cx="2" cy="2" r="1" class="pattern-suspended" />
         </pattern>
         <pattern id="cross" width="5" height="5" patternUnits="userSpaceOnUse">
-          <rect width="5" height="5" class="pattern-failed-ground" />
+          <rect width="5" height="5" class="pattern-ground" />
           <path d="M0 0l5 5M5 0l-5 5" class="pattern-failed" />
         </pattern>
       </defs>
@@ -116,7 +116,7 @@ function Patterns() {
 
 function Legend() {
   return (
-    <ul class="legend">
+    <ul class="legend line muted">
       {STATES.map((state) => (
         <li key={state}>
           <svg width="18" height={STRIP_HEIGHT} aria-hidden="true">

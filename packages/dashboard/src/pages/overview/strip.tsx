@@ -12,14 +12,8 @@ import type { Tip } from "./tip.ts";
 const REACH = 7;
 const KIND_NAMES = { warm: "warm", resume: "resume", cold: "cold start" } as const;
 
-interface StripProps {
-  id: string;
-  area: Area;
-  tip: Tip;
-}
-
 /** Shows the states and wakes of one machine. */
-export function Strip({ id, area: usual, tip }: StripProps) {
+export function Strip({ id, area: usual, tip }: { id: string; area: Area; tip: Tip }) {
   const { store: known } = useServices();
   const machine = useStore(TOPIC.machine(id), ({ machines }) => machines.get(id));
   const track = useStore(TOPIC.track(id), (store) => store.track(id));

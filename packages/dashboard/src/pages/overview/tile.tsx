@@ -19,7 +19,12 @@ export function Tile({ id }: { id: string }) {
   const since = inStateSince(track, machine);
   const { app_name: app, name, config, host } = machine;
   return (
-    <li class={`tile edge-${toneOf(machine)}`} data-machine={id} data-state={machine.state}>
+    <li
+      class="tile"
+      style={{ borderLeftColor: `var(--${toneOf(machine)})` }}
+      data-machine={id}
+      data-state={machine.state}
+    >
       <div class="tile-head">
         <Link class="tile-link" to={{ page: "machine", app, machine: id }}>
           {name}

@@ -1,7 +1,7 @@
 /** The one tooltip of a chart. Rows show and hide it without rendering the chart again. */
 
 /** What the tooltip says, and where: pixels from the chart's left and top edge. */
-export interface TipContent {
+interface TipContent {
   left: number;
   top: number;
   lines: readonly string[];

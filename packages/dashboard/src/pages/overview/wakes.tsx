@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices } from "../../data/context.ts";
 import { useFresh } from "../../data/fresh.ts";
 import { TOPIC } from "../../data/store.ts";
-import type { WakeKind } from "../../data/track.ts";
+import { WAKE_KINDS } from "../../data/track.ts";
 import { duration, hourOf } from "../../format.ts";
 import { Empty, ErrorNote, Loading, Section } from "../../parts/basics.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -21,14 +21,13 @@ const COLUMNS = [
 ] as const;
 
 const HOURS = 24;
-export const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
 
 /** Shows the wakes of the last 24 hours, as plots and as a table. */
 export function Wakes() {
   const { api } = useServices();
   const { data, error, reload } = useLoaded((signal) => api.getWakes({ hours: HOURS, signal }), []);
   useFresh(reload, TOPIC.wakes);
-  const any = data?.hours.some(({ kinds }) => KINDS.some((kind) => kinds[kind] !== undefined)) ?? false;
+  const any = data?.hours.some(({ kinds }) => WAKE_KINDS.some((kind) => kinds[kind] !== undefined)) ?? false;
   return (
     <Section title="Wakes">
       <ErrorNote error={error} onRetry={reload} />
@@ -66,11 +65,11 @@ function LazyPlots(props: PlotsProps) {
 }
 
 function WakeTable({ report }: { report: WakesReport }) {
-  const hours = report.hours.filter(({ kinds }) => KINDS.some((kind) => kinds[kind] !== undefined)).toReversed();
+  const hours = report.hours.filter(({ kinds }) => WAKE_KINDS.some((kind) => kinds[kind] !== undefined)).toReversed();
   return (
     <Table label="Wakes by hour" columns={COLUMNS}>
       {hours.flatMap(({ from, kinds }) =>
-        KINDS.flatMap((kind) => {
+        WAKE_KINDS.flatMap((kind) => {
           const figures = kinds[kind];
           if (figures === undefined) return [];
           return [

@@ -1,8 +1,8 @@
 /** Where a token becomes a session. The token itself is not kept. */
 
 import type { BrowserClient, Session } from "@hibernaut/client/browser";
-import { useRef, useState } from "preact/hooks";
-import { background } from "../../data/background.ts";
+import { useEffect, useRef } from "preact/hooks";
+import { useAction } from "../../parts/action.tsx";
 import { Command, ErrorNote, Page } from "../../parts/basics.tsx";
 import { ThemeChoice } from "../../parts/shell.tsx";
 
@@ -16,23 +16,19 @@ interface SignInProps {
 /** The page of someone without a session. */
 export function SignIn({ api, notice, onSignedIn }: SignInProps) {
   const input = useRef<HTMLInputElement>(null);
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
+  const { busy, error, run } = useAction();
+  useEffect(() => {
+    if (error !== undefined) input.current?.focus();
+  }, [error]);
+  const submit = (event: Event) => {
     event.preventDefault();
     const field = input.current;
-    if (field === null || busy) return;
-    setBusy(true);
-    setError(undefined);
-    try {
+    if (field === null) return;
+    run(async () => {
       const session = await api.startSession(field.value.trim());
       field.value = "";
       onSignedIn(session);
-    } catch (cause) {
-      setError(cause);
-      setBusy(false);
-      field.focus();
-    }
+    });
   };
   return (
     <main class="sign-in" id="main">
@@ -42,7 +38,7 @@ export function SignIn({ api, notice, onSignedIn }: SignInProps) {
             {notice}
           </p>
         )}
-        <form class="panel form" onSubmit={(event) => background(submit(event), "signing in")}>
+        <form class="panel form" onSubmit={submit}>
           <label class="field">
             <span>Token</span>
             <input
@@ -64,7 +60,7 @@ export function SignIn({ api, notice, onSignedIn }: SignInProps) {
           </button>
           <ErrorNote error={error} />
         </form>
-        <div id="token-help" class="muted sign-in-help">
+        <div id="token-help" class="muted stack">
           <p>A token authenticates you, as in the CLI. The dashboard may do what the token may. Make one:</p>
           <Command text="hibernaut tokens create dashboard" />
           <p>

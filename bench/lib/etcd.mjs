@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../../scripts/lib/free-port.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
-import { cpuMs, memoryMb } from "../lib/processes.mjs";
+import { cpuMs, memoryMb } from "./processes.mjs";
 
 const START_MS = 60_000;
 const LOOK_MS = 50;
