@@ -7,7 +7,7 @@ import { MachineFiles } from "@hibernaut/machines/files";
 import { hasLink } from "@hibernaut/network/bridge/commands";
 import { readKey } from "@hibernaut/secrets/key";
 import { SnapshotStore } from "@hibernaut/snapshots";
-import { readMachines } from "@hibernaut/store/read-machines";
+import { readMachines } from "@hibernaut/store/read";
 import { VolumeFiles } from "@hibernaut/volumes/files";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { arrivingVolumes, readPapers } from "../../cluster/src/moves/arriving.ts";

@@ -24,7 +24,7 @@ export async function sleepersOf(dataDir: string): Promise<FoundSleepers> {
 export async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "volumes";
   try {
-    const { readScheduledVolumes } = await import("@hibernaut/store/read-volumes");
+    const { readScheduledVolumes } = await import("@hibernaut/store/read");
     const volumes = readScheduledVolumes(join(dataDir, "hibernaut.db"));
     if (volumes.length === 0) return;
     const [first, ...others] = volumes.filter(({ schedule }) => schedule.trouble !== null);
@@ -48,7 +48,7 @@ export async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
 export async function* checkCertificates(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "certificates";
   try {
-    const { readManagedCertificates } = await import("@hibernaut/store/read-certificates");
+    const { readManagedCertificates } = await import("@hibernaut/store/read");
     const managed = readManagedCertificates(join(dataDir, "hibernaut.db"));
     if (managed.length === 0) return;
     const [first, ...others] = managed.filter(({ failure }) => failure !== null);
