@@ -10,7 +10,7 @@ import { SnapshotStore } from "@hibernaut/snapshots";
 import { readMachines } from "@hibernaut/store/read";
 import { VolumeFiles } from "@hibernaut/volumes/files";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { arrivingVolumes, readPapers } from "../../cluster/src/moves/arriving.ts";
+import { arrivingVolumes, readPapers } from "../../cluster/src/moves/papers.ts";
 import { FailedCarryOvers } from "../../hypervisor/src/qemu/failed-carry-overs.ts";
 import { ImageDirectory } from "../../images/src/image-directory.ts";
 import { readSubnets } from "../../network/src/bridge/state.ts";
