@@ -3,6 +3,7 @@ import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { replaceFile } from "@hibernaut/lib/durable";
 
 /** An account as it is stored. */
@@ -34,10 +35,7 @@ export class AccountFile {
 
   /** Undefined while there is no account. Rejects with `failed_precondition` when the file is damaged. */
   async read(): Promise<Account | undefined> {
-    const text = await readFile(this.#file, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
-      throw error;
-    });
+    const text = await readFile(this.#file, "utf8").catch(ifAbsent(undefined));
     if (text === undefined) return undefined;
     try {
       return JSON.parse(text) as Account;

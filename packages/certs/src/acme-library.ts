@@ -30,3 +30,18 @@ export function loadLibrary(): Promise<Library> {
   });
   return loaded;
 }
+
+/**
+ * Returns the certificate of a TLS-ALPN-01 challenge (RFC 8737) and its key, in PEM: signed by itself, with the answer in an
+ * extension. `value` is what the account makes of the challenge's token.
+ */
+export async function challengeCertificate(hostname: string, value: string): Promise<string> {
+  const { crypto } = await loadLibrary();
+  // Of the authorization, the library takes only the name.
+  const authorization = { identifier: { type: "dns", value: hostname } } as Parameters<
+    typeof crypto.createAlpnCertificate
+  >[0];
+  const key = await crypto.createPrivateEcdsaKey();
+  const [, certificate] = await crypto.createAlpnCertificate(authorization, value, key);
+  return `${String(key)}\n${String(certificate)}`;
+}

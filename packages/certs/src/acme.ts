@@ -8,8 +8,7 @@ import { messageOf } from "@hibernaut/lib/text";
 import type * as acme from "acme-client";
 import type { AccountFile } from "./account.ts";
 import { faultOf } from "./acme-faults.ts";
-import { type Library, loadLibrary } from "./acme-library.ts";
-import { challengeCertificate } from "./alpn-certificate.ts";
+import { challengeCertificate, type Library, loadLibrary } from "./acme-library.ts";
 import {
   AuthorityFault,
   type AuthorityInfo,

@@ -24,25 +24,28 @@ const ENDING = ".pem";
 const DIRECTORY = /^Directory: (\S+)$/m;
 
 export class CertificateFiles {
-  readonly folder: string;
+  readonly #folder: string;
+  /** What is stored, by name. */
+  #found = new Map<string, Stored>();
 
   constructor(folder: string) {
-    this.folder = folder;
+    this.#folder = folder;
   }
 
-  /** Makes the directory if it is missing. */
-  async open(): Promise<void> {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+  /** Reads what is on the disk, and makes the directory if it is missing. Call it once, before anything else. */
+  async load(onFault: (name: string, error: unknown) => void): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    this.#found = await this.readAll(onFault);
   }
 
   /** Returns what is stored, by name. A file that cannot be used counts as missing, and is told of. */
   async readAll(onFault: (name: string, error: unknown) => void): Promise<Map<string, Stored>> {
     const found = new Map<string, Stored>();
-    for (const file of await readdir(this.folder)) {
+    for (const file of await readdir(this.#folder)) {
       const name = nameOf(file);
       if (name === undefined) continue;
       try {
-        found.set(name, parseStored(await readFile(join(this.folder, file), "utf8")));
+        found.set(name, parseStored(await readFile(join(this.#folder, file), "utf8")));
       } catch (error) {
         onFault(name, error);
       }
@@ -50,28 +53,43 @@ export class CertificateFiles {
     return found;
   }
 
+  get(name: string): Stored | undefined {
+    return this.#found.get(name);
+  }
+
+  names(): string[] {
+    return [...this.#found.keys()];
+  }
+
   /** Stores a certificate in the place of the one before. Rejects if it does not fit its key. */
-  async write(name: string, { chain, key }: Issued, directory: string): Promise<Stored> {
+  async put(name: string, { chain, key }: Issued, directory: string): Promise<Stored> {
     const text = `Directory: ${directory}\n${key.trim()}\n${chain.trim()}\n`;
     const stored = parseStored(text);
-    await replaceFile(join(this.folder, fileOf(name)), text, { mode: 0o600 });
+    await replaceFile(this.#fileOf(name), text, { mode: 0o600 });
+    this.#found.set(name, stored);
     return stored;
   }
 
   /** Returns a certificate without its chain, as PEM. */
   async certificateOf(name: string): Promise<string> {
-    return blockOf(await readFile(join(this.folder, fileOf(name)), "utf8"), "CERTIFICATE");
+    return blockOf(await readFile(this.#fileOf(name), "utf8"), "CERTIFICATE");
   }
 
   /** Deletes a certificate, if there is one. */
   async remove(name: string): Promise<void> {
-    await rm(join(this.folder, fileOf(name)), { force: true });
-    await flush(this.folder);
+    this.#found.delete(name);
+    await rm(this.#fileOf(name), { force: true });
+    await flush(this.#folder);
+  }
+
+  /** `*.example.com` is `_.example.com.pem`: a star in a filename invites accidents in shells. */
+  #fileOf(name: string): string {
+    return join(this.#folder, `${name.replace(/^\*\./, "_.")}${ENDING}`);
   }
 }
 
 /** Parses a stored file. Throws if it is not a key with its certificate. */
-export function parseStored(text: string): Stored {
+function parseStored(text: string): Stored {
   const certificate = new X509Certificate(blockOf(text, "CERTIFICATE"));
   const key = createPrivateKey(blockOf(text, "(?:[A-Z]+ )?PRIVATE KEY"));
   if (!certificate.checkPrivateKey(key)) throw new Error("The certificate does not belong to its key.");
@@ -90,11 +108,6 @@ export function parseStored(text: string): Stored {
 /** The first block of a kind. Empty if there is none, which no parser accepts. */
 function blockOf(text: string, kind: string): string {
   return new RegExp(`-----BEGIN (${kind})-----[^-]+-----END \\1-----`).exec(text)?.[0] ?? "";
-}
-
-/** `*.example.com` is `_.example.com.pem`: a star in a filename invites accidents in shells. */
-export function fileOf(name: string): string {
-  return `${name.replace(/^\*\./, "_.")}${ENDING}`;
 }
 
 function nameOf(file: string): string | undefined {

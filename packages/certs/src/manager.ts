@@ -51,8 +51,9 @@ export class CertificateManager implements CertificateService {
 
   /** Orders what is due, now and from now on. */
   start(): void {
-    background(this.look(), "looking for certificates that are due");
-    this.#timer = setInterval(() => background(this.look(), "looking for certificates that are due"), LOOK_MS).unref();
+    const look = () => background(this.look(), "looking for certificates that are due");
+    look();
+    this.#timer = setInterval(look, LOOK_MS).unref();
   }
 
   /** Orders what is due now. Resolves when these orders have ended, and never rejects. */

@@ -4,14 +4,12 @@ import type { Settings } from "@hibernaut/settings";
 import type { CertificateStore } from "@hibernaut/store";
 import { AccountFile } from "./account.ts";
 import { AcmeAuthority } from "./acme.ts";
-import { directoryUrl } from "./authorities.ts";
 import { ChallengeBoard } from "./challenges.ts";
 import { type CertificateAuthority, certificatesFolder, type Proof } from "./contract.ts";
 import { addRecord } from "./dns-hook.ts";
 import { type ExamineOptions, examine } from "./examine.ts";
 import { CertificateFiles } from "./files.ts";
 import { CertificateManager, type ManagerOptions } from "./manager.ts";
-import { StoredCertificates } from "./stored.ts";
 
 interface OpenCertificatesOptions extends Pick<ManagerOptions, "namesOf" | "requireRoom" | "log" | "random"> {
   settings: Pick<
@@ -44,6 +42,11 @@ export interface OpenCertificates {
   challenges: ChallengeBoard;
 }
 
+/** The authorities with a name. Let's Encrypt's staging server has generous limits, and issues what no browser accepts. */
+const AUTHORITIES: Readonly<Record<string, string>> = {
+  letsencrypt: "https://acme-v02.api.letsencrypt.org/directory",
+  "letsencrypt-staging": "https://acme-staging-v02.api.letsencrypt.org/directory",
+};
 /** What an order may take in addition to the DNS hook, in milliseconds: twice what an authority may take to be ready. */
 const ORDER_MS = 300_000;
 
@@ -51,12 +54,12 @@ const ORDER_MS = 300_000;
 export async function openCertificates(options: OpenCertificatesOptions): Promise<OpenCertificates> {
   const { settings, store, namesOf, log, clock = () => new Date(), looking = {} } = options;
   const folder = certificatesFolder(settings.dataDir);
-  const stored = new StoredCertificates(new CertificateFiles(folder));
+  const stored = new CertificateFiles(folder);
   await stored.load((hostname, error) =>
     log.warn({ hostname, reason: messageOf(error) }, "a stored certificate cannot be used, and is ordered again"),
   );
   const board = new ChallengeBoard();
-  const directory = directoryUrl(settings.acmeDirectory);
+  const directory = AUTHORITIES[settings.acmeDirectory] ?? settings.acmeDirectory;
   const authority =
     options.authority ??
     new AcmeAuthority({
@@ -70,15 +73,10 @@ export async function openCertificates(options: OpenCertificatesOptions): Promis
   function onTrouble(record: string, reason: string): void {
     log.warn({ record, reason }, "the DNS hook could not remove a record");
   }
-  const tls = settings.proxy === "inside" ? settings.proxyTlsListen !== undefined : undefined;
   const { acmeChallenge: challenge } = settings;
   const examining = {
-    authority,
-    board,
-    challenge,
-    addresses: settings.publicAddresses,
-    hook: program,
-    tls,
+    ...{ authority, board, challenge, addresses: settings.publicAddresses, hook: program },
+    tls: settings.proxy === "inside" ? settings.proxyTlsListen !== undefined : undefined,
     ...looking,
   };
   const manager = new CertificateManager({

@@ -3,13 +3,13 @@ import { within } from "@hibernaut/lib/async";
 import type { CertificateStore } from "@hibernaut/store";
 import pLimit from "p-limit";
 import { AuthorityFault, type CertificateAuthority, type HostChallenge, type Order } from "./contract.ts";
+import type { CertificateFiles } from "./files.ts";
 import { sentence } from "./refusals.ts";
 import { challengeFor, retryTime } from "./rules.ts";
-import type { StoredCertificates } from "./stored.ts";
 
 export interface OrdersOptions {
   store: CertificateStore;
-  stored: StoredCertificates;
+  stored: CertificateFiles;
   authority: CertificateAuthority;
   prove: Order["prove"];
   /** How hostnames are proven; wildcards are by DNS. */

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { connect } from "node:tls";
 import { within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
-import { challengeCertificate } from "./alpn-certificate.ts";
+import { challengeCertificate } from "./acme-library.ts";
 import type { ChallengeBoard } from "./challenges.ts";
 import type { HostChallenge } from "./contract.ts";
 

@@ -10,16 +10,12 @@ export interface TestDns {
   address: string;
   /** Names that do not exist. */
   readonly missing: Set<string>;
-  /** CAA records (`issue`) by name. */
-  readonly caa: Map<string, string>;
-  /** Names that were asked for, with the type of the record. */
-  readonly asked: string[];
 }
 
 /** Starts the server. `txtFile` has a line for each record: the name, a space, and the value. */
 export async function startDns(txtFile?: string): Promise<TestDns> {
   const socket = createSocket("udp4");
-  const dns: TestDns = { address: "", missing: new Set(), caa: new Map(), asked: [] };
+  const dns: TestDns = { address: "", missing: new Set() };
   socket.on("message", (message, { address, port }) => {
     void answer(message).then((reply) => socket.send(reply, port, address));
   });
@@ -30,7 +26,6 @@ export async function startDns(txtFile?: string): Promise<TestDns> {
     if (question === undefined) throw new Error("a query without a question");
     const { type } = question;
     const name = question.name.toLowerCase();
-    dns.asked.push(`${type} ${name}`);
     const answers: Answer[] = dns.missing.has(name) ? [] : await recordsOf(type, name, question.name);
     // 0x0400: the answer is authoritative.
     return encode({ type: "response", id: id ?? 0, flags: 0x0400, questions, answers });
@@ -38,9 +33,6 @@ export async function startDns(txtFile?: string): Promise<TestDns> {
 
   async function recordsOf(type: string, name: string, asked: string): Promise<Answer[]> {
     if (type === "A") return [{ type, name: asked, ttl: 0, data: "127.0.0.1" }];
-    const issuer = dns.caa.get(name);
-    if (type === "CAA" && issuer !== undefined)
-      return [{ type, name: asked, ttl: 0, data: { flags: 0, tag: "issue", value: issuer, issuerCritical: false } }];
     if (type !== "TXT" || txtFile === undefined) return [];
     const lines = (await readFile(txtFile, "utf8").catch(() => "")).split("\n").map((line) => line.split(" "));
     return lines

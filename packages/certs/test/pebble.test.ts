@@ -11,13 +11,11 @@ import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { diagnose } from "../../platform/src/doctor.ts";
 import { budgetOf } from "../../platform/test/helpers/connections.ts";
 import { newWorld, startPlatform } from "../../platform/test/helpers/fake-world.ts";
-import { longOr } from "../../platform/test/helpers/long.ts";
 import { connectOverSocket } from "../../proxy/src/connect-over-socket.ts";
 import { coordinatorSocketPath } from "../../proxy/src/coordinator-socket.ts";
 import { type RunningProxy, startProxy } from "../../proxy/src/start-proxy.ts";
 import type { CertificateView } from "../src/contract.ts";
 import { openCertificates } from "../src/open.ts";
-import { ORDERS_AT_ONCE } from "../src/orders.ts";
 import { startDns } from "./dns-server.ts";
 import { startPebble } from "./pebble.ts";
 
@@ -191,22 +189,6 @@ test("the authority verifies a name at port 443, with the proxy inside the platf
   verifiedAt443("inside"),
 );
 
-test("a certificate is renewed before it expires, and the proxy shows the new one without a restart", {
-  tags: "again",
-}, async () => {
-  const r = await rig();
-  await r.add();
-  const root = await r.pebble.root();
-  const first = await r.shows(NAME, root);
-  r.clock.aheadMs = 50 * DAY;
-  await r.manager.look();
-  expect(r.manager.orders.issued).toBe(1);
-  r.clock.aheadMs = 61 * DAY;
-  await r.manager.look();
-  expect(r.manager.orders).toEqual({ issued: 2, failed: 0 });
-  await r.shows(NAME, root, first);
-});
-
 test("an authority that is down for the whole window costs no certificate before its end, and everybody is told", {
   tags: "again",
 }, async () => {
@@ -257,35 +239,6 @@ test("an authority that rejects nonces at random costs retries, and no certifica
     await r.manager.look();
     throw new Error(`still ${status}: ${failure?.reason}`);
   }, PATIENT);
-});
-
-/** Many times what is ordered at once. */
-const HOSTNAMES = longOr(50, 20);
-
-test(`${HOSTNAMES} hostnames at once get their certificates, a few at a time`, { tags: "again" }, async () => {
-  const r = await rig();
-  const names = Array.from({ length: HOSTNAMES }, (_, index) => `n${index}.example.com`);
-  for (const name of names) r.platform.hostnames.add("shop", name);
-  const { signal } = new AbortController();
-  await r.manager.add("shop", names[0] ?? "", { agreeToTerms: true, signal });
-  await Promise.all(names.map((name) => r.manager.add("shop", name, { signal })));
-  const open = new Set<string>();
-  let most = 0;
-  const stopWatching = vi.waitFor(() => {
-    // What pebble looks up is what is in progress.
-    for (const { hostname, status } of r.manager.all()) {
-      if (status === "ordering" && r.dns.asked.includes(`A ${hostname}`)) open.add(hostname);
-      else open.delete(hostname);
-    }
-    most = Math.max(most, open.size);
-    expect(r.manager.all().map(({ status }) => status)).toEqual(names.map(() => "valid"));
-  }, PATIENT);
-  await stopWatching;
-  expect(most).toBeGreaterThan(0);
-  expect(most).toBeLessThanOrEqual(ORDERS_AT_ONCE);
-  const root = await r.pebble.root();
-  const serials = await Promise.all(names.map((name) => r.shows(name, root)));
-  expect(new Set(serials).size).toBe(HOSTNAMES);
 });
 
 test("a wildcard is proven by the records that the hook adds, and removes", async () => {

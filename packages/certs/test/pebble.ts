@@ -3,8 +3,10 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { onTestFinished, vi } from "vitest";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { findTool } from "../../../scripts/lib/test-tools.mjs";
@@ -36,24 +38,14 @@ interface PebbleOptions {
   tlsPort: number;
   /** How many percent of nonces it rejects. */
   nonceReject?: number;
-  lifetimeDays?: number;
 }
 
 /** Starts pebble; it ends with the test. */
-export async function startPebble({
-  dns,
-  httpPort,
-  tlsPort,
-  nonceReject = 0,
-  lifetimeDays = 90,
-}: PebbleOptions): Promise<Pebble> {
+export async function startPebble({ dns, httpPort, tlsPort, nonceReject = 0 }: PebbleOptions): Promise<Pebble> {
   const folder = await tempFolder("pebble");
   const [listen, management] = [await freePort(), await freePort()];
-  const [caFile, key, config] = ["pebble.crt", "pebble.key", "pebble.json"].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
+  const [caFile, key] = [join(folder, "pebble.crt"), join(folder, "pebble.key")];
+  const config = join(folder, "pebble.json");
   const names = ["-subj", "/CN=pebble", "-addext", "subjectAltName=IP:127.0.0.1"];
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   execFileSync("openssl", ["req", "-x509", ...curve, ...names, "-keyout", key, "-out", caFile], { stdio: "ignore" });
@@ -69,7 +61,7 @@ export async function startPebble({
         tlsPort,
         ocspResponderURL: "",
         externalAccountBindingRequired: false,
-        certificateValidityPeriod: lifetimeDays * 86_400,
+        certificateValidityPeriod: 90 * 86_400,
       },
     }),
   );
@@ -80,8 +72,8 @@ export async function startPebble({
     caFile,
     root: () => get(`https://127.0.0.1:${management}/roots/0`),
     async statusOf(serial) {
-      const text = await get(`https://127.0.0.1:${management}/cert-status-by-serial/${serial.toLowerCase()}`);
-      return (JSON.parse(text) as { Status: string }).Status;
+      const found = await get(`https://127.0.0.1:${management}/cert-status-by-serial/${serial.toLowerCase()}`);
+      return (JSON.parse(found) as { Status: string }).Status;
     },
     async start() {
       child = spawn(PROGRAM, ["-config", config, "-dnsserver", dns], {
@@ -107,16 +99,7 @@ export async function startPebble({
   return pebble;
 }
 
-function fetchText(url: string, ca: Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
-    request(url, { ca, agent: false }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve(text)).on("error", reject);
-    })
-      .on("error", reject)
-      .end();
-  });
+async function fetchText(url: string, ca: Buffer): Promise<string> {
+  const [response] = (await once(request(url, { ca, agent: false }).end(), "response")) as [IncomingMessage];
+  return text(response);
 }

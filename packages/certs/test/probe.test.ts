@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createSecureContext, createServer } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { challengeCertificate } from "../src/alpn-certificate.ts";
+import { challengeCertificate } from "../src/acme-library.ts";
 import { ChallengeBoard } from "../src/challenges.ts";
 import { probe } from "../src/probe.ts";
 

@@ -6,6 +6,7 @@ import type { Cluster, ClusterHost, LeaseState } from "./cluster.ts";
 import { type Home, placeText } from "./home.ts";
 import { type Pair, validity } from "./identity.ts";
 import { KEYS } from "./keys.ts";
+import { deletion } from "./stored.ts";
 
 export interface HostStatus extends ClusterHost {
   /** How many machines it owns. */
@@ -63,7 +64,6 @@ export class ClusterAdmin {
     return { host, lease: lease.state, directory_age_s: this.#age() };
   }
 
-  /** Makes a token with which one host can join. */
   createToken(lifetimeMs: number): Promise<{ token: string; expiresAt: string }> {
     return this.#options.admission.createToken(lifetimeMs);
   }
@@ -97,11 +97,9 @@ export class ClusterAdmin {
     const key = `${KEYS.members}${name}`;
     const entry = await directory.get(key);
     if (entry === undefined) return;
-    const conditions = [
-      { key, revision: entry.revision },
-      { key: `${KEYS.hosts}${name}`, revision: 0 },
-    ];
-    if ((await directory.transact(conditions, [{ key, value: null }])) === undefined)
+    if (
+      (await directory.transact([entry, { key: `${KEYS.hosts}${name}`, revision: 0 }], [deletion(key)])) === undefined
+    )
       throw new HibernautError(
         "aborted",
         `Host ${name} came back at this moment. Look at \`hibernaut cluster status\`.`,

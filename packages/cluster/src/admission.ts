@@ -12,6 +12,9 @@ import { requireHostName } from "./host-name.ts";
 import { keyFingerprint, signHost } from "./identity.ts";
 import { hashOf, newJoinSecret, writeJoinToken } from "./join-token.ts";
 import { type JoinRecord, KEYS, type MemberRecord } from "./keys.ts";
+import type { Log } from "./ownership/retry.ts";
+import { textOf } from "./peer-body.ts";
+import { put, read } from "./stored.ts";
 import { requireFitting } from "./versions.ts";
 
 /** How long the directory may take for what a host asks. */
@@ -53,7 +56,7 @@ interface AdmissionOptions {
   version: string;
   view: View;
   secretsKey(): Buffer;
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  log: Log;
 }
 
 export class Admission {
@@ -82,8 +85,7 @@ export class Admission {
     const record: JoinRecord = { hash: hashOf(secret), expiresAt };
     const lease = await directory.lease(lifetimeMs, signal);
     const join = `${KEYS.joins}${id}`;
-    const change = { key: join, value: JSON.stringify(record), lease };
-    await directory.transact([{ key: join, revision: 0 }], [change], signal);
+    await directory.transact([{ key: join, revision: 0 }], [{ ...put(join, record), lease }], signal);
     const authority = certificateHash(home.authority.certificate);
     const key = keyFingerprint(home.identity.key);
     return { token: writeJoinToken({ peer, id, secret, authority, key, expiresAt }), expiresAt };
@@ -135,9 +137,9 @@ export class Admission {
         `The region of the cluster is ${home.region}, and the joining host's is ${joining.region}. Set HIBERNAUT_REGION=${home.region} there, or make a cluster of its own.`,
       );
     requireHostName(joining.name);
-    const entry = await directory.get(`${KEYS.members}${joining.name}`, signal);
-    const member = entry && (JSON.parse(entry.value) as MemberRecord);
-    if (member !== undefined && member.fingerprint !== keyFingerprint(joining.publicKey)) throw nameTaken(joining.name);
+    const member = await read<MemberRecord>(directory, `${KEYS.members}${joining.name}`, signal);
+    if (member !== undefined && member.value.fingerprint !== keyFingerprint(joining.publicKey))
+      throw nameTaken(joining.name);
     const key = secretsKey();
     try {
       return {
@@ -155,13 +157,13 @@ export class Admission {
   }
 
   async #requireToken({ id, secret }: JoinRequest, signal: AbortSignal): Promise<void> {
-    const entry = await this.#options.directory.get(`${KEYS.joins}${id}`, signal);
-    if (entry === undefined)
+    const join = await read<JoinRecord>(this.#options.directory, `${KEYS.joins}${id}`, signal);
+    if (join === undefined)
       throw new HibernautError(
         "unauthenticated",
         "The join token was used, has expired, or was revoked. Make a new one with `hibernaut cluster token` on a host of the cluster.",
       );
-    const { hash, expiresAt } = JSON.parse(entry.value) as JoinRecord;
+    const { hash, expiresAt } = join.value;
     if (!timingSafeEqual(Buffer.from(hash, "hex"), Buffer.from(hashOf(secret), "hex")))
       throw new HibernautError(
         "unauthenticated",
@@ -191,22 +193,17 @@ export function certificateHash(pem: string): string {
 }
 
 async function readRequest(request: IncomingMessage): Promise<JoinRequest> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new HibernautError("payload_too_large", "The request is too long.");
-    chunks.push(chunk);
-  }
+  const tooLong = () => new HibernautError("payload_too_large", "The request is too long.");
+  const text = await textOf(request, MAX_BODY_BYTES, tooLong);
   let body: Partial<JoinRequest>;
   try {
-    body = JSON.parse(Buffer.concat(chunks).toString()) as Partial<JoinRequest>;
+    body = JSON.parse(text) as Partial<JoinRequest>;
   } catch {
     body = {};
   }
   const { id, secret, name, publicKey, version, region } = body;
-  for (const text of [id, secret, name, publicKey, version, region])
-    if (typeof text !== "string") throw new HibernautError("invalid_argument", "The request to join lacks a field.");
+  if ([id, secret, name, publicKey, version, region].some((field) => typeof field !== "string"))
+    throw new HibernautError("invalid_argument", "The request to join lacks a field.");
   if (!/^[0-9a-f]{16}$/.test(id as string))
     throw new HibernautError("invalid_argument", "The join token's id is not valid.");
   return body as JoinRequest;

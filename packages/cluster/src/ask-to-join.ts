@@ -4,12 +4,13 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { type RequestOptions, request } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { ERROR_STATUS, type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
 import { certificateHash, type JoinReply, type JoinRequest } from "./admission.ts";
 import { requireClock } from "./certificate.ts";
 import { CLOCK_SKEW_MS, keyFingerprint } from "./identity.ts";
 import type { JoinToken } from "./join-token.ts";
+import { answerOf } from "./peer-body.ts";
 import { ALPN, splitAddress } from "./peers.ts";
 
 /** How long it may take altogether. */
@@ -41,7 +42,8 @@ export async function askToJoin(token: JoinToken, body: JoinRequest): Promise<{ 
     const address = socket.localAddress ?? "";
     outgoing.end(JSON.stringify(body));
     const [response] = (await once(outgoing, "response", { signal })) as [IncomingMessage];
-    const reply = await replyOf(response);
+    const tooLong = () => new Error("its answer is too long");
+    const reply = (await answerOf(response, MAX_REPLY_BYTES, tooLong)) as JoinReply;
     requireSameTime(reply, token);
     return { reply, address };
   } catch (error) {
@@ -87,18 +89,4 @@ function requireSameTime({ now }: JoinReply, { peer }: JoinToken): void {
     `This host's clock is ${minutes} minutes ${apart < 0 ? "behind" : "ahead of"} that of the host at ${peer}. Set the clocks, for example with systemd-timesyncd, and join again.`,
     { minutes, peer },
   );
-}
-
-async function replyOf(response: IncomingMessage): Promise<JoinReply> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_REPLY_BYTES) throw new Error("its answer is too long");
-    chunks.push(chunk);
-  }
-  const value = JSON.parse(Buffer.concat(chunks).toString()) as JoinReply & { error?: string; message?: string };
-  if (response.statusCode === 200) return value;
-  const code = value.error !== undefined && value.error in ERROR_STATUS ? (value.error as ErrorCode) : "internal";
-  throw new HibernautError(code, value.message ?? `it replied ${response.statusCode}`);
 }

@@ -3,7 +3,6 @@ import type { ConnectionOptions } from "node:tls";
 import type { Changed, Directory } from "./contract.ts";
 import type { ClusterRecord, HostRecord, MemberRecord, MoveRecord, OwnerRecord, PublishedMachine } from "./keys.ts";
 
-/** A host of the cluster. */
 export interface ClusterHost {
   name: string;
   member: MemberRecord;
@@ -71,7 +70,6 @@ export interface Peers {
 
 /** This host's place in the cluster. */
 export interface Cluster {
-  /** This host's name. */
   readonly host: string;
   readonly record: ClusterRecord;
   readonly directory: Directory;

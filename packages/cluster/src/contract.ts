@@ -74,7 +74,6 @@ export interface Directory {
    * `unavailable` when the connection is lost: watch again from the last revision seen.
    */
   watch(prefix: string, after: number, signal: AbortSignal): AsyncIterable<readonly Changed[]>;
-  /** Begins a lease. */
   lease(ttlMs: number, signal?: AbortSignal): Promise<Lease>;
   /** Closes connections. Leases end by themselves. */
   close(): Promise<void>;

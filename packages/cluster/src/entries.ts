@@ -9,7 +9,6 @@ export interface Held {
   revision: number;
 }
 
-/** No machines. */
 const NONE: ReadonlyMap<string, Owned> = new Map();
 
 export class Entries {

@@ -11,8 +11,12 @@ import { RecordSeal, SignedDirectory } from "./signed-directory.ts";
 
 /** Written before the host is claimed in the directory. A claim that was cut short is found and finished with it. */
 const DRAFT = "cluster.draft";
-const FILES = { place: "cluster.json", authorityCertificate: "authority.crt", authorityKey: "authority.key" };
-const HOST_FILES = { certificate: "host.crt", key: "host.key" };
+const PLACE = "cluster.json";
+/** Of each {@link Pair} of a home. */
+const FILES = {
+  authority: { certificate: "authority.crt", key: "authority.key" },
+  identity: { certificate: "host.crt", key: "host.key" },
+} as const;
 /** The key of the secrets, in the data directory. In a draft, that of the cluster to be joined. */
 const SECRETS_KEY = "secrets.key";
 
@@ -51,7 +55,7 @@ export function readHome(dataDir: string): Promise<Home> {
 /** What a join or an init had prepared before it was cut short. */
 export async function readDraft(dataDir: string): Promise<Home | undefined> {
   const folder = join(dataDir, DRAFT);
-  if (!(await isThere(join(folder, FILES.place)))) return undefined;
+  if (!(await isThere(join(folder, PLACE)))) return undefined;
   return readFolder(folder);
 }
 
@@ -65,11 +69,8 @@ export async function writeDraft(dataDir: string, home: Home, secretsKey?: Buffe
   const folder = join(dataDir, DRAFT);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
-  const { authority, identity } = home;
-  await write(folder, FILES.authorityCertificate, authority.certificate);
-  await write(folder, FILES.authorityKey, authority.key);
-  await write(folder, HOST_FILES.certificate, identity.certificate);
-  await write(folder, HOST_FILES.key, identity.key);
+  for (const pair of ["authority", "identity"] as const)
+    for (const part of ["certificate", "key"] as const) await write(folder, FILES[pair][part], home[pair][part]);
   if (secretsKey !== undefined) await write(folder, SECRETS_KEY, secretsKey);
   await writePlace(folder, home);
 }
@@ -80,7 +81,7 @@ export async function replacePlace(dataDir: string, home: Home): Promise<void> {
 }
 
 function writePlace(folder: string, { authority: _signs, identity: _shows, ...place }: Home): Promise<void> {
-  return write(folder, FILES.place, `${JSON.stringify(place, null, 2)}\n`);
+  return write(folder, PLACE, `${JSON.stringify(place, null, 2)}\n`);
 }
 
 /** Makes the draft this host's place in its cluster. */
@@ -110,9 +111,8 @@ export async function removeDraft(dataDir: string): Promise<void> {
   await rm(join(dataDir, DRAFT), { recursive: true, force: true });
 }
 
-/** Stores a renewed certificate. */
 export async function replaceCertificate(dataDir: string, certificate: string): Promise<void> {
-  await write(join(dataDir, CLUSTER_FOLDER), HOST_FILES.certificate, certificate);
+  await write(join(dataDir, CLUSTER_FOLDER), FILES.identity.certificate, certificate);
 }
 
 /** Forgets the cluster. A crash leaves it whole, or gone. */
@@ -157,10 +157,12 @@ export function placeText(place: DirectoryPlace): string {
 async function readFolder(folder: string): Promise<Home> {
   try {
     const read = (name: string) => readFile(join(folder, name), "utf8");
-    const place = JSON.parse(await read(FILES.place)) as Omit<Home, "authority" | "identity">;
-    const authority = { certificate: await read(FILES.authorityCertificate), key: await read(FILES.authorityKey) };
-    const identity = { certificate: await read(HOST_FILES.certificate), key: await read(HOST_FILES.key) };
-    return { ...place, authority, identity };
+    const readPair = async ({ certificate, key }: Pair) => ({
+      certificate: await read(certificate),
+      key: await read(key),
+    });
+    const place = JSON.parse(await read(PLACE)) as Omit<Home, "authority" | "identity">;
+    return { ...place, authority: await readPair(FILES.authority), identity: await readPair(FILES.identity) };
   } catch (error) {
     throw new HibernautError(
       "failed_precondition",

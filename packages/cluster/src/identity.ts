@@ -45,11 +45,11 @@ export function keyFingerprint(from: string | X509Certificate): string {
 }
 
 /** Makes the authority of a new cluster, or with `of` that of its etcd. */
-export async function makeAuthority(clusterId: string, now = Date.now(), of = ""): Promise<Pair> {
+export async function makeAuthority(clusterId: string, of = ""): Promise<Pair> {
   const x509 = await loadLibrary();
   const { key, publicKey } = makeKey();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    ...common(`Hibernaut cluster ${clusterId}${of}`, now, AUTHORITY_DAYS),
+    ...common(`Hibernaut cluster ${clusterId}${of}`, Date.now(), AUTHORITY_DAYS),
     keys: { privateKey: await importPrivate(key), publicKey: await importPublic(publicKey) },
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),

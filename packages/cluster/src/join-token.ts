@@ -22,7 +22,6 @@ export function newJoinSecret(): { id: string; secret: string } {
   return { id: randomBytes(8).toString("hex"), secret: randomBytes(32).toString("base64url") };
 }
 
-/** What is stored of a secret. */
 export function hashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }

@@ -36,8 +36,9 @@ import { keyFingerprint, makeAuthority, makeKey, publicKeyOf, signHost } from ".
 import { readJoinToken } from "./join-token.ts";
 import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from "./keys.ts";
 import { requireCluster, requireMember } from "./membership.ts";
-import { configOf, nameKey } from "./ownership/claims.ts";
+import { configOf, nameKey, ownerOf } from "./ownership/claims.ts";
 import { splitAddress } from "./peers.ts";
+import { deletion, put, read } from "./stored.ts";
 
 /** etcd takes up to 128 changes in a transaction by default. */
 const MOST_CHANGES = 100;
@@ -209,10 +210,10 @@ export async function leaveCluster({
       const directory = await openWithKey(home, keyFileOf(dataDir));
       try {
         await requireCluster(directory, home);
-        const condition = await requireMember(directory, home);
+        const member = await requireMember(directory, home);
         await requireNoMachines(directory, home.host);
-        const keys = [condition.key, `${KEYS.hosts}${home.host}`];
-        if ((await directory.transact([condition], keys.map(deletion))) === undefined)
+        const keys = [member.key, `${KEYS.hosts}${home.host}`];
+        if ((await directory.transact([member], keys.map(deletion))) === undefined)
           throw new HibernautError("aborted", "This host's member record changed at the same time. Try again.");
       } finally {
         await directory.close();
@@ -272,7 +273,7 @@ function requireEmpty(store: Store): void {
 
 async function requireNoMachines(directory: Directory, host: string): Promise<void> {
   const { entries } = await directory.list(KEYS.machines);
-  const own = entries.filter(({ value }) => (JSON.parse(value) as OwnerRecord).host === host);
+  const own = entries.filter((entry) => ownerOf(entry).host === host);
   if (own.length === 0) return;
   throw new HibernautError(
     "failed_precondition",
@@ -319,22 +320,14 @@ async function placeWithCertificates(
 
 async function claimCluster(directory: Directory, home: Home, subnet: string | undefined): Promise<ClusterRecord> {
   const { id, region, host, authority } = home;
-  const entry = await directory.get(KEYS.cluster);
-  const found = entry && (JSON.parse(entry.value) as ClusterRecord);
+  const found = (await read<ClusterRecord>(directory, KEYS.cluster))?.value;
   if (found?.id === id) return found;
   const createdAt = new Date().toISOString();
   const record: ClusterRecord = { id, region, createdAt, authority: authority.certificate, subnet };
   const members = `${KEYS.members}${host}`;
-  const done =
-    found === undefined &&
-    (await directory.transact(
-      [KEYS.cluster, members].map((key) => ({ key, revision: 0 })),
-      [
-        { key: KEYS.cluster, value: JSON.stringify(record) },
-        { key: members, value: JSON.stringify(memberOf(home)) },
-      ],
-    ));
-  if (done !== false && done !== undefined) return record;
+  const absent = [KEYS.cluster, members].map((key) => ({ key, revision: 0 }));
+  const changes = [put(KEYS.cluster, record), put(members, memberOf(home))];
+  if (found === undefined && (await directory.transact(absent, changes)) !== undefined) return record;
   throw new HibernautError(
     "failed_precondition",
     `The ${placeText(home.directory)} has the data of cluster ${found?.id ?? "another host's making"}${found ? `, made at ${found.createdAt}` : ""}. Run \`hibernaut cluster token\` on one of its hosts and \`hibernaut cluster join\` here, or use another etcd.`,
@@ -347,20 +340,12 @@ async function claimMember(directory: Directory, home: Home, tokenId: string): P
   const key = `${KEYS.members}${home.host}`;
   const open = await directory.get(`${KEYS.joins}${tokenId}`);
   if ((await directory.get(key)) !== undefined) throw nameTaken(home.host);
-  const done =
-    open !== undefined &&
-    (await directory.transact(
-      [
-        { key: open.key, revision: open.revision },
-        { key, revision: 0 },
-      ],
-      [deletion(open.key), { key, value: JSON.stringify(memberOf(home)) }],
-    ));
-  if (done === false || done === undefined)
-    throw new HibernautError(
-      "unauthenticated",
-      "The join token was used or expired at this moment. Make a new one with `hibernaut cluster token`.",
-    );
+  const changes = open && [deletion(open.key), put(key, memberOf(home))];
+  if (changes && (await directory.transact([open, { key, revision: 0 }], changes)) !== undefined) return;
+  throw new HibernautError(
+    "unauthenticated",
+    "The join token was used or expired at this moment. Make a new one with `hibernaut cluster token`.",
+  );
 }
 
 /** Everything that the first host has and all hosts must know. Its machines stay its own. */
@@ -404,9 +389,8 @@ async function finishJoin(dataDir: string, name: string, authority: string): Pro
   const directory = await openWithKey(draft, await draftKeyFile(dataDir));
   try {
     const record = await requireCluster(directory, draft);
-    const entry = await directory.get(`${KEYS.members}${name}`);
-    const member = entry && (JSON.parse(entry.value) as MemberRecord);
-    if (member?.fingerprint === keyFingerprint(draft.identity.key)) return await settle(dataDir, draft, record);
+    const member = await read<MemberRecord>(directory, `${KEYS.members}${name}`);
+    if (member?.value.fingerprint === keyFingerprint(draft.identity.key)) return await settle(dataDir, draft, record);
     await removeDraft(dataDir);
     return undefined;
   } finally {
@@ -416,10 +400,6 @@ async function finishJoin(dataDir: string, name: string, authority: string): Pro
 
 function memberOf({ identity }: Home): MemberRecord {
   return { fingerprint: keyFingerprint(identity.key), joinedAt: new Date().toISOString() };
-}
-
-function deletion(key: string): Change {
-  return { key, value: null };
 }
 
 function joined({ host, directory }: Home, { id, region }: Pick<ClusterRecord, "id" | "region">): Joined {

@@ -50,7 +50,6 @@ export const KEYS = {
   volumes: `${ROOT}volumes/`,
 } as const;
 
-/** The cluster itself. */
 export interface ClusterRecord {
   /** Random; hosts that joined another cluster refuse this one. */
   id: string;
@@ -87,7 +86,6 @@ export interface HostRecord {
   /** Where other hosts reach it, `host:port`. */
   peer: string;
   region: string;
-  /** The version of Hibernaut. */
   version: string;
   /** What a snapshot must fit: `HypervisorIdentity` as JSON has it, and the version of the guest bundle. */
   hypervisor: Record<string, string>;

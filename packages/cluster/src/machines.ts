@@ -1,4 +1,6 @@
 /** All that a host does with its machines because it is in a cluster, put together. */
+import { HibernautError } from "@hibernaut/domain/errors";
+import { background } from "@hibernaut/lib/background";
 import type { Resources } from "@hibernaut/machines";
 import type { VolumeTravel } from "@hibernaut/volumes";
 import type { Cluster } from "./cluster.ts";
@@ -7,10 +9,13 @@ import { LostHosts } from "./evacuation/lost-hosts.ts";
 import { Recreation } from "./evacuation/recreate.ts";
 import { choose } from "./moves/choose.ts";
 import { HostDrain } from "./moves/drain.ts";
-import { type Moves, openMoves } from "./moves/open.ts";
+import { arrivalsFolder } from "./moves/papers.ts";
 import { serveMoves } from "./moves/routes.ts";
+import { MoveSource } from "./moves/source.ts";
+import { MoveTarget } from "./moves/target.ts";
 import { dropCopy } from "./ownership/drop.ts";
 import type { OpenOwnership } from "./ownership/open.ts";
+import { type Log, untilDone } from "./ownership/retry.ts";
 import type { PeerCall } from "./peer-call.ts";
 import type { PeerRoute } from "./peer-server.ts";
 
@@ -21,10 +26,8 @@ export interface ClusterMachinesOptions {
   volumes: VolumeTravel;
   /** What this host says about itself has changed. */
   factsChanged?(): void;
-  /** Calls other hosts. */
   call: PeerCall;
   dataDir: string;
-  /** Returns the directory of a machine's files. */
   folderOf(id: string): string;
   settings: {
     /** How fast machines leave this host, in MB per second, all together. 0: as fast as possible. */
@@ -32,18 +35,13 @@ export interface ClusterMachinesOptions {
     /** For how long a host may start machines after its lease has ended, in milliseconds. */
     clusterGraceMs: number;
   };
-  log: {
-    info(fields: Record<string, unknown>, message: string): void;
-    warn(fields: Record<string, unknown>, message: string): void;
-  };
+  log: Log;
 }
 
-/** What {@link openClusterMachines} makes. */
 export interface ClusterMachines {
-  readonly moves: Moves;
+  readonly moves: { readonly source: MoveSource; readonly target: MoveTarget };
   /** Gives the machines of a lost host to others. Rejects as {@link evacuate} does. */
   evacuate(host: string): Promise<Evacuation[]>;
-  /** Moves everything off this host. */
   readonly drain: HostDrain;
   /**
    * Resolves with the host with the most room of those that could resume a machine of this host; with `cold`, of all. Rejects
@@ -59,55 +57,72 @@ export interface ClusterMachines {
   close(): void;
 }
 
-/** Opens what a host of a cluster does with machines. */
 export function openClusterMachines(options: ClusterMachinesOptions): ClusterMachines {
-  const { cluster, ownership, resources, settings, log } = options;
+  const { cluster, ownership, resources, volumes, call, settings, log } = options;
   const { custody, arrivals, departures } = resources;
+  const { gate, disputes } = ownership;
   const closing = new AbortController();
-  const takeIn = async (id: string) => (await moves.target.takeIn(id)) || recreation.takeIn(id);
-  const moves: Moves = openMoves({ ...options, rateMb: settings.moveRateMb, takeIn });
+  const { signal } = closing;
+  const target = new MoveTarget({
+    ...{ cluster, arrivals, volumes, custody, gate, log },
+    folder: arrivalsFolder(options.dataDir),
+  });
+  const takeIn = async (id: string) => (await target.takeIn(id)) || recreation.takeIn(id);
+  const source = new MoveSource({
+    ...{ cluster, call, departures, custody, volumes, ownership, takeIn, log },
+    folderOf: options.folderOf,
+    rateMb: settings.moveRateMb,
+    closing: signal,
+  });
   const recreation = new Recreation({
-    cluster,
-    custody,
+    ...{ cluster, custody, log },
     anew: ({ owner, ...origin }) => {
       const { app, name, address, epoch } = owner;
       return arrivals.anew({ ...origin, app, name, address, epoch });
     },
-    log,
-    closing: closing.signal,
+    closing: signal,
   });
   const drain = new HostDrain({
-    source: moves.source,
+    source,
     choose: (id, promised) => choose(id, { cold: false, promised }, { cluster, departures }),
     records: () => custody.records(),
     changed: () => options.factsChanged?.(),
   });
-  const anotherHost = async (id: string, { cold }: { cold: boolean }) => {
-    const [best] = await choose(id, { cold }, { cluster, departures });
-    return best as string;
-  };
   const lost = new LostHosts({ cluster, custody, graceMs: settings.clusterGraceMs, log });
+  const recoverMoves = async () => {
+    await source.recover();
+    await target.recover();
+  };
   return {
-    moves,
+    moves: { source, target },
     drain,
-    anotherHost,
-    route: (request, response) => serveMoves(moves.target, request, response),
+    async anotherHost(id, { cold }) {
+      const [best] = await choose(id, { cold }, { cluster, departures });
+      return best as string;
+    },
+    route: (request, response) => serveMoves(target, request, response),
     evacuate: (host) => evacuate(host, cluster),
-    async drop(id, signal) {
-      const { disputes } = ownership;
-      await dropCopy(id, { cluster, custodian: custody, disputes, call: options.call }, signal);
+    async drop(id, limit) {
+      await dropCopy(id, { cluster, custodian: custody, disputes, call }, limit);
       ownership.look(id);
     },
     start() {
       ownership.follow(custody, takeIn);
-      moves.recover();
+      const what = "finding out about unfinished moves";
+      background(untilDone(recoverMoves, { what, log, signal }), what);
       lost.start();
     },
     close() {
-      closing.abort(new Error("the platform is shutting down"));
+      closing.abort(shuttingDown());
       lost.close();
-      moves.close();
       ownership.close();
     },
   };
+}
+
+/** What a move under way rejects with. */
+function shuttingDown(): HibernautError {
+  const message =
+    "The platform is shutting down. The machine is on one of the two hosts: see `hibernaut machine list`.";
+  return new HibernautError("unavailable", message);
 }

@@ -4,6 +4,7 @@ import type { Condition, Directory } from "./contract.ts";
 import { type Home, placeText } from "./home.ts";
 import { keyFingerprint } from "./identity.ts";
 import { type ClusterRecord, KEYS, type MemberRecord } from "./keys.ts";
+import { put, read, type Stored } from "./stored.ts";
 
 /** Reads the cluster's record. Throws `failed_precondition` when the directory has none, or that of another cluster. */
 export async function requireCluster(
@@ -11,8 +12,7 @@ export async function requireCluster(
   { id, directory: place }: Pick<Home, "id" | "directory">,
   signal?: AbortSignal,
 ): Promise<ClusterRecord> {
-  const entry = await directory.get(KEYS.cluster, signal);
-  const record = entry && (JSON.parse(entry.value) as ClusterRecord);
+  const record = (await read<ClusterRecord>(directory, KEYS.cluster, signal))?.value;
   if (record?.id === id) return record;
   const what = record === undefined ? "has no cluster's data" : `has the data of another cluster, ${record.id}`;
   throw new HibernautError(
@@ -23,21 +23,18 @@ export async function requireCluster(
 }
 
 /**
- * Returns the condition that this host's member record stays what it is. Throws `failed_precondition` when the host has
- * been removed from the cluster, or another one has its name.
+ * Reads this host's member record. Throws `failed_precondition` when the host has been removed from the cluster, or another
+ * one has its name.
  */
 export async function requireMember(
   directory: Directory,
   { host, identity }: Pick<Home, "host" | "identity">,
   signal?: AbortSignal,
-): Promise<Condition & { member: MemberRecord }> {
-  const key = `${KEYS.members}${host}`;
-  const entry = await directory.get(key, signal);
-  const member = entry && (JSON.parse(entry.value) as MemberRecord);
-  if (entry !== undefined && member?.fingerprint === keyFingerprint(identity.key))
-    return { key, revision: entry.revision, member };
+): Promise<Stored<MemberRecord>> {
+  const member = await read<MemberRecord>(directory, `${KEYS.members}${host}`, signal);
+  if (member?.value.fingerprint === keyFingerprint(identity.key)) return member;
   const why =
-    entry === undefined
+    member === undefined
       ? `Host ${host} was removed from the cluster, or its record is not signed (docs/cluster.md#records-are-signed).`
       : `Another host has joined the cluster with the name ${host}.`;
   throw new HibernautError(
@@ -48,8 +45,8 @@ export async function requireMember(
 }
 
 /**
- * The same, after the member record says how long this host's grace is, and that its platform runs: other hosts need that
- * when this one is lost, and so it is written before the host is first published.
+ * Returns the condition that this host's member record stays what it is, after it says how long the host's grace is, and that
+ * its platform runs: other hosts need that when this one is lost, and so it is written before the host is first published.
  */
 export async function memberWithGrace(
   directory: Directory,
@@ -57,11 +54,10 @@ export async function memberWithGrace(
   graceMs: number,
   signal: AbortSignal,
 ): Promise<Condition> {
-  const { key, revision, member: found } = await requireMember(directory, home, signal);
-  const { stoppedAt, left: _left, ...member } = found;
-  if (member.graceMs === graceMs && stoppedAt === undefined) return { key, revision };
-  const change = { key, value: JSON.stringify({ ...member, graceMs }) };
-  const changed = await directory.transact([{ key, revision }], [change], signal);
-  if (changed === undefined) throw new Error("this host's member record was changed at the same time");
-  return { key, revision: changed };
+  const found = await requireMember(directory, home, signal);
+  const { stoppedAt, left: _left, ...member } = found.value;
+  if (member.graceMs === graceMs && stoppedAt === undefined) return found;
+  const revision = await directory.transact([found], [put(found.key, { ...member, graceMs })], signal);
+  if (revision === undefined) throw new Error("this host's member record was changed at the same time");
+  return { key: found.key, revision };
 }

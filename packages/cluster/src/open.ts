@@ -13,8 +13,9 @@ import { openDirectory, placeText, readHome } from "./home.ts";
 import { type HostRecord, KEYS } from "./keys.ts";
 import { LeaseKeeper } from "./lease.ts";
 import { memberWithGrace, requireCluster, requireMember } from "./membership.ts";
+import type { Log } from "./ownership/retry.ts";
 import { type PeerHandler, PeerListener } from "./peer-listener.ts";
-import { ClusterPeers, joinAddress } from "./peers.ts";
+import { clusterPeers, joinAddress } from "./peers.ts";
 import { requireFitting } from "./versions.ts";
 import { DirectoryView } from "./view.ts";
 
@@ -23,12 +24,6 @@ const START_MS = 5000;
 
 const FORGED =
   "a record of the cluster directory was ignored, because it is not signed with this cluster's key: someone wrote it by hand, or an earlier version did (docs/cluster.md#records-are-signed)";
-
-interface Log {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  debug(fields: object, message: string): void;
-}
 
 /** What this host says about itself, except for what the cluster knows. */
 export type HostFacts = Omit<HostRecord, "name" | "peer" | "region" | "version" | "startedAt" | "control">;
@@ -44,13 +39,12 @@ export interface OpenClusterOptions {
     clusterGraceMs: number;
     insecureEtcd: "on" | "off";
   };
-  /** The version of Hibernaut. */
   version: string;
   /** Called at each renewal of the lease. */
   facts(): HostFacts;
   /** The key of the secrets, for the records and for hosts that join. The caller wipes it. */
   secretsKey(): Buffer;
-  log: Log;
+  log: Log & { debug: Log["info"] };
 }
 
 /** The cluster, as the composition root has it. */
@@ -120,7 +114,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
 
   const signal = AbortSignal.timeout(START_MS);
   const record = await requireCluster(directory, home, signal).catch((error: unknown) => {
-    if (isHibernautError(error, "failed_precondition")) throw error;
+    throwIfRefused(error);
     log.warn(
       { err: error },
       `${placeText(home.directory)} is out of reach: this host cannot start machines until it answers`,
@@ -144,7 +138,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenedCl
   listener.handle("join", (socket) => admission.accept(socket));
   opened.defer(() => admission.close());
   const identity = () => certificate.identity;
-  const peers = new ClusterPeers({ view, authority, identity });
+  const peers = clusterPeers({ view, authority, identity });
   const admin = new ClusterAdmin({ cluster: { host, record, directory, view, lease }, home, admission, identity });
   const controlPlane = new ControlPlane({
     place: home.directory,

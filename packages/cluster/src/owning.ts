@@ -4,7 +4,7 @@ import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { leaveGuests } from "./evacuation/left-guests.ts";
 import { type ClusterMachines, type ClusterMachinesOptions, openClusterMachines } from "./machines.ts";
-import { arrivingVolumes } from "./moves/arriving.ts";
+import { arrivingVolumes } from "./moves/papers.ts";
 import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
 import { PeerClient } from "./peer-client.ts";
@@ -12,7 +12,6 @@ import { PeerServer } from "./peer-server.ts";
 
 /** What can be done with the hosts and their machines. */
 export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "drop" | "anotherHost"> {
-  /** This host. */
   host: string;
   move: ClusterMachines["moves"]["source"]["move"];
   /** Machines that are stored here and do not start, because the directory does not give them to this host; and why. */
@@ -39,12 +38,10 @@ export interface Owning {
   open(options: Omit<ClusterMachinesOptions, "cluster" | "ownership" | "call">): Clustered;
 }
 
-/** The part of the opened cluster that is used. */
 interface Place extends Cluster {
   handle(service: "peer", handler: (connection: Duplex) => void): void;
 }
 
-/** Opens the ownership of machines. */
 export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): Owning {
   const ownership = openOwnership(cluster, log);
   return {
@@ -57,17 +54,11 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
       const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });
       const server = new PeerServer();
       server.add(machines.route);
-      const { source } = machines.moves;
+      const { moves, evacuate, drain, drop, anotherHost } = machines;
       return {
         hosts: {
-          host: cluster.host,
-          ...{
-            evacuate: machines.evacuate,
-            drain: machines.drain,
-            drop: machines.drop,
-            anotherHost: machines.anotherHost,
-          },
-          move: (...all) => source.move(...all),
+          ...{ host: cluster.host, evacuate, drain, drop, anotherHost },
+          move: (...all) => moves.source.move(...all),
           disputed: () => ownership.disputes.list(),
         },
         start() {

@@ -11,10 +11,6 @@ const IDLE_MS = 30_000;
 /** Packets that say that the connection is alive, after this time of silence. */
 const KEEPALIVE_MS = 10_000;
 
-/** Opens a connection. Throws `host_unreachable` when the host is away. */
-export type Connect = () => Socket;
-
-/** Opens a connection with the certificates of this moment. */
 export function connectTo({ host, port, tls }: ReturnType<Peers["target"]>): Socket {
   const socket = connect({ ...tls, host, port });
   const timer = setTimeout(
@@ -29,9 +25,10 @@ export function connectTo({ host, port, tls }: ReturnType<Peers["target"]>): Soc
 
 /** Keeps connections to one host. */
 export class PeerAgent extends Agent {
-  readonly #connect: Connect;
+  readonly #connect: () => Socket;
 
-  constructor(open: Connect) {
+  /** @param open opens a connection; throws `host_unreachable` when the host is away */
+  constructor(open: () => Socket) {
     super({ keepAlive: true, timeout: IDLE_MS });
     this.#connect = open;
   }

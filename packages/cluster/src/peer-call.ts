@@ -1,7 +1,8 @@
 /** Calls of routes that hosts have for each other alone, at the peer port. */
 import { Readable } from "node:stream";
-import { ERROR_STATUS, type ErrorCode, HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { isHibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
+import { answerOf } from "./peer-body.ts";
 import { hostSilent, type PeerClient } from "./peer-client.ts";
 
 /** The longest answer that is read: these are a few fields of JSON. Bytes. */
@@ -17,7 +18,6 @@ export type PeerBody = { json: unknown } | { bytes: AsyncIterable<Buffer> };
  */
 export type PeerCall = (host: string, path: string, body: PeerBody, signal: AbortSignal) => Promise<unknown>;
 
-/** Returns how to call other hosts. */
 export function peerCall(client: Pick<PeerClient, "send">): PeerCall {
   return async (host, path, content, signal) => {
     const isJson = "json" in content;
@@ -26,7 +26,8 @@ export function peerCall(client: Pick<PeerClient, "send">): PeerCall {
       ? Buffer.from(JSON.stringify(content.json))
       : Readable.from(content.bytes, { objectMode: false });
     try {
-      return await answerOf(await client.send(host, { method: "POST", path, headers, body, signal }));
+      const answer = await client.send(host, { method: "POST", path, headers, body, signal });
+      return await answerOf(answer, MAX_ANSWER_BYTES, () => new Error("the answer is too long"));
     } catch (error) {
       signal.throwIfAborted();
       throw isHibernautError(error) ? error : hostSilent(host, messageOf(error), error);
@@ -34,19 +35,4 @@ export function peerCall(client: Pick<PeerClient, "send">): PeerCall {
       if (!Buffer.isBuffer(body)) body.destroy();
     }
   };
-}
-
-async function answerOf(answer: Awaited<ReturnType<PeerClient["send"]>>): Promise<unknown> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of answer as AsyncIterable<Buffer>) {
-    bytes += piece.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error("the answer is too long");
-    pieces.push(piece);
-  }
-  const value = JSON.parse(Buffer.concat(pieces).toString("utf8")) as unknown;
-  if (answer.statusCode === 200) return value;
-  const { error, message, details } = value as { error: string; message: string; details?: Record<string, unknown> };
-  const code: ErrorCode = error in ERROR_STATUS ? (error as ErrorCode) : "internal";
-  throw new HibernautError(code, message, details);
 }

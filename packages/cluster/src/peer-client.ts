@@ -12,7 +12,6 @@ import { connectTo, PeerAgent } from "./peer-agent.ts";
 /** Methods of requests that change nothing, so that they may be sent again. */
 const REPEATABLE = new Set(["GET", "HEAD"]);
 
-/** What is sent. */
 export interface PeerRequest {
   method: string;
   path: string;
@@ -87,7 +86,6 @@ export class PeerClient {
     });
   }
 
-  /** Ends all requests and connections. */
   close(): void {
     this.#unsubscribe();
     for (const open of this.#open.values()) for (const each of open) each.abort();

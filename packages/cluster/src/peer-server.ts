@@ -33,7 +33,6 @@ export class PeerServer {
     });
   }
 
-  /** Adds a route. */
   add(route: PeerRoute): void {
     this.#routes.push(route);
   }

@@ -22,23 +22,16 @@ interface PeersOptions {
   identity(): Pair;
 }
 
-export class ClusterPeers implements Peers {
-  readonly #options: PeersOptions;
-
-  constructor(options: PeersOptions) {
-    this.#options = options;
-  }
-
-  target(name: string, service: PeerService): { host: string; port: number; tls: ConnectionOptions } {
-    const { view, authority, identity } = this.#options;
-    const host = view.host(name);
-    if (host?.up === undefined) throw hostAway(name, host !== undefined);
-    const { fingerprint } = host.member;
-    return {
-      ...splitAddress(host.up.peer),
-      tls: tlsTo({ name, fingerprint }, service, { authority, identity: identity() }),
-    };
-  }
+export function clusterPeers({ view, authority, identity }: PeersOptions): Peers {
+  return {
+    target(name, service) {
+      const host = view.host(name);
+      if (host?.up === undefined) throw hostAway(name, host !== undefined);
+      const { fingerprint } = host.member;
+      const tls = tlsTo({ name, fingerprint }, service, { authority, identity: identity() });
+      return { ...splitAddress(host.up.peer), tls };
+    },
+  };
 }
 
 /**
@@ -75,13 +68,11 @@ export function splitAddress(address: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 
-/** The reverse. */
 export function joinAddress({ host, port }: { host: string; port: number }): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The error for a host that cannot be reached. */
-export function hostAway(host: string, isMember: boolean): HibernautError {
+function hostAway(host: string, isMember: boolean): HibernautError {
   const why = isMember
     ? `Host ${host} is away: it has not renewed its lease. Its machines are available again when it returns; \`hibernaut cluster status\` shows which hosts are up.`
     : `There is no host ${host} in the cluster. \`hibernaut cluster status\` lists its hosts.`;

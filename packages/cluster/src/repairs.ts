@@ -2,13 +2,14 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import { wiping } from "@hibernaut/lib/wipe";
 import { REPAIR, readKey } from "@hibernaut/secrets/key";
+import type { Directory, Entry } from "./contract.ts";
 import { makeEtcdCertificates, startText } from "./etcd/certificates.ts";
 import type { EtcdTls } from "./etcd/gateway.ts";
 import { requireGuarded } from "./etcd/guard.ts";
 import { type Home, isInCluster, keyFileOf, openUnsigned, placeText, readHome, replacePlace } from "./home.ts";
 import { type HostSettings, offline } from "./join.ts";
+import { KEYS, ROOT } from "./keys.ts";
 import { requireCluster } from "./membership.ts";
-import { signRecord, unsignedRecords } from "./sign-records.ts";
 import { RecordSeal } from "./signed-directory.ts";
 
 interface SignOptions {
@@ -68,6 +69,29 @@ export async function changeEtcd(options: EtcdOptions): Promise<{ directory: str
     await replacePlace(dataDir, { ...home, directory });
     return { directory: placeText(directory), start: renew ? startText(dataDir, etcd) : undefined };
   });
+}
+
+/** They live with a lease, which a new value would take from them. They end soon, and are made again signed. */
+const LEASED = [KEYS.hosts, KEYS.joins, KEYS.released];
+
+/** The records that no host believes, because they are not signed with this key. */
+async function unsignedRecords(directory: Directory, seal: RecordSeal): Promise<Entry[]> {
+  const { entries } = await directory.list(ROOT);
+  return entries.filter(
+    ({ key, value }) => !LEASED.some((prefix) => key.startsWith(prefix)) && seal.open(key, value) === undefined,
+  );
+}
+
+/** Signs one. One that has changed meanwhile is left as it is. Resolves with whether it is signed now. */
+async function signRecord(directory: Directory, seal: RecordSeal, entry: Entry): Promise<boolean> {
+  const change = { key: entry.key, value: seal.sign(entry.key, valueOf(entry.value)) };
+  return (await directory.transact([entry], [change])) !== undefined;
+}
+
+/** What a record says, without the signature of another key that it may have. */
+function valueOf(text: string): string {
+  const { record, mac } = JSON.parse(text) as { record?: unknown; mac?: unknown };
+  return record !== undefined && typeof mac === "string" ? JSON.stringify(record) : text;
 }
 
 async function homeOf(dataDir: string): Promise<Home> {

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { aborted } from "@hibernaut/lib/async";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Changed, type Directory, HistoryGone, LeaseGone } from "../src/contract.ts";
+import { deletion } from "../src/stored.ts";
 
 interface Subject {
   /** Opens one more client of the same directory, as another host does. */
@@ -79,10 +80,7 @@ export function describeDirectory(name: string, subject: () => Subject): void {
 
     it("changes all keys of a transaction or none", async () => {
       const first = await put("a", "1");
-      const both = [
-        { key: `${root}a`, value: null },
-        { key: `${root}b`, value: "2" },
-      ];
+      const both = [deletion(`${root}a`), { key: `${root}b`, value: "2" }];
       expect(await b.transact([{ key: `${root}a`, revision: first - 1 }], both)).toBeUndefined();
       expect((await a.list(root)).entries.map(({ key }) => key)).toEqual([`${root}a`]);
       const revision = await b.transact([{ key: `${root}a`, revision: first }], both);
@@ -90,7 +88,7 @@ export function describeDirectory(name: string, subject: () => Subject): void {
     });
 
     it("tells of a deletion that deleted nothing with a revision that every copy has", async () => {
-      expect(await a.transact([], [{ key: `${root}none`, value: null }])).toBe(1);
+      expect(await a.transact([], [deletion(`${root}none`)])).toBe(1);
     });
 
     it("lists more keys than fit into one reply, sorted and as of one moment", async () => {
@@ -109,13 +107,7 @@ export function describeDirectory(name: string, subject: () => Subject): void {
 
     it("watches from a revision, in order, those of one transaction together", async () => {
       const first = await put("a", "1");
-      const second = await a.transact(
-        [],
-        [
-          { key: `${root}a`, value: null },
-          { key: `${root}b`, value: "2" },
-        ],
-      );
+      const second = await a.transact([], [deletion(`${root}a`), { key: `${root}b`, value: "2" }]);
       const stop = new AbortController();
       ending.push(() => stop.abort());
       const batches: (readonly Changed[])[] = [];

@@ -1,22 +1,31 @@
 /** A cluster whose etcd has certificates on both sides, which `hibernaut cluster init` made. */
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { request } from "node:https";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { guardOf } from "../src/etcd/guard.ts";
 import { argumentsOf, membersOf } from "../src/etcd/members.ts";
-import { readHome } from "../src/home.ts";
+import { type DirectoryPlace, readHome } from "../src/home.ts";
 import { initCluster } from "../src/join.ts";
 import { changeEtcd } from "../src/repairs.ts";
 import { EtcdMember } from "./etcd.ts";
-import { bareHost, joinHost, openHost } from "./place.ts";
+import { bareHost, joinHost, openHost, pointAt, sharedPlace } from "./place.ts";
 
 /** Only a fault reaches it. */
 const START_MS = 30_000;
+
+/** The only host of a cluster that has its directory there. */
+async function hostOf(directory: DirectoryPlace) {
+  const settings = await bareHost();
+  await initCluster({ settings, name: "a", peer: "127.0.0.1", directory: await sharedPlace() });
+  pointAt(join(settings.dataDir, "cluster"), directory);
+  return settings;
+}
 
 it("an administrator gets certificates for etcd and how to start it, and hosts agree through it", async () => {
   const settings = await bareHost();
@@ -49,18 +58,12 @@ it("an administrator gets certificates for etcd and how to start it, and hosts a
 });
 
 it("certificates that a removed host has are replaced, on one host and then on the others", async () => {
-  const settings = await bareHost();
-  const place = { local: join(settings.dataDir, "directory.db") };
-  await initCluster({ settings, name: "a", peer: "127.0.0.1", directory: place });
   const etcd = ["https://10.0.0.1:2379"];
-  const file = join(settings.dataDir, "cluster/cluster.json");
-  writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, "utf8")) as object), directory: { etcd } }));
+  const settings = await hostOf({ etcd });
   const { start } = await changeEtcd({ settings, renew: true });
   expect(start).toContain("etcd --name=e1");
-  const files = ["ca.crt", "host.crt", "host.key"].map((name) =>
-    readFileSync(join(settings.dataDir, "etcd/hosts", name), "utf8"),
-  );
-  const [ca = "", cert = "", key = ""] = files;
+  const read = (name: string) => readFileSync(join(settings.dataDir, "etcd/hosts", name), "utf8");
+  const [ca, cert, key] = [read("ca.crt"), read("host.crt"), read("host.key")];
   const made = { etcd, tls: { ca, cert, key } };
   expect(await readHome(settings.dataDir)).toMatchObject({ host: "a", directory: made });
   expect(new X509Certificate(cert).verify(new X509Certificate(ca).publicKey)).toBe(true);
@@ -69,21 +72,15 @@ it("certificates that a removed host has are replaced, on one host and then on t
 });
 
 it("an etcd that the whole network can write to is refused, unless an administrator allows it", async () => {
-  const settings = await bareHost();
-  const etcd = [`http://192.0.2.1:2379`];
-  await expect(initCluster({ settings, name: "a", directory: { etcd } })).rejects.toMatchObject({
+  const etcd = ["http://192.0.2.1:2379"];
+  await expect(initCluster({ settings: await bareHost(), name: "a", directory: { etcd } })).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringMatching(
       /http:\/\/192\.0\.2\.1:2379 is not encrypted.*client certificates.*--insecure-etcd/s,
     ),
   });
   // Made by an earlier version.
-  const place = { local: join(settings.dataDir, "directory.db") };
-  await initCluster({ settings, name: "a", peer: "127.0.0.1", directory: place });
-  const file = join(settings.dataDir, "cluster/cluster.json");
-  const home = JSON.parse(readFileSync(file, "utf8")) as object;
-  writeFileSync(file, JSON.stringify({ ...home, directory: { etcd } }));
-  await expect(openHost(settings)).rejects.toThrow("HIBERNAUT_INSECURE_ETCD=on");
+  await expect(openHost(await hostOf({ etcd }))).rejects.toThrow("HIBERNAUT_INSECURE_ETCD=on");
 });
 
 it("doctor says how well etcd is guarded", () => {
@@ -109,7 +106,6 @@ it("each member listens at its own address, and all know each other", () => {
 
 /** A free port whose next one is free as well, for the other members. */
 async function pairOfPorts(): Promise<number> {
-  const { createServer } = await import("node:net");
   for (;;) {
     const port = await freePort();
     const next = createServer().listen(port + 1, "127.0.0.1");

@@ -14,12 +14,6 @@ const START_MS = 30_000;
 /** For one member, which elects itself: leases may then be as short as a second. */
 const ALONE = ["--heartbeat-interval=50", "--election-timeout=500"];
 
-interface EtcdOptions {
-  members?: number;
-  /** Files for TLS at the client ports. With them, clients need a certificate of the same authority. */
-  tls?: { ca: string; cert: string; key: string };
-}
-
 /** One member of etcd. */
 export class EtcdMember {
   readonly url: string;
@@ -74,20 +68,15 @@ export interface Etcd extends AsyncDisposable {
 }
 
 /** Starts etcd, and waits until it answers. The caller disposes of it. */
-export async function startEtcd({ members: count = 1, tls }: EtcdOptions = {}): Promise<Etcd> {
+export async function startEtcd({ members: count = 1 } = {}): Promise<Etcd> {
   const folder = await openTempFolder("etcd");
-  const scheme = tls === undefined ? "http" : "https";
   const places = await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const [client, peer] = await Promise.all([freePort(), freePort()]);
-      return { name: `m${index}`, client: `${scheme}://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
+      return { name: `m${index}`, client: `http://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
     }),
   );
   const all = places.map(({ name, peer }) => `${name}=${peer}`).join(",");
-  const tlsArgs =
-    tls === undefined
-      ? []
-      : [`--cert-file=${tls.cert}`, `--key-file=${tls.key}`, `--trusted-ca-file=${tls.ca}`, "--client-cert-auth"];
   const members = places.map(
     ({ name, client, peer }) =>
       new EtcdMember(client, [
@@ -96,7 +85,6 @@ export async function startEtcd({ members: count = 1, tls }: EtcdOptions = {}): 
         ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
         ...["--initial-cluster-state", "new", "--logger", "zap", "--log-level", "error"],
         ...(count === 1 ? ALONE : []),
-        ...tlsArgs,
       ]),
   );
   const dispose = async () => {
@@ -141,8 +129,7 @@ export async function startEtcd({ members: count = 1, tls }: EtcdOptions = {}): 
   };
   try {
     for (const member of members) member.start();
-    // A member with TLS answers nobody without a certificate: that it listens must do.
-    if (tls === undefined) await vi.waitFor(() => etcd.leader(), { timeout: START_MS, interval: 50 });
+    await vi.waitFor(() => etcd.leader(), { timeout: START_MS, interval: 50 });
     return etcd;
   } catch (error) {
     await dispose();

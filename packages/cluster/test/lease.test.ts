@@ -5,6 +5,7 @@ import type { LeaseState } from "../src/cluster.ts";
 import { type HostRecord, KEYS } from "../src/keys.ts";
 import { LeaseKeeper } from "../src/lease.ts";
 import { LocalDirectory } from "../src/local/directory.ts";
+import { deletion } from "../src/stored.ts";
 import { Interrupted } from "./interrupted.ts";
 import { FACTS } from "./place.ts";
 
@@ -117,7 +118,7 @@ it("does not publish a host that is no longer a member", async () => {
   const { directory, interrupted, lease, faults, told } = await openLease();
   interrupted.cut();
   await vi.waitFor(() => expect(told).toContain("lost"), { timeout: 10_000 });
-  await directory.transact([], [{ key: MEMBER, value: null }]);
+  await directory.transact([], [deletion(MEMBER)]);
   interrupted.mend();
   await vi.waitFor(() => expect(faults.map(String)).toContain("Error: no longer a member"), { timeout: 10_000 });
   expect(await directory.get(KEY)).toBeUndefined();

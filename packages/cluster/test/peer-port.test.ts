@@ -13,6 +13,7 @@ import { readJoinToken, writeJoinToken } from "../src/join-token.ts";
 import { KEYS } from "../src/keys.ts";
 import type { OpenedCluster } from "../src/open.ts";
 import { ALPN, joinAddress, splitAddress } from "../src/peers.ts";
+import { deletion } from "../src/stored.ts";
 import { joinHost, oneHost, openHost } from "./place.ts";
 
 const DAY_MS = 86_400_000;
@@ -42,6 +43,22 @@ async function read(socket: TLSSocket): Promise<string> {
 }
 
 const toPeer = (from: OpenedCluster, host: string) => from.peers.target(host, "peer");
+
+/** The certificate of the only host of a cluster, as its platform looks after it. */
+async function certificateOf(
+  { dataDir }: { dataDir: string },
+  { now = Date.now, renewed = [] }: { now?: () => number; renewed?: string[] } = {},
+): Promise<HostCertificate> {
+  const certificate = new HostCertificate({
+    dataDir,
+    home: await readHome(dataDir),
+    onRenewed: (identity) => renewed.push(identity.certificate),
+    onFault: (error) => expect.fail(String(error)),
+    now,
+  });
+  onTestFinished(() => certificate.close());
+  return certificate;
+}
 
 it("a host knows which other one is calling", async () => {
   const { b } = await twoHosts();
@@ -120,7 +137,7 @@ it("hangs up on connections of a host that is removed", async () => {
   onTestFinished(() => void socket.destroy());
   const closed = read(socket);
   await taken.promise;
-  await a.directory.transact([], [{ key: `${KEYS.members}b`, value: null }]);
+  await a.directory.transact([], [deletion(`${KEYS.members}b`)]);
   expect(await closed).toBe("");
 });
 
@@ -138,15 +155,8 @@ it("renews its certificate after two thirds of its time, with the same key", asy
   const due = renewalOf(home.identity.certificate);
   const clock = { now: due - 1000 };
   const renewed: string[] = [];
-  const certificate = new HostCertificate({
-    dataDir: settings.dataDir,
-    home,
-    onRenewed: (identity) => renewed.push(identity.certificate),
-    onFault: (error) => expect.fail(String(error)),
-    now: () => clock.now,
-  });
+  const certificate = await certificateOf(settings, { now: () => clock.now, renewed });
   await certificate.start();
-  onTestFinished(() => certificate.close());
   expect(renewed).toEqual([]);
   clock.now = due;
   await certificate.renewIfDue();
@@ -165,26 +175,14 @@ it("renews at the start a certificate that expired while the platform was off", 
   const pem = String(publicKey.export({ type: "spki", format: "pem" }));
   const old = await signHost(home.authority, "a", pem, Date.now() - 400 * DAY_MS);
   await writeFile(join(settings.dataDir, "cluster/host.crt"), old);
-  const certificate = new HostCertificate({
-    dataDir: settings.dataDir,
-    home: await readHome(settings.dataDir),
-    onRenewed: () => {},
-    onFault: (error) => expect.fail(String(error)),
-  });
-  onTestFinished(() => certificate.close());
+  const certificate = await certificateOf(settings);
   await certificate.start();
   expect(new X509Certificate(certificate.identity.certificate).validToDate.getTime()).toBeGreaterThan(Date.now());
 });
 
 it("says that this host's clock is wrong when its certificate is not valid yet", async () => {
   const { settings } = await oneHost();
-  const certificate = new HostCertificate({
-    dataDir: settings.dataDir,
-    home: await readHome(settings.dataDir),
-    onRenewed: () => {},
-    onFault: () => {},
-    now: () => Date.now() - DAY_MS,
-  });
+  const certificate = await certificateOf(settings, { now: () => Date.now() - DAY_MS });
   await expect(certificate.start()).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringMatching(/This host's clock says .* is valid only from .*Set this host's clock/),

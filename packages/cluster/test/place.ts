@@ -1,10 +1,11 @@
 /** Hosts of a cluster in one process, without platforms: what joining and the peer port are tested with. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openDataDir } from "@hibernaut/store/data-dir";
 import { openStore } from "@hibernaut/store/open";
 import { onTestFinished } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import type { DirectoryPlace } from "../src/home.ts";
 import { initCluster, joinCluster } from "../src/join.ts";
 import { type OpenedCluster, openCluster } from "../src/open.ts";
 
@@ -17,8 +18,8 @@ export const FACTS = {
 };
 
 /** Where a host would be, not yet in a cluster. */
-export async function bareHost(region = "local"): Promise<{ dataDir: string; region: string }> {
-  return { dataDir: await tempFolder(), region };
+export async function bareHost() {
+  return { dataDir: await tempFolder(), region: "local" };
 }
 
 /** A directory in a file, which the hosts of a test share. */
@@ -29,11 +30,10 @@ export async function sharedPlace(): Promise<{ local: string }> {
 /** Opens a host's place in its cluster, until the test ends. The data directory is locked, as by a platform. */
 export async function openHost(
   settings: { dataDir: string; region: string },
-  { version = "0.1.0", leaseMs = 60_000 } = {},
+  { version = "0.1.0" } = {},
 ): Promise<OpenedCluster> {
   const { release } = await openDataDir(settings.dataDir);
-  const warnings: string[] = [];
-  const log = { info() {}, debug() {}, warn: (_fields: object, message: string) => void warnings.push(message) };
+  const log = { info() {}, debug() {}, warn() {} };
   try {
     const cluster = await openCluster({
       dataDir: settings.dataDir,
@@ -41,7 +41,7 @@ export async function openHost(
         region: settings.region,
         peerListen: { host: "127.0.0.1", port: 0 },
         apiListen: { host: "127.0.0.1", port: 0 },
-        clusterLeaseMs: leaseMs,
+        clusterLeaseMs: 60_000,
         clusterGraceMs: 60_000,
         insecureEtcd: "off",
       },
@@ -76,6 +76,13 @@ export async function joinHost(token: string, name: string, settings?: { dataDir
   const at = settings ?? (await bareHost());
   await joinCluster({ settings: at, name, version: "0.1.0", peer: "127.0.0.1", token });
   return at;
+}
+
+/** Changes where a host finds the directory, in what it keeps of its cluster. */
+export function pointAt(folder: string, directory: DirectoryPlace): void {
+  const file = join(folder, "cluster.json");
+  const home = JSON.parse(readFileSync(file, "utf8")) as object;
+  writeFileSync(file, JSON.stringify({ ...home, directory }));
 }
 
 /** Gives a host an app. */

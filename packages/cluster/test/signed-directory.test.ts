@@ -9,6 +9,7 @@ import { KEYS } from "../src/keys.ts";
 import { LocalDirectory } from "../src/local/directory.ts";
 import { signCluster } from "../src/repairs.ts";
 import { RecordSeal, SignedDirectory } from "../src/signed-directory.ts";
+import { put } from "../src/stored.ts";
 import { describeDirectory } from "./directory-conformance.ts";
 import { joinHost, oneHost, openHost } from "./place.ts";
 
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.dispose());
 
-describeDirectory("with signed records", () => ({
+describeDirectory("in an SQLite file, with signed records", () => ({
   open,
   async forget() {
     const directory = unsigned();
@@ -75,7 +76,7 @@ it("a host does not join with a token that someone put into the directory", asyn
   const forged = writeJoinToken({ ...readJoinToken(await token()), id, secret, expiresAt });
   await expect(joinHost(forged, "b")).rejects.toMatchObject({ code: "unauthenticated" });
   const member = cluster.view.host("a")?.member;
-  await directory.transact([], [{ key: `${KEYS.members}c`, value: JSON.stringify(member) }]);
+  await directory.transact([], [put(`${KEYS.members}c`, member)]);
   await joinHost(await token(), "d");
   await vi.waitFor(() => expect(cluster.view.hosts().map(({ name }) => name)).toEqual(["a", "d"]));
 });
@@ -85,7 +86,7 @@ const UNBELIEVED = {
   "was made by a version that did not sign": async (directory: LocalDirectory) => {
     for (const { key, value } of (await directory.list("/hib/")).entries) {
       const { record } = JSON.parse(value) as { record?: unknown };
-      if (record !== undefined) await directory.transact([], [{ key, value: JSON.stringify(record) }]);
+      if (record !== undefined) await directory.transact([], [put(key, record)]);
     }
   },
   "got a new key of the secrets": async (_directory: LocalDirectory, dataDir: string) =>

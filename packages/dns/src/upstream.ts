@@ -29,19 +29,19 @@ export async function hostNameServers(): Promise<NameServer[]> {
 }
 
 /**
- * Passes a query on and returns the reply. Undefined when no server answered within `timeoutMs` each. Each query is sent
- * with a random id from a new port, so that an attacker cannot guess a reply; the reply has the original id again.
+ * Passes a query on and returns the reply. Undefined when no server answered in time. Each query is sent with a random id
+ * from a new port, so that an attacker cannot guess a reply; the reply has the original id again.
  */
 export async function askUpstream(
   query: Buffer,
   transport: "udp" | "tcp",
   servers: readonly NameServer[],
-  timeoutMs: number = SERVER_TIMEOUT_MS,
 ): Promise<Buffer | undefined> {
   const sent = Buffer.from(query);
   sent.writeUInt16BE(randomInt(65_536), 0);
   for (const server of servers.slice(0, MAX_SERVERS)) {
-    const response = await (transport === "udp" ? overUdp : overTcp)(sent, server, AbortSignal.timeout(timeoutMs));
+    const limit = AbortSignal.timeout(SERVER_TIMEOUT_MS);
+    const response = await (transport === "udp" ? overUdp : overTcp)(sent, server, limit);
     if (response === undefined) continue;
     response.writeUInt16BE(query.readUInt16BE(0), 0);
     return response;

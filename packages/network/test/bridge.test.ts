@@ -116,6 +116,16 @@ describe("names", () => {
     expect(tapHost(names, longest)).toBe(1022);
   });
 
+  test("of tables tell their data directory, as far as nft allows, which refuses longer comments with all rules", () => {
+    expect(namesFor("/var/lib/hibernaut").owner).toBe("/var/lib/hibernaut");
+    for (const folder of [`/srv/${"long/".repeat(60)}`, `/srv/${"ü".repeat(200)}`, `/s/${"🌙".repeat(100)}`]) {
+      const { owner } = namesFor(folder);
+      expect(Buffer.byteLength(owner)).toBeLessThanOrEqual(128);
+      expect(owner.startsWith(folder.slice(0, 20))).toBe(true);
+    }
+    expect(namesFor('/srv/"a\\b\n').owner).toBe("/srv/?a?b?");
+  });
+
   test("differ for another data directory", () => {
     expect(namesFor("/srv/hibernaut").bridge).not.toBe(names.bridge);
     expect(namesFor("/var/lib/hibernaut")).toEqual(names);

@@ -3,8 +3,7 @@ import type { AppRecord } from "@hibernaut/domain/machine";
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Database } from "better-sqlite3";
 import type { AppStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** `quota` is JSON. */
 interface AppRow extends Omit<AppRecord, "quota" | "statusPage"> {

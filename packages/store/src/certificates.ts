@@ -1,8 +1,7 @@
 /** Which certificates the platform manages, in the database. The certificates themselves are files. */
 import type { Database } from "better-sqlite3";
 import type { CertificateRecord, CertificateStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 
 interface Row {
   name: string;

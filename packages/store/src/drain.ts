@@ -2,8 +2,7 @@
 import type { DrainRecord } from "@hibernaut/domain/drain";
 import type { Database } from "better-sqlite3";
 import type { DrainStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Returns the repository of the drain in an open, migrated database. */
 export function drainStore(db: Database, outbox: OutboxWriter): DrainStore {

@@ -1,8 +1,7 @@
 /** Hostnames of apps in the database. */
 import type { Database } from "better-sqlite3";
 import type { HostnameStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Returns the repository of hostnames in an open, migrated database. */
 export function hostnameStore(db: Database, outbox: OutboxWriter): HostnameStore {

@@ -26,6 +26,11 @@ export interface OutboxWriter {
   add(fact: StreamFact): number;
 }
 
+/** Returns an event of now, about anything but a machine. */
+export function factOf(type: string, app: string | null, data: StreamFact["data"] = {}): StreamFact {
+  return { type, at: new Date().toISOString(), app, machine: null, data };
+}
+
 /** Returns the outbox of an open, migrated database. */
 export function outboxStore(db: Database): OutboxStore & OutboxWriter {
   const add = db.prepare<Omit<Row, "sequence">>(

@@ -2,8 +2,7 @@
 import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import type { Database } from "better-sqlite3";
 import type { ReleaseStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Releases kept per app: enough to roll back to, and bounded even if every commit is deployed. */
 const KEPT = 100;

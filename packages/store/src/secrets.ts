@@ -1,8 +1,7 @@
 /** Secrets in the database. They are encrypted before they get here. */
 import type { Database } from "better-sqlite3";
 import type { SecretRecord, SecretStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Returns the repository of secrets in an open, migrated database. */
 export function secretStore(db: Database, outbox: OutboxWriter): SecretStore {

@@ -2,8 +2,7 @@
 import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Database } from "better-sqlite3";
 import type { VolumeStore } from "./contract.ts";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** A volume's row: the schedule is JSON, or null. */

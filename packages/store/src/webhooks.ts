@@ -1,8 +1,7 @@
 /** Webhooks in the database. Their secrets are encrypted before they get here. */
 import type { WebhookApp, WebhookRecord } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
-import { factOf } from "./facts.ts";
-import type { OutboxWriter } from "./outbox.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
 import type { WebhookChanges, WebhookStore } from "./webhook-contract.ts";
 
 interface Row {

@@ -1,15 +1,7 @@
 /** The store as a draft has it: the rules of apps, tokens and so on run on it as they do on the real one, and store nothing. */
 import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
 import { isFullAccess } from "@hibernaut/domain/scopes";
-import type {
-  AppStore,
-  HostnameStore,
-  ReleaseStore,
-  SecretStore,
-  Store,
-  TokenRecord,
-  TokenStore,
-} from "@hibernaut/store";
+import type { AppStore, HostnameStore, ReleaseStore, SecretStore, TokenRecord, TokenStore } from "@hibernaut/store";
 import { beingDeleted } from "../app-deletion.ts";
 import { KEYS, nameOf } from "../keys.ts";
 import type { Draft } from "./draft.ts";
@@ -22,14 +14,12 @@ import {
   agreedSecret,
   agreedToken,
   releaseKey,
+  type SharedStore,
   storedSecret,
 } from "./records.ts";
 
 /** As many releases as the store keeps of an app. */
 const KEPT_RELEASES = 100;
-
-/** The parts of the store that all hosts share. */
-export type SharedStore = Pick<Store, "apps" | "hostnames" | "tokens" | "secrets" | "releases">;
 
 /** Returns the store of a draft. `own` is this host's store, for what is not shared; `host` is this host's name. */
 export function draftStore(draft: Draft, { own, host }: { own: SharedStore; host: string }): SharedStore {

@@ -1,5 +1,6 @@
 /** Brings this host's store in line with the records that all hosts share, and tells those who follow them. */
-import type { Store, TokenRecord } from "@hibernaut/store";
+import { isDeepStrictEqual } from "node:util";
+import type { TokenRecord } from "@hibernaut/store";
 import { KEYS, nameOf } from "../keys.ts";
 import type { Changes } from "./copy.ts";
 import {
@@ -12,20 +13,16 @@ import {
   agreedSecret,
   agreedToken,
   releaseOf,
+  type SharedStore,
   storedSecret,
 } from "./records.ts";
 
-type SharedStore = Pick<Store, "apps" | "hostnames" | "tokens" | "secrets" | "releases">;
-
 interface ProjectionOptions {
   store: SharedStore;
-  /** This host's name. */
   host: string;
   /** Carries out a change of an app's secrets, and discards the snapshots that have the old ones in their memory. */
   changeSecrets(app: string, change: () => void): void;
-  /** Called after apps were deleted. */
   appsDeleted(): void;
-  /** Called after hostnames were added or removed. */
   hostnamesChanged(): void;
   /** Is told of a record that cannot be adopted yet, such as the end of an app that still has a volume here. */
   onTrouble(message: string, fields: Record<string, unknown>): void;
@@ -36,6 +33,9 @@ const ORDER = [
   [KEYS.hostnames, KEYS.tokens, KEYS.secrets, KEYS.releases, KEYS.apps],
   [KEYS.apps, KEYS.tokens, KEYS.hostnames, KEYS.secrets, KEYS.releases],
 ] as const;
+
+/** What became of a record. `later`: it cannot be adopted yet. */
+type Adopted = "changed" | "same" | "later";
 
 export class Projection {
   readonly #options: ProjectionOptions;
@@ -55,7 +55,6 @@ export class Projection {
     return [...this.#unpublished];
   }
 
-  /** Keeps a token that the directory does not have yet. */
   keepToken(id: string): void {
     this.#unpublished.add(id);
   }
@@ -98,7 +97,7 @@ export class Projection {
   }
 
   /** One record that cannot be stored, for want of room on the disk, must not keep the others from being adopted. */
-  #attempt(prefix: string, key: string, value: object | undefined): "changed" | "same" | "later" {
+  #attempt(prefix: string, key: string, value: object | undefined): Adopted {
     try {
       return this.#adopt(prefix, key, value);
     } catch (error) {
@@ -107,7 +106,7 @@ export class Projection {
     }
   }
 
-  #adopt(prefix: string, key: string, value: object | undefined): "changed" | "same" | "later" {
+  #adopt(prefix: string, key: string, value: object | undefined): Adopted {
     const { store } = this.#options;
     const name = nameOf(key);
     if (prefix === KEYS.apps) return this.#app(name, value as AgreedApp | undefined);
@@ -120,7 +119,7 @@ export class Projection {
     return this.#token(value as AgreedToken, present);
   }
 
-  #token(token: AgreedToken, present: TokenRecord | undefined): "changed" | "same" | "later" {
+  #token(token: AgreedToken, present: TokenRecord | undefined): Adopted {
     // At once, because it may be revoked; and again, because it loses the earlier app together with the late one's name.
     const again = (token.apps ?? []).some((app) => this.#lateApps.has(app));
     if (present !== undefined && isSame(agreedToken(present), token)) return again ? "later" : "same";
@@ -128,7 +127,7 @@ export class Projection {
     return again ? "later" : "changed";
   }
 
-  #app(name: string, app: AgreedApp | undefined): "changed" | "same" | "later" {
+  #app(name: string, app: AgreedApp | undefined): Adopted {
     const { apps } = this.#options.store;
     const present = apps.get(name);
     if (app === undefined) {
@@ -144,7 +143,7 @@ export class Projection {
     return "changed";
   }
 
-  #hostname(name: string, hostname: AgreedHostname | undefined): "changed" | "same" | "later" {
+  #hostname(name: string, hostname: AgreedHostname | undefined): Adopted {
     const { hostnames, apps } = this.#options.store;
     const owner = hostnames.list().find((each) => each.name === name)?.app;
     const isLate = hostname !== undefined && this.#lateApps.has(hostname.app);
@@ -155,7 +154,7 @@ export class Projection {
     return hostnames.insert(name, hostname.app) ? "changed" : "later";
   }
 
-  #secrets(app: string, wanted: readonly AgreedSecret[]): "changed" | "same" | "later" {
+  #secrets(app: string, wanted: readonly AgreedSecret[]): Adopted {
     const { store, changeSecrets } = this.#options;
     if (store.apps.get(app) === undefined) return wanted.length === 0 ? "same" : "later";
     if (this.#lateApps.has(app) && wanted.length > 0) return "later";
@@ -172,7 +171,7 @@ export class Projection {
     return "changed";
   }
 
-  #release(key: string, release: AgreedRelease | undefined): "changed" | "same" | "later" {
+  #release(key: string, release: AgreedRelease | undefined): Adopted {
     const { store } = this.#options;
     const { app, version } = releaseOf(key);
     if (release === undefined) return store.releases.remove(app, version) ? "changed" : "same";
@@ -182,15 +181,8 @@ export class Projection {
   }
 }
 
-/** Whether two values are the same as JSON, whatever the order of their keys. */
+/** Whether two values are the same as JSON, where what is undefined is absent. */
 function isSame(one: unknown, other: unknown): boolean {
-  return canonical(one) === canonical(other);
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) =>
-    typeof each === "object" && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : each,
-  );
+  const asJson = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
+  return isDeepStrictEqual(asJson(one), asJson(other));
 }

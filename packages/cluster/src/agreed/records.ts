@@ -4,10 +4,12 @@ import type { SecretRecord, Store, TokenRecord } from "@hibernaut/store";
 import type { Deletable } from "../app-deletion.ts";
 import { KEYS, nameOf } from "../keys.ts";
 
+/** The parts of the store that all hosts share. */
+export type SharedStore = Pick<Store, "apps" | "hostnames" | "tokens" | "secrets" | "releases">;
+
 /** An app. While it is being deleted, nothing can be added to it. */
 export type AgreedApp = AppRecord & Deletable;
 
-/** A hostname's app. */
 export interface AgreedHostname {
   app: string;
 }
@@ -27,7 +29,6 @@ export interface AgreedRelease extends ReleaseRecord {
   host: string;
 }
 
-/** The prefixes of the keys of these records. */
 export const AGREED_PREFIXES = [KEYS.apps, KEYS.hostnames, KEYS.tokens, KEYS.secrets, KEYS.releases] as const;
 
 /** How many digits a release's version has in its key, so that keys sort by version. */
@@ -35,12 +36,10 @@ const VERSION_DIGITS = 8;
 /** More releases than the store keeps of an app. */
 const ALL_RELEASES = 1000;
 
-/** The key of a release. */
 export function releaseKey(app: string, version: number): string {
   return `${KEYS.releases}${app}/${String(version).padStart(VERSION_DIGITS, "0")}`;
 }
 
-/** The app and the version of a release's key. */
 export function releaseOf(key: string): { app: string; version: number } {
   const [app = ""] = key.slice(KEYS.releases.length).split("/", 1);
   return { app, version: Number(nameOf(key)) };
@@ -65,10 +64,7 @@ export function storedSecret(app: string, { ciphertext, nonce, ...rest }: Agreed
  * Returns everything of a store that all hosts share, by key: what `hibernaut cluster init` puts into the directory.
  * `host` is this host's name.
  */
-export function agreedRecords(
-  store: Pick<Store, "apps" | "hostnames" | "tokens" | "secrets" | "releases">,
-  host: string,
-): Map<string, object> {
+export function agreedRecords(store: SharedStore, host: string): Map<string, object> {
   const records = new Map<string, object>();
   for (const app of store.apps.list()) {
     records.set(KEYS.apps + app.name, app);

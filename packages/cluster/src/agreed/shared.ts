@@ -2,7 +2,6 @@
 import type { Quotas, Resources } from "@hibernaut/machines";
 import type { TokenStore } from "@hibernaut/store";
 
-/** What a change is made with. */
 export interface SharedParts {
   apps: Pick<Resources["apps"], "create" | "get" | "setStatusPage">;
   hostnames: Pick<Resources["hostnames"], "add" | "remove">;
@@ -20,7 +19,6 @@ export type Write = <T>(work: (parts: SharedParts) => T | Promise<T>) => Promise
 
 /** The records that all hosts of a cluster share. */
 export interface SharedRecords {
-  /** This host's name. */
   readonly host: string;
   write: Write;
   /** Resolves once this host knows of all changes that ended before the call, or after a second. */

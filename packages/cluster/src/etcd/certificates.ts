@@ -13,10 +13,9 @@ import { argumentsOf, MEMBER_FILES, membersOf } from "./members.ts";
 export const ETCD_FOLDER = "etcd";
 /** Nothing renews them: an etcd whose certificates have expired would take the whole cluster along. */
 const DAYS = 10 * 365;
+const CA_FILE = "ca.crt";
 /** The directory of what all hosts show. Those that join get it from the others. */
-export const HOSTS = "hosts";
-export const HOST_FILES = { ca: "ca.crt", cert: "host.crt", key: "host.key" } as const;
-const AUTHORITY_FILES = { certificate: "ca.crt", key: "ca.key" } as const;
+const HOSTS = "hosts";
 
 /** Makes an authority, and a certificate for each member behind the client URLs. Resolves with what hosts need. */
 export async function makeEtcdCertificates(
@@ -24,29 +23,23 @@ export async function makeEtcdCertificates(
   { clusterId, urls }: { clusterId: string; urls: readonly string[] },
 ): Promise<Required<EtcdTls>> {
   const folder = join(dataDir, ETCD_FOLDER);
-  const authority = await makeAuthority(clusterId, Date.now(), " etcd");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (const [part, name] of Object.entries(AUTHORITY_FILES)) await write(folder, name, authority[part as keyof Pair]);
+  const authority = await makeAuthority(clusterId, " etcd");
+  const ca = authority.certificate;
+  await save(folder, { [CA_FILE]: ca, "ca.key": authority.key });
   for (const { name, host } of membersOf(urls)) {
-    const own = join(folder, name);
-    const { certificate, key } = await signed(authority, name, [host]);
-    await mkdir(own, { recursive: true, mode: 0o700 });
-    await write(own, MEMBER_FILES.ca, authority.certificate);
-    await write(own, MEMBER_FILES.certificate, certificate);
-    await write(own, MEMBER_FILES.key, key);
+    const own = await signed(authority, name, [host]);
+    const { certificate, key } = MEMBER_FILES;
+    await save(join(folder, name), { [MEMBER_FILES.ca]: ca, [certificate]: own.certificate, [key]: own.key });
   }
   // Without names, because etcd would check that a client comes from one of them.
   const { certificate: cert, key } = await signed(authority, HOSTS, []);
-  const shared = join(folder, HOSTS);
-  await mkdir(shared, { recursive: true, mode: 0o700 });
-  for (const [name, text] of Object.entries({ ca: authority.certificate, cert, key }))
-    await write(shared, HOST_FILES[name as keyof typeof HOST_FILES], text);
-  return { ca: authority.certificate, cert, key };
+  await save(join(folder, HOSTS), { [CA_FILE]: ca, "host.crt": cert, "host.key": key });
+  return { ca, cert, key };
 }
 
 /** Whether the certificates of this place were made on this host. */
 export async function areOurs(dataDir: string, tls: EtcdTls | undefined): Promise<boolean> {
-  const file = join(dataDir, ETCD_FOLDER, AUTHORITY_FILES.certificate);
+  const file = join(dataDir, ETCD_FOLDER, CA_FILE);
   return tls?.ca !== undefined && (await readFile(file, "utf8").catch(() => "")) === tls.ca;
 }
 
@@ -65,6 +58,7 @@ async function signed(authority: Pair, name: string, names: readonly string[]): 
   return { certificate: await sign(authority, { name, names, publicKey, days: DAYS }), key };
 }
 
-function write(folder: string, name: string, contents: string): Promise<void> {
-  return replaceFile(join(folder, name), contents, { mode: 0o600 });
+async function save(folder: string, files: Record<string, string>): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries(files)) await replaceFile(join(folder, name), text, { mode: 0o600 });
 }

@@ -2,6 +2,8 @@
 import { once } from "node:events";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, Agent as TlsAgent } from "node:https";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { EtcdFault, hasDoneNothing, mayPass, unavailable } from "./faults.ts";
 import type { StreamLine } from "./messages.ts";
 
@@ -70,7 +72,7 @@ export class Gateway {
         const again = (repeatable || hasDoneNothing(error)) && performance.now() < end - PAUSE_MS;
         if (this.#closing.signal.aborted || !again) throw unavailable(error, endpoint.origin);
       }
-      if (tries % this.#endpoints.length === 0) await pause(PAUSE_MS);
+      if (tries % this.#endpoints.length === 0) await delay(PAUSE_MS);
     }
   }
 
@@ -126,11 +128,8 @@ export class Gateway {
   }
 
   async #attempt<T>(endpoint: URL, path: string, body: object, signal: AbortSignal): Promise<T> {
-    const reply = await this.#post(endpoint, path, body, signal);
-    const chunks: Buffer[] = [];
-    for await (const chunk of reply) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
-    return (isStream(text) ? partOf(text) : JSON.parse(text)) as T;
+    const reply = await text(await this.#post(endpoint, path, body, signal));
+    return (isStream(reply) ? partOf(reply) : JSON.parse(reply)) as T;
   }
 
   async #post(endpoint: URL, path: string, body: object, signal: AbortSignal): Promise<IncomingMessage> {
@@ -140,9 +139,7 @@ export class Gateway {
     request.end(JSON.stringify(body));
     const [reply] = (await once(request, "response", { signal })) as [IncomingMessage];
     if (reply.statusCode === 200) return reply;
-    const chunks: Buffer[] = [];
-    for await (const chunk of reply) chunks.push(chunk as Buffer);
-    throw faultOf(Buffer.concat(chunks).toString(), reply.statusCode);
+    throw faultOf(await text(reply), reply.statusCode);
   }
 }
 
@@ -157,8 +154,8 @@ async function* linesOf(reply: IncomingMessage): AsyncIterable<string> {
 }
 
 /** Streams wrap each part; a reply of one part has no such member. */
-function isStream(text: string): boolean {
-  return text.startsWith('{"result"') || text.startsWith('{"error"');
+function isStream(reply: string): boolean {
+  return reply.startsWith('{"result"') || reply.startsWith('{"error"');
 }
 
 function partOf(line: string): unknown {
@@ -167,15 +164,11 @@ function partOf(line: string): unknown {
   throw new EtcdFault(error?.grpc_code ?? error?.code ?? 0, error?.message ?? line);
 }
 
-function faultOf(text: string, status: number | undefined): Error {
+function faultOf(reply: string, status: number | undefined): Error {
   try {
-    const { message, error, code } = JSON.parse(text) as { message?: string; error?: string; code?: number };
-    return new EtcdFault(code ?? 0, message ?? error ?? text);
+    const { message, error, code } = JSON.parse(reply) as { message?: string; error?: string; code?: number };
+    return new EtcdFault(code ?? 0, message ?? error ?? reply);
   } catch {
     return new Error(`it replies ${status}, which is not from etcd's JSON gateway`);
   }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

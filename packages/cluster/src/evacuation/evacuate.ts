@@ -4,8 +4,9 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineState } from "@hibernaut/domain/machine";
 import type { Cluster } from "../cluster.ts";
 import { type ConfigRecord, KEYS, nameOf, type OwnerRecord } from "../keys.ts";
-import { ownerOf, put } from "../ownership/claims.ts";
+import { ownerOf } from "../ownership/claims.ts";
 import { byRoom } from "../place.ts";
+import { deletion, put, read } from "../stored.ts";
 
 /** What became of one machine. */
 export interface Evacuation {
@@ -44,7 +45,7 @@ export async function evacuate(
     const owner = ownerOf(entry);
     if (owner.host !== host) continue;
     const id = nameOf(entry.key);
-    const config = await configOf(id, directory);
+    const config = (await read<ConfigRecord>(directory, `${KEYS.configs}${id}`))?.value;
     if (config !== undefined && !wanted(config, id)) continue;
     const { app, name } = owner;
     const left = (reason: string) => all.push({ machine: id, app, name, reason });
@@ -77,15 +78,10 @@ async function swap(
     ],
     [
       put(`${KEYS.machines}${id}`, { ...owner, host: to, epoch: owner.epoch + 1, evacuated }),
-      { key: `${KEYS.moves}${id}`, value: null },
+      deletion(`${KEYS.moves}${id}`),
     ],
   );
   return done !== undefined;
-}
-
-async function configOf(id: string, directory: Cluster["directory"]): Promise<ConfigRecord | undefined> {
-  const entry = await directory.get(`${KEYS.configs}${id}`);
-  return entry && (JSON.parse(entry.value) as ConfigRecord);
 }
 
 async function requireAway(host: string, { directory, view }: Pick<Cluster, "directory" | "view">): Promise<void> {

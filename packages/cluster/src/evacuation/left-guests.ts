@@ -6,10 +6,10 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { VmmRef } from "@hibernaut/hypervisor";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Cluster } from "../cluster.ts";
-import { type ConfigRecord, KEYS, type MemberRecord } from "../keys.ts";
-import { put } from "../ownership/claims.ts";
+import { KEYS, type MemberRecord } from "../keys.ts";
 import type { WarnLog } from "../ownership/retry.ts";
-import { isRecreated } from "./lost-hosts.ts";
+import { put, read } from "../stored.ts";
+import { mayBeRecreated } from "./lost-hosts.ts";
 
 /** How long the end of the platform waits for the directory, in milliseconds. */
 const TELL_MS = 3_000;
@@ -30,10 +30,7 @@ interface LeaveOptions {
  */
 export async function leaveGuests({ cluster, records, hypervisor, log }: LeaveOptions): Promise<void> {
   try {
-    const published = (id: string) => cluster.view.value(`${KEYS.configs}${id}`) as ConfigRecord | undefined;
-    const recreated = records().filter(
-      ({ id, config }) => isRecreated(config) || isRecreated(published(id)?.config ?? config),
-    );
+    const recreated = records().filter((record) => mayBeRecreated(record, cluster.view));
     const ids = new Set(recreated.map(({ id }) => id));
     const guests = ids.size === 0 ? [] : (await hypervisor.find()).filter(({ machineId }) => ids.has(machineId));
     if (guests.length === 0) return;
@@ -60,13 +57,11 @@ async function tell(
 ): Promise<boolean> {
   const key = `${KEYS.members}${host}`;
   for (let race = 0; race < MOST_RACES; race += 1) {
-    const entry = await directory.get(key, signal);
+    const before = await read<MemberRecord>(directory, key, signal);
     // It was removed from the cluster: it has no machines.
-    if (entry === undefined) return false;
-    const before = JSON.parse(entry.value) as MemberRecord;
-    const member: MemberRecord = { ...before, stoppedAt: new Date().toISOString(), left };
-    if ((await directory.transact([{ key, revision: entry.revision }], [put(key, member)], signal)) !== undefined)
-      return true;
+    if (before === undefined) return false;
+    const member: MemberRecord = { ...before.value, stoppedAt: new Date().toISOString(), left };
+    if ((await directory.transact([before], [put(key, member)], signal)) !== undefined) return true;
   }
   throw new Error("this host's member record was changed at the same time");
 }

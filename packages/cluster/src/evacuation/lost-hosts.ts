@@ -7,10 +7,11 @@ import type { MachineConfig } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { Cluster } from "../cluster.ts";
-import { KEYS, nameOf } from "../keys.ts";
-import type { WarnLog } from "../ownership/retry.ts";
-import { type Evacuation, evacuate } from "./evacuate.ts";
+import type { Resources } from "@hibernaut/machines";
+import type { Cluster, View } from "../cluster.ts";
+import { type ConfigRecord, KEYS, nameOf } from "../keys.ts";
+import type { Log } from "../ownership/retry.ts";
+import { evacuate } from "./evacuate.ts";
 
 /** How often hosts are looked at, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -22,12 +23,24 @@ export function isRecreated({ on_host_loss: onHostLoss, mounts = [] }: MachineCo
   return onHostLoss === "recreate" && mounts.length === 0;
 }
 
+function publishedConfig(view: Pick<View, "value">, id: string): MachineConfig | undefined {
+  return (view.value(`${KEYS.configs}${id}`) as ConfigRecord | undefined)?.config;
+}
+
+/** Whether others may recreate it: as it is here, or as it was published last, which is what they go by. */
+export function mayBeRecreated(
+  { id, config }: Pick<MachineRecord, "id" | "config">,
+  view: Pick<View, "value">,
+): boolean {
+  return isRecreated(config) || isRecreated(publishedConfig(view, id) ?? config);
+}
+
 interface LostHostsOptions {
   cluster: Cluster;
   /** For how long this host may start machines after its lease has ended, in milliseconds. Others are given as much, or theirs. */
   graceMs: number;
-  custody: { records(): MachineRecord[]; fence(id: string): Promise<void> };
-  log: WarnLog & { info(fields: Record<string, unknown>, message: string): void };
+  custody: Pick<Resources["custody"], "records" | "fence">;
+  log: Log;
   /** Milliseconds of a steady clock. */
   now?(): number;
 }
@@ -45,7 +58,6 @@ export class LostHosts {
     this.#options = { now: () => performance.now(), ...options };
   }
 
-  /** Begins to look. */
   start(): void {
     const { cluster } = this.#options;
     this.#timer = setInterval(() => background(this.look(), "looking for lost hosts"), LOOK_MS).unref();
@@ -100,9 +112,9 @@ export class LostHosts {
   #hasRecreated(host: string): boolean {
     const { view } = this.#options.cluster;
     return view.machines().some((owned) => {
-      if (this.#isLeft(host, owned.id)) return false;
-      const found = view.value(`${KEYS.configs}${owned.id}`) as { config: MachineConfig } | undefined;
-      return owned.host === host && found !== undefined && isRecreated(found.config);
+      if (owned.host !== host || this.#isLeft(host, owned.id)) return false;
+      const config = publishedConfig(view, owned.id);
+      return config !== undefined && isRecreated(config);
     });
   }
 
@@ -118,7 +130,7 @@ export class LostHosts {
       const all = await evacuate(host, cluster, {
         wanted: ({ config }, id) => isRecreated(config) && !this.#isLeft(host, id),
       });
-      for (const { machine, to, reason } of all satisfies Evacuation[])
+      for (const { machine, to, reason } of all)
         if (to === undefined) log.warn({ machine, host, reason }, "a machine of a lost host could not be recreated");
         else log.info({ machine, host, to }, "a machine of a lost host is recreated");
     } catch (error) {
@@ -129,13 +141,10 @@ export class LostHosts {
   /** This host is the lost one, as others see it: they may take these machines soon. */
   #fence(): void {
     const { custody, log, cluster } = this.#options;
-    // Others go by what was published last, which may be older than what is stored here.
-    const published = (id: string) =>
-      cluster.view.value(`${KEYS.configs}${id}`) as { config: MachineConfig } | undefined;
-    for (const { id, config } of custody.records())
-      if (isRecreated(config) || isRecreated(published(id)?.config ?? config))
-        custody.fence(id).catch((error: unknown) => {
-          log.warn({ machine: id, reason: messageOf(error) }, "a machine could not be ended");
+    for (const record of custody.records())
+      if (mayBeRecreated(record, cluster.view))
+        custody.fence(record.id).catch((error: unknown) => {
+          log.warn({ machine: record.id, reason: messageOf(error) }, "a machine could not be ended");
         });
   }
 }

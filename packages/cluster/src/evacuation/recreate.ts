@@ -1,28 +1,24 @@
 /** Recreates machines that this host got because theirs was lost. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { background } from "@hibernaut/lib/background";
-import type { TakenIn } from "@hibernaut/machines";
+import type { Resources } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
-import type { OwnerRecord } from "../keys.ts";
-import { type ConfigRecord, KEYS } from "../keys.ts";
-import { ownerOf, put } from "../ownership/claims.ts";
+import { type ConfigRecord, KEYS, type OwnerRecord } from "../keys.ts";
 import { untilDone, type WarnLog } from "../ownership/retry.ts";
+import { put, read } from "../stored.ts";
 
-/** What a machine is made from. */
 export interface Origin extends ConfigRecord {
   id: string;
   owner: OwnerRecord;
-  /** The host that was lost. */
   lostHost: string;
 }
 
 interface RecreateOptions {
   cluster: Cluster;
-  custody: { takeIn(taken: TakenIn): void; stores(id: string): boolean };
+  custody: Resources["custody"];
   /** Returns the record of a machine without any files, once its image is here. */
   anew(origin: Origin): Promise<MachineRecord>;
   log: WarnLog;
-  /** The platform ends. */
   closing: AbortSignal;
 }
 
@@ -40,18 +36,14 @@ export class Recreation {
    */
   async takeIn(id: string): Promise<boolean> {
     const { cluster, log, closing } = this.#options;
-    const entry = await cluster.directory.get(`${KEYS.machines}${id}`);
-    const owner = entry && ownerOf(entry);
+    const owner = (await read<OwnerRecord>(cluster.directory, `${KEYS.machines}${id}`))?.value;
     if (owner?.host !== cluster.host || owner.evacuated === undefined) return false;
     if (this.#busy.has(id)) return true;
     this.#busy.add(id);
-    const work = () => this.#make(id);
+    const what = `making machine ${id} of lost host ${owner.evacuated.from}`;
+    const made = untilDone(() => this.#make(id), { what, log, signal: closing });
     background(
-      untilDone(work, {
-        what: `making machine ${id} of lost host ${owner.evacuated.from}`,
-        log,
-        signal: closing,
-      }).finally(() => this.#busy.delete(id)),
+      made.finally(() => this.#busy.delete(id)),
       "making a machine of a lost host",
     );
     return true;
@@ -60,25 +52,17 @@ export class Recreation {
   async #make(id: string): Promise<void> {
     const { cluster, custody, anew } = this.#options;
     const { directory, host } = cluster;
-    const entry = await directory.get(`${KEYS.machines}${id}`);
-    const config = await directory.get(`${KEYS.configs}${id}`);
-    const owner = entry && ownerOf(entry);
+    const claimed = await read<OwnerRecord>(directory, `${KEYS.machines}${id}`);
+    const config = await read<ConfigRecord>(directory, `${KEYS.configs}${id}`);
     // Moved on, or destroyed, before it was made.
-    if (entry === undefined || config === undefined || owner?.host !== host || owner.evacuated === undefined) return;
-    const { from, at, ran } = owner.evacuated;
+    if (config === undefined || claimed?.value.host !== host || claimed.value.evacuated === undefined) return;
+    const { evacuated, ...owner } = claimed.value;
+    const { from, at, ran } = evacuated;
     if (!custody.stores(id)) {
-      const origin = {
-        ...(JSON.parse(config.value) as ConfigRecord),
-        id,
-        owner,
-        lostHost: from,
-      };
-      const record = await anew(origin);
+      const record = await anew({ ...config.value, id, owner, lostHost: from });
       custody.takeIn({ record, event: "evacuated", details: { from, evacuated_at: at }, start: ran });
     }
-    const { evacuated: _done, ...plain } = owner;
-    const unchanged = [{ key: entry.key, revision: entry.revision }];
-    const noted = await directory.transact(unchanged, [put(entry.key, plain)]);
+    const noted = await directory.transact([claimed], [put(claimed.key, owner)]);
     if (noted === undefined) throw new Error("the machine changed hands meanwhile");
   }
 }

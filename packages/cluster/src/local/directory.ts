@@ -2,6 +2,7 @@
  * A cluster directory in an SQLite file, for hosts that share one disk: above all for tests, in which several hosts run
  * on one computer or in one process. Leases follow the wall clock.
  */
+import { EventEmitter, once } from "node:events";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Database } from "better-sqlite3";
@@ -16,7 +17,6 @@ import {
   LeaseGone,
   type Listing,
 } from "../contract.ts";
-import { nextWrite, tellNeighbors } from "./neighbors.ts";
 import { openDirectoryFile } from "./schema.ts";
 
 /** How often a watch looks for what other processes wrote, and for leases that ended. */
@@ -24,26 +24,20 @@ const POLL_MS = 50;
 /** How many revisions a watch may be behind. A host that is further behind reads everything, which is not much. */
 const HISTORY = 10_000;
 
-interface LocalOptions {
-  /** How many revisions are remembered. */
-  history?: number;
-  /** The wall clock, in milliseconds. */
-  now?: () => number;
-}
+/** Emits a file's path when a directory of this process has written to it. */
+const writes = new EventEmitter().setMaxListeners(0);
 
 export class LocalDirectory implements Directory {
   readonly #file: string;
   readonly #db: Database;
   readonly #history: number;
-  readonly #now: () => number;
   readonly #closing = new AbortController();
 
-  /** Opens the directory in a file, and makes it when it does not exist. */
-  constructor(file: string, { history = HISTORY, now = Date.now }: LocalOptions = {}) {
+  /** Opens the directory in a file, and makes it when it does not exist. `history`: how many revisions are remembered. */
+  constructor(file: string, { history = HISTORY } = {}) {
     this.#file = file;
     this.#db = openDirectoryFile(file);
     this.#history = history;
-    this.#now = now;
   }
 
   async get(key: string, signal?: AbortSignal): Promise<Entry | undefined> {
@@ -83,7 +77,10 @@ export class LocalDirectory implements Directory {
       const { changes, revision } = this.#read(undefined, () => this.#changes(prefix, seen));
       seen = revision;
       if (isFirst || changes.length > 0) yield changes;
-      else await nextWrite(this.#file, POLL_MS, ending);
+      else
+        await once(writes, this.#file, { signal: AbortSignal.any([ending, AbortSignal.timeout(POLL_MS)]) }).catch(
+          () => {},
+        );
       isFirst = false;
     }
   }
@@ -92,7 +89,7 @@ export class LocalDirectory implements Directory {
     const id = this.#write(signal, () => {
       const made = this.#db
         .prepare("INSERT INTO leases (ttl_ms, ends_at) VALUES (?, ?)")
-        .run(ttlMs, this.#now() + ttlMs);
+        .run(ttlMs, Date.now() + ttlMs);
       return Number(made.lastInsertRowid);
     });
     return {
@@ -100,7 +97,7 @@ export class LocalDirectory implements Directory {
       ttlMs,
       renew: async (renewSignal) =>
         this.#write(renewSignal, () => {
-          const renewed = this.#db.prepare("UPDATE leases SET ends_at = ? WHERE id = ?").run(this.#now() + ttlMs, id);
+          const renewed = this.#db.prepare("UPDATE leases SET ends_at = ? WHERE id = ?").run(Date.now() + ttlMs, id);
           return renewed.changes === 1;
         }),
       revoke: async (revokeSignal) => this.#write(revokeSignal, () => this.#end([id])),
@@ -109,7 +106,6 @@ export class LocalDirectory implements Directory {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    tellNeighbors(this.#file);
     this.#db.close();
   }
 
@@ -135,7 +131,7 @@ export class LocalDirectory implements Directory {
 
   #committed<T>(work: () => T): T {
     const result = this.#db.transaction(work).immediate();
-    tellNeighbors(this.#file);
+    writes.emit(this.#file);
     return result;
   }
 
@@ -151,7 +147,7 @@ export class LocalDirectory implements Directory {
 
   /** The leases whose time is over. */
   #over(): number[] {
-    return this.#db.prepare<[number], number>("SELECT id FROM leases WHERE ends_at <= ?").pluck().all(this.#now());
+    return this.#db.prepare<[number], number>("SELECT id FROM leases WHERE ends_at <= ?").pluck().all(Date.now());
   }
 
   /** Ends leases, and deletes their keys. */

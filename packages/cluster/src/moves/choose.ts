@@ -2,17 +2,14 @@
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
-import type { DepartOptions, Papers } from "@hibernaut/machines";
+import type { Resources } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import type { HostRecord } from "../keys.ts";
 import { byRoom, type Homeless, refusals } from "../place.ts";
 
 interface ChooseContext {
   cluster: Pick<Cluster, "host" | "view">;
-  departures: {
-    papers(id: string, options: Pick<DepartOptions, "cold">): Promise<Papers>;
-    refusalOn(papers: Papers, identity: HypervisorIdentity): string | undefined;
-  };
+  departures: Resources["departures"];
 }
 
 interface ChooseOptions {

@@ -8,7 +8,6 @@ import type { MoveProgress, MoveSource } from "./source.ts";
 /** Moves at a time: while one machine waits for its requests or for a disk, another one is copied. */
 const AT_ONCE = 2;
 
-/** How far the move of one machine is. */
 export interface DrainProgress extends MoveProgress {
   machine: Pick<MachineRecord, "id" | "app" | "name">;
   to: string;
@@ -20,7 +19,6 @@ export interface HostDrainRun {
   onProgress(progress: DrainProgress): void;
 }
 
-/** A machine that stayed. */
 export interface Stayed {
   machine: Pick<MachineRecord, "id" | "app" | "name">;
   reason: string;
@@ -49,7 +47,6 @@ export class HostDrain {
     return this.#active;
   }
 
-  /** The host takes machines again. */
   end(): void {
     this.#active = false;
     this.#options.changed();

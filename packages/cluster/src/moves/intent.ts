@@ -3,27 +3,18 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { VolumeElsewhere } from "@hibernaut/machines";
 import type { Directory } from "../contract.ts";
 import { KEYS, type MoveRecord, type OwnerRecord } from "../keys.ts";
-import { ownerOf, put } from "../ownership/claims.ts";
+import { elsewhere } from "../ownership/gate.ts";
 import { volumeKey } from "../ownership/volumes.ts";
+import { deletion, put, read } from "../stored.ts";
 
 /** Tries to change what someone else changes at the same time. */
 const MOST_RACES = 10;
 
-/** Whose a machine is, and whether it is being moved. */
-export interface Standing {
-  owner: (OwnerRecord & { revision: number }) | undefined;
-  move: (MoveRecord & { revision: number }) | undefined;
-}
-
-/** Reads whose a machine is. */
-export async function standingOf(id: string, directory: Directory): Promise<Standing> {
+/** Reads whose a machine is, and whether it is being moved. */
+async function standingOf(id: string, directory: Directory) {
   // In this order: a commit deletes the move in the same transaction.
-  const move = await directory.get(`${KEYS.moves}${id}`);
-  const owner = await directory.get(`${KEYS.machines}${id}`);
-  return {
-    owner: owner && { ...ownerOf(owner), revision: owner.revision },
-    move: move && { ...(JSON.parse(move.value) as MoveRecord), revision: move.revision },
-  };
+  const move = await read<MoveRecord>(directory, `${KEYS.moves}${id}`);
+  return { move, owner: await read<OwnerRecord>(directory, `${KEYS.machines}${id}`) };
 }
 
 /**
@@ -33,20 +24,12 @@ export async function standingOf(id: string, directory: Directory): Promise<Stan
 export async function announce(id: string, intent: Omit<MoveRecord, "epoch">, directory: Directory): Promise<number> {
   for (let race = 0; race < MOST_RACES; race += 1) {
     const { owner, move } = await standingOf(id, directory);
-    if (owner?.host !== intent.from)
-      throw new HibernautError(
-        "moved",
-        `Machine ${id} is no longer on host ${intent.from}. Ask again: any host knows the new one.`,
-        {
-          machine_id: id,
-        },
-      );
-    const conditions = [
-      { key: `${KEYS.machines}${id}`, revision: owner.revision },
-      { key: `${KEYS.moves}${id}`, revision: move?.revision ?? 0 },
-    ];
-    const record: MoveRecord = { ...intent, epoch: owner.epoch };
-    if ((await directory.transact(conditions, [put(`${KEYS.moves}${id}`, record)])) !== undefined) return owner.epoch;
+    if (owner?.value.host !== intent.from) throw elsewhere(id, intent.from);
+    const { epoch } = owner.value;
+    const key = `${KEYS.moves}${id}`;
+    const record: MoveRecord = { ...intent, epoch };
+    const conditions = [owner, move ?? { key, revision: 0 }];
+    if ((await directory.transact(conditions, [put(key, record)])) !== undefined) return epoch;
   }
   throw new HibernautError("aborted", `Machine ${id} changes hands at the moment. Try again in a second.`, {
     machine_id: id,
@@ -60,19 +43,15 @@ export async function commit(
   directory: Directory,
 ): Promise<boolean> {
   const { owner, move } = await standingOf(id, directory);
-  const stands = owner?.host === from && owner.epoch === epoch;
-  if (!stands || move?.to !== to || move.epoch !== epoch || move.attempt !== attempt) return false;
-  const { revision, ...was } = owner;
-  const { evacuated: _over, ...rest } = was;
+  if (owner?.value.host !== from || owner.value.epoch !== epoch) return false;
+  if (move?.value.to !== to || move.value.epoch !== epoch || move.value.attempt !== attempt) return false;
+  const { evacuated: _over, ...rest } = owner.value;
   const done = await directory.transact(
+    [owner, move],
     [
-      { key: `${KEYS.machines}${id}`, revision },
-      { key: `${KEYS.moves}${id}`, revision: move.revision },
-    ],
-    [
-      put(`${KEYS.machines}${id}`, { ...rest, host: to, epoch: epoch + 1 }),
-      { key: `${KEYS.moves}${id}`, value: null },
-      ...volumes.map((volume) => put(volumeKey(owner.app, volume.id), { host: to, epoch: volume.epoch })),
+      put(owner.key, { ...rest, host: to, epoch: epoch + 1 }),
+      deletion(move.key),
+      ...volumes.map((volume) => put(volumeKey(rest.app, volume.id), { host: to, epoch: volume.epoch })),
     ],
   );
   return done !== undefined;
@@ -90,14 +69,11 @@ export async function callOff(
 ): Promise<OwnerRecord | undefined> {
   for (let race = 0; race < MOST_RACES; race += 1) {
     const { owner, move } = await standingOf(id, directory);
-    const ours = move !== undefined && move.epoch === epoch && (move.from === host || move.to === host);
+    const isOurs = move?.value.epoch === epoch && (move.value.from === host || move.value.to === host);
     // A later attempt took the place of this one, which cannot be committed any more.
-    if (!ours || (attempt !== undefined && move.attempt !== attempt)) return owner;
-    const done = await directory.transact(
-      [{ key: `${KEYS.moves}${id}`, revision: move.revision }],
-      [{ key: `${KEYS.moves}${id}`, value: null }],
-    );
-    if (done !== undefined) return (await standingOf(id, directory)).owner;
+    if (!isOurs || (attempt !== undefined && move.value.attempt !== attempt)) return owner?.value;
+    if ((await directory.transact([move], [deletion(move.key)])) !== undefined)
+      return (await standingOf(id, directory)).owner?.value;
   }
   throw new HibernautError("unavailable", `The move of machine ${id} could not be called off.`, { machine_id: id });
 }

@@ -155,10 +155,8 @@ class Batch {
 
 /** Pieces that follow one another in a memory. */
 export interface Run {
-  /** Index of the first one. */
   first: number;
   pieces: Buffer[];
-  /** All of them. */
   bytes: Buffer;
 }
 

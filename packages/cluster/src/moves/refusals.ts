@@ -41,7 +41,6 @@ export function requireNoVolumes(id: string, volumes: readonly VolumePapers[]): 
   );
 }
 
-/** The other host has no place for the volumes. */
 export function volumesUnfit(id: string, to: string, reason: string): HibernautError {
   const message = `Machine ${id} cannot move to host ${to} with its volumes: ${reason}. It stays where it was. Choose another host, or try again once that has changed.`;
   return new HibernautError("failed_precondition", message, { machine_id: id, host: to, reason });
@@ -73,19 +72,16 @@ export function disputedHere(id: string, host: string): HibernautError {
   return new HibernautError("failed_precondition", message, { machine_id: id, host, reason: "disputed" });
 }
 
-/** The machine is being moved already. */
 export function beingMoved(id: string, to: string): HibernautError {
   const message = `Machine ${id} is being moved to host ${to} already. Wait until that is done.`;
   return new HibernautError("aborted", message, { machine_id: id, host: to });
 }
 
-/** Not everything of a machine has arrived. */
 export function notWhole(id: string, what: string): HibernautError {
   const message = `Machine ${id} did not arrive as a whole, and stays where it was: ${what}. Try again; if that does not help, look at the logs of both hosts.`;
   return new HibernautError("unavailable", message, { machine_id: id });
 }
 
-/** The disk of this host did not take the memory of a machine. */
 export function notStored(id: string, host: string, error: Error): HibernautError {
   const message = `Host ${host} cannot store the memory of machine ${id}, which stays where it was: ${error.message}. Look at the disk there, or choose another host.`;
   return new HibernautError("unavailable", message, { machine_id: id, host }, { cause: error });

@@ -2,7 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
-import { decompressed } from "./compression.ts";
+import { textOf } from "../peer-body.ts";
+import { decompressed } from "./frames.ts";
 import type { FitPapers } from "./papers.ts";
 import type { MoveTarget } from "./target.ts";
 
@@ -10,9 +11,11 @@ const PATH = /^\/moves\/([0-9a-f]{14})(?:\/(fit|start|has))?$/;
 /** Papers hold a configuration, which may hold files. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
+type Receiver = Pick<MoveTarget, "fit" | "start" | "has" | "receive">;
+
 /** Answers a request if it is about a move. Resolves with whether it was. */
 export async function serveMoves(
-  target: Pick<MoveTarget, "fit" | "start" | "has" | "receive">,
+  target: Receiver,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
@@ -30,20 +33,17 @@ export async function serveMoves(
 }
 
 async function act(
-  target: Pick<MoveTarget, "fit" | "start" | "has" | "receive">,
+  target: Receiver,
   { id, what, request }: { id: string; what: string | undefined; request: IncomingMessage },
   signal: AbortSignal,
 ): Promise<unknown> {
   if (what === "fit") return target.fit((await jsonOf(request)) as FitPapers);
-  if (what === "start") {
-    target.start(id);
-    return {};
-  }
   if (what === "has") {
-    const { volumes = [] } = (await jsonOf(request)) as { volumes?: string[] };
+    const { volumes } = (await jsonOf(request)) as { volumes?: string[] };
     return target.has(id, volumes);
   }
-  await target.receive(id, decompressed(request), signal);
+  if (what === "start") target.start(id);
+  else await target.receive(id, decompressed(request), signal);
   return {};
 }
 
@@ -58,13 +58,6 @@ function answer(request: IncomingMessage, response: ServerResponse, status: numb
 }
 
 async function jsonOf(request: IncomingMessage): Promise<unknown> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    bytes += piece.length;
-    if (bytes > MAX_JSON_BYTES)
-      throw new HibernautError("payload_too_large", "The papers of the machine are too long.");
-    pieces.push(piece);
-  }
-  return JSON.parse(Buffer.concat(pieces).toString("utf8"));
+  const tooLong = () => new HibernautError("payload_too_large", "The papers of the machine are too long.");
+  return JSON.parse(await textOf(request, MAX_JSON_BYTES, tooLong));
 }

@@ -11,11 +11,10 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { VolumePapers, VolumeTravel } from "@hibernaut/volumes";
+import type { WarnLog } from "../ownership/retry.ts";
 import type { PeerCall } from "../peer-call.ts";
 import type { SentMemory } from "./arriving-memory.ts";
-import { compression } from "./compression.ts";
-import { FRAMES, frame, header } from "./frames.ts";
-import type { MoveLog } from "./log.ts";
+import { compression, FRAMES, frame, header } from "./frames.ts";
 import { type Changes, changedPieces, NO_PIECES, PieceSums } from "./memory-pieces.ts";
 import { filesOf, memoryOf, pack } from "./pack.ts";
 import type { TravelPapers } from "./papers.ts";
@@ -31,9 +30,6 @@ const LITTLE_BYTES = 256 * 1024 * 1024;
  */
 const SIGN_OF_LIFE_MS = 20_000;
 
-/** How far a shipment is: bytes that were read, of about how many. */
-export type TellBytes = (step: "precopy" | "copy" | "commit", bytes: number, totalBytes: number) => void;
-
 /** What is sent once the machine rests. */
 export interface Cargo {
   record: MachineRecord;
@@ -46,7 +42,6 @@ export interface Cargo {
 interface ShipmentOptions {
   id: string;
   to: string;
-  /** This host. */
   from: string;
   call: PeerCall;
   /** Directory of the machine's files. */
@@ -55,8 +50,9 @@ interface ShipmentOptions {
   memory: string | undefined;
   volumes: Pick<VolumeTravel, "root" | "paths">;
   rate: Rate;
-  log: MoveLog;
-  tell: TellBytes;
+  log: WarnLog;
+  /** How far it is: bytes that were read, of about how many. */
+  tell(step: "precopy" | "copy" | "commit", bytes: number, totalBytes: number): void;
 }
 
 export class Shipment implements Disposable {

@@ -1,5 +1,5 @@
 /** Moves machines of this host to other hosts. */
-import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { volumesOf } from "@hibernaut/domain/mounts";
 import { nextEpoch } from "@hibernaut/domain/volume";
 import { messageOf } from "@hibernaut/lib/text";
@@ -7,24 +7,22 @@ import {
   type Departed,
   type DepartOptions,
   newUlid,
-  type Papers,
+  type Resources,
   refuseUnfit,
-  type TakenAway,
   type VolumeElsewhere,
 } from "@hibernaut/machines";
 import type { VolumePapers, VolumeTravel } from "@hibernaut/volumes";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, type MoveRecord, nameOf } from "../keys.ts";
 import { find, wasDestroyed } from "../ownership/claims.ts";
-import type { StartGate } from "../ownership/gate.ts";
-import { untilDone } from "../ownership/retry.ts";
+import type { OpenOwnership } from "../ownership/open.ts";
+import { type Log, untilDone } from "../ownership/retry.ts";
 import { readVolumesElsewhere } from "../ownership/volumes.ts";
 import type { PeerCall } from "../peer-call.ts";
 import { announce, callOff } from "./intent.ts";
-import type { MoveLog } from "./log.ts";
 import { memoryOf } from "./pack.ts";
 import type { Fit, FitPapers } from "./papers.ts";
-import type { Rate } from "./rate.ts";
+import { Rate } from "./rate.ts";
 import {
   beingMoved,
   forgotten,
@@ -55,49 +53,31 @@ export interface MoveOptions extends DepartOptions {
 
 type Tell = (step: MoveProgress["step"], bytes?: number, totalBytes?: number) => void;
 
-/** The part of the machines' code that lets machines go. */
-interface Emigration {
-  papers(id: string, options: Pick<DepartOptions, "cold">): Promise<Papers>;
-  depart(
-    id: string,
-    options: DepartOptions,
-    work: (record: MachineRecord) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<Departed>;
-}
-
 interface SourceOptions {
   cluster: Cluster;
   call: PeerCall;
-  departures: Emigration;
-  custody: {
-    takeAway(taken: TakenAway): Promise<void>;
-    history(id: string): MachineEvent[];
-    stores(id: string): boolean;
-  };
-  volumes: Pick<VolumeTravel, "root" | "papers" | "paths" | "hold">;
-  gate: StartGate;
-  /** Machines that are being moved away. */
-  departing: Set<string>;
-  /** Compares a machine with the cluster: what happened to it during its move was not looked at. */
-  look(id: string): void;
-  /** Returns the directory of a machine's files. */
+  departures: Resources["departures"];
+  custody: Resources["custody"];
+  volumes: VolumeTravel;
+  ownership: OpenOwnership;
   folderOf(id: string): string;
   /** Takes in a machine that came back to this host before it was known that it had left. */
   takeIn(id: string): Promise<unknown>;
-  rate: Rate;
-  log: MoveLog;
-  /** The platform ends. */
+  /** How fast machines leave this host, in MB per second, all together. 0: as fast as possible. */
+  rateMb: number;
+  log: Log;
   closing: AbortSignal;
 }
 
 export class MoveSource {
   readonly #options: SourceOptions;
+  readonly #rate: Rate;
   /** The host that each machine is being moved to. */
   readonly #moving = new Map<string, string>();
 
   constructor(options: SourceOptions) {
     this.#options = options;
+    this.#rate = new Rate(options.rateMb);
   }
 
   /**
@@ -107,7 +87,7 @@ export class MoveSource {
   async move(id: string, options: MoveOptions, given: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([given, this.#options.closing]);
     const { to, cold, withVolumes = false } = options;
-    const { cluster, call, departures, departing, volumes } = this.#options;
+    const { cluster, call, departures, custody, ownership, volumes } = this.#options;
     const underWay = this.#moving.get(id);
     if (underWay !== undefined) throw beingMoved(id, underWay);
     using moving = new DisposableStack();
@@ -123,7 +103,7 @@ export class MoveSource {
     using shipment = this.#begin(before, { to, cold, tell }, signal);
     await shipment.precopied;
     tell("suspend");
-    departing.add(id);
+    ownership.departing.add(id);
     let gone: Departed;
     let owner: NewOwner | undefined;
     using held = new DisposableStack();
@@ -137,9 +117,9 @@ export class MoveSource {
       gone = await departures.depart(id, { to, cold }, carry, AbortSignal.any([signal, shipment.broken]));
       await this.#giveUp(id, { to, owner });
     } finally {
-      departing.delete(id);
-      // What the directory still gives to this host is given back.
-      if (this.#options.custody.stores(id) || owner?.isUnknown === true) this.#options.look(id);
+      ownership.departing.delete(id);
+      // What happened to it meanwhile was not looked at; and what the directory still gives to this host is given back.
+      if (custody.stores(id) || owner?.isUnknown === true) ownership.look(id);
     }
     if (owner?.host === cluster.host) await this.#options.takeIn(id);
     if (!arrived(owner, to)) throw takenMeanwhile(id, owner?.host);
@@ -154,13 +134,13 @@ export class MoveSource {
 
   /** Calls off what a platform before this one was sending. Rejects while the directory does not answer. */
   async recover(): Promise<void> {
-    const { cluster, departing } = this.#options;
-    const { entries } = await cluster.directory.list(KEYS.moves);
+    const { cluster, ownership } = this.#options;
+    const { host, directory } = cluster;
+    const { entries } = await directory.list(KEYS.moves);
     for (const entry of entries) {
       const { from, epoch, attempt } = JSON.parse(entry.value) as MoveRecord;
       const id = nameOf(entry.key);
-      if (from === cluster.host && !departing.has(id))
-        await callOff(id, { host: cluster.host, epoch, attempt }, cluster.directory);
+      if (from === host && !ownership.departing.has(id)) await callOff(id, { host, epoch, attempt }, directory);
     }
   }
 
@@ -171,19 +151,10 @@ export class MoveSource {
   async #giveUp(id: string, { to, owner }: { to: string; owner: NewOwner | undefined }): Promise<void> {
     const { custody, cluster } = this.#options;
     const all = arrived(owner, to);
-    const host = owner?.host;
+    const { host, epoch = 0, volumes = [], confirmed = false } = owner ?? {};
     const reason = all ? `it moved to host ${to}` : `host ${host ?? "none"} owns it now`;
-    const keep = !all || !owner?.confirmed;
-    const volumes = owner?.volumes ?? [];
-    const sent = {
-      id,
-      host: host === cluster.host ? undefined : host,
-      epoch: owner?.epoch ?? 0,
-      volumes,
-      reason,
-      keep,
-    };
-    await custody.takeAway(sent);
+    const elsewhere = host === cluster.host ? undefined : host;
+    await custody.takeAway({ id, host: elsewhere, epoch, volumes, reason, keep: !all || !confirmed });
   }
 
   /** Resolves with the machine's new owner. Rejects when it is still this host's, as it was. */
@@ -191,7 +162,8 @@ export class MoveSource {
     record: MachineRecord,
     { to, tell, volumes, shipment }: { to: string; tell: Tell; volumes: VolumePapers[]; shipment: Shipment },
   ): Promise<NewOwner> {
-    const { cluster, gate, closing, custody, log } = this.#options;
+    const { cluster, ownership, closing, custody, log } = this.#options;
+    const { gate } = ownership;
     const { host, directory } = cluster;
     const { id } = record;
     const attempt = newUlid();
@@ -260,28 +232,18 @@ export class MoveSource {
     { to, cold, tell }: { to: string; cold: boolean; tell: Tell },
     signal: AbortSignal,
   ): Shipment {
-    const { call, cluster, folderOf, rate, volumes, log } = this.#options;
+    const { call, cluster, folderOf, volumes, log } = this.#options;
     const { id, state } = record;
-    const memory = state === "running" ? "memory" : memoryOf(record);
+    const present = state === "running" ? "memory" : memoryOf(record);
+    const memory = cold ? undefined : present;
+    const folder = folderOf(id);
     return new Shipment(
-      {
-        id,
-        to,
-        from: cluster.host,
-        call,
-        folder: folderOf(id),
-        memory: cold ? undefined : memory,
-        volumes,
-        rate,
-        log,
-        tell,
-      },
+      { id, to, from: cluster.host, call, folder, memory, volumes, rate: this.#rate, log, tell },
       signal,
     );
   }
 }
 
-/** Whose a machine is after its move. */
 interface NewOwner {
   /** Undefined when the machine was destroyed meanwhile. */
   host: string | undefined;

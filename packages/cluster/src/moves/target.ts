@@ -9,18 +9,18 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { nextEpoch } from "@hibernaut/domain/volume";
 import { replaceFile } from "@hibernaut/lib/durable";
-import { newUlid, type Papers, type TakenAway, type TakenIn } from "@hibernaut/machines";
+import { newUlid, type Resources } from "@hibernaut/machines";
 import type { VolumeTravel } from "@hibernaut/volumes";
 import type { Cluster } from "../cluster.ts";
+import { find } from "../ownership/claims.ts";
 import type { HasCopy } from "../ownership/drop.ts";
 import type { StartGate } from "../ownership/gate.ts";
-import { PAPERS_FILE, readPapers } from "./arriving.ts";
+import type { Log } from "../ownership/retry.ts";
 import { ArrivingMemory, type SentMemory } from "./arriving-memory.ts";
 import { FRAMES, type Frame, framesOf } from "./frames.ts";
-import { callOff, commit, standingOf } from "./intent.ts";
-import type { MoveLog } from "./log.ts";
+import { callOff, commit } from "./intent.ts";
 import { filesOf, flushAll, memoryOf, unpack } from "./pack.ts";
-import type { Fit, FitPapers, TravelPapers } from "./papers.ts";
+import { type Fit, type FitPapers, PAPERS_FILE, readPapers, type TravelPapers } from "./papers.ts";
 import { disputedHere, notStored, notWhole } from "./refusals.ts";
 import { StepTimes } from "./step-times.ts";
 
@@ -35,29 +35,13 @@ interface End {
   memory?: SentMemory | undefined;
 }
 
-/** The part of the machines' code that takes machines in. */
-interface Immigration {
-  unfit(papers: Papers): Promise<string | undefined>;
-  adapted(record: MachineRecord, version: string): MachineRecord;
-  place(id: string, folder: string): Promise<void>;
-  keep(id: string, epoch: number, folder: string): Promise<void>;
-  seal(record: MachineRecord): void;
-}
-
 interface TargetOptions {
   cluster: Cluster;
-  arrivals: Immigration;
-  volumes: Pick<VolumeTravel, "unfit" | "requireWhole" | "place" | "has">;
-  custody: {
-    takeIn(taken: TakenIn): void;
-    takeAway(taken: TakenAway): Promise<void>;
-    stores(id: string): boolean;
-    record(id: string): Pick<MachineRecord, "disputed" | "state"> | undefined;
-    epochOf(id: string): number | undefined;
-    start(id: string): void;
-  };
+  arrivals: Resources["arrivals"];
+  volumes: VolumeTravel;
+  custody: Resources["custody"];
   gate: StartGate;
-  log: MoveLog;
+  log: Log;
   /** Where machines are put together. */
   folder: string;
 }
@@ -166,7 +150,7 @@ export class MoveTarget {
   takeIn(id: string): Promise<boolean> {
     return this.#alone(id, async () => {
       const { custody, cluster } = this.#options;
-      const { owner } = await standingOf(id, cluster.directory);
+      const { owner } = await find(id, cluster.directory);
       if (owner?.host !== cluster.host || this.#has(id, owner.epoch)) return true;
       const papers = await readPapers(this.#folderOf(id, owner.epoch));
       if (papers === undefined) return custody.stores(id);

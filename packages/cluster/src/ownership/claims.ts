@@ -8,6 +8,7 @@ import { beingDeleted, type Deletable } from "../app-deletion.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Change, Condition, Directory, Entry } from "../contract.ts";
 import { type ConfigRecord, KEYS, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
+import { deletion, put, read, type Stored } from "../stored.ts";
 import { type VolumeHere, volumeClaims } from "./volumes.ts";
 
 /** Addresses that are tried: each further one means that another host took the one before in the same moment. */
@@ -20,7 +21,6 @@ const MOST_RACES = 10;
  */
 const RELEASED_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Returns the key of a machine's name. */
 export function nameKey({ app, name }: Pick<OwnerRecord, "app" | "name">): string {
   return `${KEYS.names}${app}/${name}`;
 }
@@ -28,11 +28,6 @@ export function nameKey({ app, name }: Pick<OwnerRecord, "app" | "name">): strin
 /** Returns the value of a key under `KEYS.machines`. */
 export function ownerOf({ value }: Pick<Entry, "value">): OwnerRecord {
   return JSON.parse(value) as OwnerRecord;
-}
-
-/** Returns the value of a key that holds a machine's id. */
-export function idOf({ value }: Pick<Entry, "value">): string {
-  return JSON.parse(value) as string;
 }
 
 /** Returns what another host needs to start the machine. */
@@ -55,21 +50,15 @@ export async function claim(
   const taken = new Set<string>();
   let { address } = record;
   for (let attempt = 0; attempt < MOST_ADDRESSES; attempt += 1) {
-    const appKey = `${KEYS.apps}${app}`;
-    const owned = await directory.get(appKey);
-    if (owned === undefined) throw noApp(app);
-    if ((JSON.parse(owned.value) as Deletable).deleting === true) throw beingDeleted(app);
+    const itsApp = await read<Deletable>(directory, `${KEYS.apps}${app}`);
+    if (itsApp === undefined) throw noApp(app);
+    if (itsApp.value.deleting === true) throw beingDeleted(app);
     const above = await aboveReleased(record, directory);
     const owner: OwnerRecord = { app, name, host, epoch: Math.max(record.epoch ?? 1, above.epoch), address };
     const absent = [`${KEYS.machines}${id}`, nameKey(record), `${KEYS.addresses}${address}`];
     const along = await volumeClaims(app, volumes, { directory, host });
     const done = await directory.transact(
-      [
-        { key: appKey, revision: owned.revision },
-        ...above.conditions,
-        ...along.conditions,
-        ...absent.map((key) => ({ key, revision: 0 })),
-      ],
+      [itsApp, ...above.conditions, ...along.conditions, ...absent.map((key) => ({ key, revision: 0 }))],
       [
         ...along.changes,
         put(`${KEYS.machines}${id}`, owner),
@@ -79,13 +68,12 @@ export async function claim(
       ],
     );
     if (done !== undefined) return { ...record, address, epoch: owner.epoch };
-    const found = await directory.get(`${KEYS.machines}${id}`);
+    const found = await read<OwnerRecord>(directory, `${KEYS.machines}${id}`);
     if (found !== undefined) {
-      const mine = ownerOf(found);
-      if (mine.host !== host) throw busy(id);
+      if (found.value.host !== host) throw busy(id);
       // What a machine was never told is as it was claimed. Otherwise its own address counts: it may be in its memory.
-      const wanted = record.epoch === undefined ? mine.address : address;
-      const kept = await keep({ ...record, address: wanted }, { entry: found, mine, along }, directory);
+      const wanted = record.epoch === undefined ? found.value.address : address;
+      const kept = await keep({ ...record, address: wanted }, { found, along }, directory);
       if (kept === "address taken") {
         taken.add(wanted);
         address = another(taken);
@@ -109,26 +97,28 @@ export async function claim(
  */
 async function keep(
   record: MachineRecord,
-  { entry, mine, along }: { entry: Entry; mine: OwnerRecord; along: Awaited<ReturnType<typeof volumeClaims>> },
+  { found, along }: { found: Stored<OwnerRecord>; along: Awaited<ReturnType<typeof volumeClaims>> },
   directory: Directory,
 ): Promise<MachineRecord | "address taken" | undefined> {
   const { id, address } = record;
+  const mine = found.value;
   const { evacuated, ...plain } = mine;
   const epoch = Math.max(mine.epoch, record.epoch ?? 0);
   const kept = { ...record, epoch };
   const isSame = epoch === mine.epoch && address === mine.address && evacuated === undefined;
   if (isSame && along.changes.length === 0) return kept;
-  const conditions: Condition[] = [{ key: entry.key, revision: entry.revision }, ...along.conditions];
-  const changes: Change[] = [put(entry.key, { ...plain, epoch, address }), ...along.changes];
+  const conditions: Condition[] = [found, ...along.conditions];
+  const changes: Change[] = [put(found.key, { ...plain, epoch, address }), ...along.changes];
   if (address !== mine.address) {
     const key = `${KEYS.addresses}${address}`;
-    const [held, before] = await Promise.all([directory.get(key), directory.get(`${KEYS.addresses}${mine.address}`)]);
-    if (held !== undefined && idOf(held) !== id) return "address taken";
+    const held = await read<string>(directory, key);
+    const before = await read<string>(directory, `${KEYS.addresses}${mine.address}`);
+    if (held !== undefined && held.value !== id) return "address taken";
     conditions.push({ key, revision: held?.revision ?? 0 });
     changes.push(put(key, id));
-    if (before !== undefined && idOf(before) === id) {
-      conditions.push({ key: before.key, revision: before.revision });
-      changes.push({ key: before.key, value: null });
+    if (before?.value === id) {
+      conditions.push(before);
+      changes.push(deletion(before.key));
     }
   }
   return (await directory.transact(conditions, changes)) === undefined ? undefined : kept;
@@ -144,25 +134,20 @@ export async function release(
   upTo = Number.POSITIVE_INFINITY,
 ): Promise<"released" | "not ours"> {
   for (let race = 0; race < MOST_RACES; race += 1) {
-    const entry = await directory.get(`${KEYS.machines}${id}`);
-    if (entry === undefined) return "released";
-    const owner = ownerOf(entry);
+    const claimed = await read<OwnerRecord>(directory, `${KEYS.machines}${id}`);
+    if (claimed === undefined) return "released";
+    const owner = claimed.value;
     if (owner.host !== host || owner.epoch > upTo) return "not ours";
-    const own = await Promise.all(
-      [nameKey(owner), `${KEYS.addresses}${owner.address}`].map(async (key) => {
-        const found = await directory.get(key);
-        return found !== undefined && idOf(found) === id ? [key] : [];
-      }),
-    );
-    const keys = [entry.key, ...own.flat(), ...[KEYS.configs, KEYS.states, KEYS.moves].map((prefix) => prefix + id)];
-    const gone = keys.map((key): Change => ({ key, value: null }));
+    const keys = [claimed.key, ...[KEYS.configs, KEYS.states, KEYS.moves].map((prefix) => prefix + id)];
+    for (const key of [nameKey(owner), `${KEYS.addresses}${owner.address}`])
+      if ((await read<string>(directory, key))?.value === id) keys.push(key);
+    const gone = keys.map(deletion);
     // No other host ever had a machine of the first epoch.
     if (owner.epoch > 1) {
       const released: ReleasedRecord = { epoch: owner.epoch, host };
       gone.push({ ...put(`${KEYS.released}${id}`, released), lease: await directory.lease(RELEASED_MS) });
     }
-    const done = await directory.transact([{ key: entry.key, revision: entry.revision }], gone);
-    if (done !== undefined) return "released";
+    if ((await directory.transact([claimed], gone)) !== undefined) return "released";
   }
   throw busy(id);
 }
@@ -185,10 +170,9 @@ export function wasDestroyed(epoch: number, { owner, released }: ClaimRecords, h
 
 /** Reads what the directory knows of a machine. */
 export async function find(id: string, directory: Directory): Promise<ClaimRecords> {
-  const entry = await directory.get(`${KEYS.machines}${id}`);
-  if (entry !== undefined) return { owner: ownerOf(entry) };
-  const released = await directory.get(`${KEYS.released}${id}`);
-  return { owner: undefined, released: released && (JSON.parse(released.value) as ReleasedRecord) };
+  const owner = (await read<OwnerRecord>(directory, `${KEYS.machines}${id}`))?.value;
+  if (owner !== undefined) return { owner };
+  return { owner, released: (await read<ReleasedRecord>(directory, `${KEYS.released}${id}`))?.value };
 }
 
 /** Claims another address for a machine of this host. Resolves with it. */
@@ -199,28 +183,19 @@ export async function readdress(
 ): Promise<string> {
   const taken = new Set<string>();
   for (let race = 0; race < MOST_RACES; race += 1) {
-    const entry = await directory.get(`${KEYS.machines}${record.id}`);
-    const owner = entry && ownerOf(entry);
-    if (entry === undefined || owner?.host !== host) throw busy(record.id);
+    const claimed = await read<OwnerRecord>(directory, `${KEYS.machines}${record.id}`);
+    if (claimed?.value.host !== host) throw busy(record.id);
     const address = another(taken);
-    const conditions: Condition[] = [
-      { key: entry.key, revision: entry.revision },
-      { key: `${KEYS.addresses}${address}`, revision: 0 },
-    ];
-    const changes: Change[] = [
-      put(entry.key, { ...owner, address }),
+    const changes = [
+      put(claimed.key, { ...claimed.value, address }),
       put(`${KEYS.addresses}${address}`, record.id),
-      { key: `${KEYS.addresses}${owner.address}`, value: null },
+      deletion(`${KEYS.addresses}${claimed.value.address}`),
     ];
-    if ((await directory.transact(conditions, changes)) !== undefined) return address;
+    const free = { key: `${KEYS.addresses}${address}`, revision: 0 };
+    if ((await directory.transact([claimed, free], changes)) !== undefined) return address;
     taken.add(address);
   }
   throw busy(record.id);
-}
-
-/** Returns a change that stores a value. */
-export function put(key: string, value: unknown): Change {
-  return { key, value: JSON.stringify(value) };
 }
 
 /** The first epoch that no destroyed copy of the machine had, and what must be unchanged for that to stay true. */
@@ -231,14 +206,12 @@ async function aboveReleased(
   // One that was never claimed has no other copy.
   if (epoch === undefined) return { epoch: 1, conditions: [] };
   const key = `${KEYS.released}${id}`;
-  const entry = await directory.get(key);
-  const conditions = [{ key, revision: entry?.revision ?? 0 }];
-  return { epoch: entry === undefined ? 1 : (JSON.parse(entry.value) as ReleasedRecord).epoch + 1, conditions };
+  const released = await read<ReleasedRecord>(directory, key);
+  return { epoch: (released?.value.epoch ?? 0) + 1, conditions: [{ key, revision: released?.revision ?? 0 }] };
 }
 
 async function requireFreeName({ id, app, name }: MachineRecord, directory: Directory): Promise<void> {
-  const entry = await directory.get(nameKey({ app, name }));
-  const holder = entry && idOf(entry);
+  const holder = (await read<string>(directory, nameKey({ app, name })))?.value;
   if (holder === undefined || holder === id) return;
   const message = `App ${app} already has a machine named ${name} (${holder}). Choose another name.`;
   throw new HibernautError("already_exists", message, { machine_id: holder });

@@ -5,9 +5,10 @@ import type { Cluster } from "../cluster.ts";
 import type { Directory } from "../contract.ts";
 import { KEYS } from "../keys.ts";
 import type { PeerCall } from "../peer-call.ts";
-import { find, idOf, nameKey } from "./claims.ts";
-import type { Custodian } from "./custodian.ts";
+import { read } from "../stored.ts";
+import { find, nameKey } from "./claims.ts";
 import type { Disputes } from "./disputes.ts";
+import type { Custodian } from "./follow.ts";
 
 interface DropDeps {
   cluster: Pick<Cluster, "directory" | "host">;
@@ -75,8 +76,8 @@ export async function dropCopy(id: string, deps: DropDeps, signal: AbortSignal):
 /** The other machine that has the name or the address of one that the directory has lost. */
 async function holderOf(record: MachineRecord, directory: Directory): Promise<string | undefined> {
   for (const key of [nameKey(record), `${KEYS.addresses}${record.address}`]) {
-    const entry = await directory.get(key);
-    if (entry !== undefined && idOf(entry) !== record.id) return idOf(entry);
+    const holder = (await read<string>(directory, key))?.value;
+    if (holder !== undefined && holder !== record.id) return holder;
   }
   return undefined;
 }

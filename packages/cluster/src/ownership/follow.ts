@@ -2,12 +2,11 @@
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { VolumeElsewhere } from "@hibernaut/machines";
+import type { Resources, VolumeElsewhere } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import type { Changed } from "../contract.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../keys.ts";
 import { find } from "./claims.ts";
-import type { Custodian, TakeIn } from "./custodian.ts";
 import type { Disputes } from "./disputes.ts";
 import type { StartGate } from "./gate.ts";
 import { Looks } from "./looks.ts";
@@ -20,6 +19,12 @@ import { readRaised, readVolumesElsewhere, volumesElsewhere } from "./volumes.ts
  * what changed while a machine was on its way into the store.
  */
 const SWEEP_MS = 10_000;
+
+/** The machines' code that takes machines in and gives them up. */
+export type Custodian = Resources["custody"];
+
+/** Makes a machine that is this host's this host's in fact. Resolves with false when there is nothing to make it from. */
+export type TakeIn = (id: string) => Promise<boolean>;
 
 interface FollowContext {
   cluster: Cluster;
@@ -37,17 +42,17 @@ interface FollowContext {
 
 /**
  * Follows the owners until the signal is aborted: each change, and all of them at the beginning of each lease and now and
- * then. Returns how to
- * compare one machine.
+ * then. Returns how to compare one machine.
  */
 export function follow(context: FollowContext): (id: string) => void {
   const { log, signal, cluster } = context;
   const { view, lease } = cluster;
   const follower = new Follower(context);
+  const what = "comparing machines with the cluster";
   const compare = () =>
     background(
-      untilDone(() => follower.compare(), { what: "comparing machines with the cluster", log, signal }),
-      "comparing machines with the cluster",
+      untilDone(() => follower.compare(), { what, log, signal }),
+      what,
     );
   const unsubscribe = view.subscribe(KEYS.machines, (changes) => follower.changed(changes));
   let { term } = lease;

@@ -108,12 +108,8 @@ function unavailable(id: string, why: string): HibernautError {
   );
 }
 
-function elsewhere(id: string, host: string): HibernautError {
-  return new HibernautError(
-    "moved",
-    `Machine ${id} is no longer on host ${host}. Ask again: any host knows the new one.`,
-    {
-      machine_id: id,
-    },
-  );
+/** The error for a machine that the host does not own. */
+export function elsewhere(id: string, host: string): HibernautError {
+  const message = `Machine ${id} is no longer on host ${host}. Ask again: any host knows the new one.`;
+  return new HibernautError("moved", message, { machine_id: id });
 }

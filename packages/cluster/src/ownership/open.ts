@@ -4,17 +4,16 @@ import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { background } from "@hibernaut/lib/background";
 import type { Ownership, Settled } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
-import { KEYS } from "../keys.ts";
-import { claim, configOf, put, readdress, release } from "./claims.ts";
-import type { Custodian, TakeIn } from "./custodian.ts";
+import { KEYS, type OwnerRecord } from "../keys.ts";
+import { put, read } from "../stored.ts";
+import { claim, configOf, readdress, release } from "./claims.ts";
 import { Disputes } from "./disputes.ts";
-import { follow } from "./follow.ts";
+import { type Custodian, follow, type TakeIn } from "./follow.ts";
 import { StartGate } from "./gate.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
 import { forgetVolume, newerOn } from "./volumes.ts";
 
-/** What {@link openOwnership} makes. */
 export interface OpenOwnership extends Ownership {
   readonly gate: StartGate;
   /** Machines of which it is not certain whose they are. */
@@ -33,7 +32,6 @@ export interface OpenOwnership extends Ownership {
   close(): void;
 }
 
-/** Opens the ownership of machines. */
 export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
   const gate = new StartGate(cluster);
   const disputes = new Disputes(log);
@@ -103,9 +101,8 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
 
 /** Tells other hosts of a machine's version, as long as it is this host's. */
 async function publishConfig(record: MachineRecord, { directory, host }: Cluster): Promise<void> {
-  const entry = await directory.get(`${KEYS.machines}${record.id}`);
-  if (entry === undefined || (JSON.parse(entry.value) as { host: string }).host !== host) return;
-  const unchanged = [{ key: entry.key, revision: entry.revision }];
-  const done = await directory.transact(unchanged, [put(`${KEYS.configs}${record.id}`, configOf(record))]);
+  const owner = await read<OwnerRecord>(directory, `${KEYS.machines}${record.id}`);
+  if (owner?.value.host !== host) return;
+  const done = await directory.transact([owner], [put(`${KEYS.configs}${record.id}`, configOf(record))]);
   if (done === undefined) throw new Error("the machine changed hands meanwhile");
 }

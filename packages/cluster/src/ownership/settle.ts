@@ -6,7 +6,8 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { AnotherAddress, Settled } from "@hibernaut/machines";
 import type { Cluster } from "../cluster.ts";
 import { KEYS, nameOf, type OwnerRecord, type ReleasedRecord } from "../keys.ts";
-import { type ClaimRecords, claim, idOf, wasDestroyed } from "./claims.ts";
+import { read } from "../stored.ts";
+import { type ClaimRecords, claim, wasDestroyed } from "./claims.ts";
 import type { StartGate } from "./gate.ts";
 import type { WarnLog } from "./retry.ts";
 import { readVolumesElsewhere, type VolumeHere } from "./volumes.ts";
@@ -135,7 +136,7 @@ export async function completeClaim(
     if (state === "created" && epoch === undefined && isHibernautError(error, "already_exists", "not_found"))
       return { kind: "elsewhere", record, host: undefined, epoch: 0, volumes: [] };
     const named = isHibernautError(error, "already_exists") ? error.details.machine_id : undefined;
-    const holder = isAddressTaken ? await holderOf(address, directory) : named;
+    const holder = isAddressTaken ? (await read<string>(directory, `${KEYS.addresses}${address}`))?.value : named;
     const what = isAddressTaken ? `its address, ${address}, which is in its memory` : "its name";
     const app = typeof holder === "string" ? view.owner(holder)?.app : undefined;
     const why =
@@ -155,11 +156,6 @@ function lostText({ id }: MachineRecord, why: string): string {
   return `Machine ${id} is kept here, and does not start: the cluster directory has lost it, and it cannot be claimed again: ${why} It is tried again every few seconds.`;
 }
 
-async function holderOf(address: string, directory: Cluster["directory"]): Promise<string | undefined> {
-  const entry = await directory.get(`${KEYS.addresses}${address}`);
-  return entry && idOf(entry);
-}
-
 /** Reads what the directory knows of all machines. Undefined without an answer. */
 async function readKnown(
   records: readonly MachineRecord[],
@@ -168,7 +164,7 @@ async function readKnown(
   const late = delay(ANSWER_MS, undefined, { ref: false }).then(() => {
     throw new Error(`the cluster directory did not answer within ${ANSWER_MS} ms`);
   });
-  const read = async () => {
+  const readAll = async () => {
     const owners = await gate.read();
     // After the owners: a machine that was destroyed in between is found.
     const isComplete = records.every(({ id }) => owners.has(id));
@@ -177,7 +173,7 @@ async function readKnown(
     return (id: string): ClaimRecords => ({ owner: owners.get(id), released: released.get(id) });
   };
   try {
-    return await Promise.race([read(), late]);
+    return await Promise.race([readAll(), late]);
   } catch (error) {
     log.warn({ reason: messageOf(error) }, "which machines are this host's is not known; none starts until it is");
     return undefined;

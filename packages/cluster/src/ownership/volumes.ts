@@ -5,6 +5,7 @@ import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { VolumeElsewhere } from "@hibernaut/machines";
 import type { Change, Condition, Directory } from "../contract.ts";
 import { KEYS, type VolumeOwner } from "../keys.ts";
+import { put, read } from "../stored.ts";
 
 /** For how long the directory remembers that a volume was destroyed, in milliseconds: as long as of machines. */
 const DESTROYED_MS = 30 * 24 * 60 * 60 * 1000;
@@ -41,8 +42,7 @@ export async function readVolumesElsewhere(
   const values = new Map<string, unknown>();
   for (const id of volumesOf(record)) {
     const key = volumeKey(record.app, id);
-    const entry = await directory.get(key);
-    if (entry !== undefined) values.set(key, JSON.parse(entry.value));
+    values.set(key, (await read(directory, key))?.value);
   }
   return volumesElsewhere(record, host, (key) => values.get(key));
 }
@@ -69,13 +69,12 @@ export async function forgetVolume(
   { app, id }: Pick<VolumeRecord, "app" | "id">,
   { directory, host }: { directory: Directory; host: string },
 ): Promise<void> {
-  const entry = await directory.get(volumeKey(app, id));
-  const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
+  const owner = await read<VolumeOwner>(directory, volumeKey(app, id));
   // Another host that has it now keeps its record.
-  if (entry === undefined || owner?.host !== host) return;
-  const value = JSON.stringify({ ...owner, destroyed: true } satisfies VolumeOwner);
+  if (owner?.value.host !== host) return;
+  const destroyed: VolumeOwner = { ...owner.value, destroyed: true };
   const lease = await directory.lease(DESTROYED_MS);
-  await directory.transact([{ key: entry.key, revision: entry.revision }], [{ key: entry.key, value, lease }]);
+  await directory.transact([owner], [{ ...put(owner.key, destroyed), lease }]);
 }
 
 /**
@@ -89,8 +88,7 @@ export async function readRaised(
 ): Promise<VolumeHere[]> {
   const raised: VolumeHere[] = [];
   for (const { id, epoch } of volumes) {
-    const entry = await directory.get(volumeKey(app, id));
-    const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
+    const owner = (await read<VolumeOwner>(directory, volumeKey(app, id)))?.value;
     if (owner?.host === host && owner.epoch > epoch) raised.push({ id, epoch: owner.epoch });
   }
   return raised;
@@ -109,15 +107,15 @@ export async function volumeClaims(
   const changes: Change[] = [];
   for (const { id, epoch } of volumes) {
     const key = volumeKey(app, id);
-    const entry = await directory.get(key);
-    const owner = entry && (JSON.parse(entry.value) as VolumeOwner);
+    const found = await read<VolumeOwner>(directory, key);
+    const owner = found?.value;
     const isKnown = owner === undefined ? epoch === 0 : owner.host === host && owner.epoch >= epoch;
     if (isKnown) continue;
     // Above what another host may still have of it.
     const above = owner === undefined || owner.host === host ? 0 : owner.epoch + 1;
     const claimed: VolumeOwner = { host, epoch: Math.max(epoch, above) };
-    conditions.push({ key, revision: entry?.revision ?? 0 });
-    changes.push({ key, value: JSON.stringify(claimed) });
+    conditions.push({ key, revision: found?.revision ?? 0 });
+    changes.push(put(key, claimed));
   }
   return { conditions, changes };
 }

@@ -1,6 +1,7 @@
 /** Several hosts in one process that share their records through one directory file. Only their hypervisors are fakes. */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeKey } from "@hibernaut/secrets/key";
 import { openSecrets } from "@hibernaut/secrets/open";
 import type { SecretStore } from "@hibernaut/store";
 import {
@@ -15,10 +16,10 @@ import { agreedRecords } from "../../src/agreed/records.ts";
 import type { SharedRecords } from "../../src/agreed/shared.ts";
 import { requireLasting } from "../../src/app-deletion.ts";
 import type { Cluster, Peers } from "../../src/cluster.ts";
-import type { Directory } from "../../src/contract.ts";
 import { KEYS } from "../../src/keys.ts";
 import { LocalDirectory } from "../../src/local/directory.ts";
 import { newerOn } from "../../src/ownership/volumes.ts";
+import { put } from "../../src/stored.ts";
 import { DirectoryView } from "../../src/view.ts";
 
 /** A host in its cluster. */
@@ -42,8 +43,6 @@ export interface TestHosts {
 
 interface Options {
   names?: string[];
-  /** Replaces the directory that a host sees. */
-  directory?(name: string, directory: Directory): Directory;
   peers?: Peers;
   parts?: PlatformParts;
 }
@@ -59,44 +58,30 @@ const NO_PEERS: Peers = {
 /** Starts hosts that share one directory. */
 export async function startHosts({
   names = ["a", "b", "c"],
-  directory = (_name, one) => one,
   peers = NO_PEERS,
   parts = {},
 }: Options = {}): Promise<TestHosts> {
   await using open = new AsyncDisposableStack();
-  const worlds: World[] = [];
-  while (worlds.length < names.length) {
+  const worlds = new Map<string, World>();
+  for (const name of names) {
     const world = await newWorld();
     open.defer(() => world.dispose());
-    worlds.push(world);
+    worlds.set(name, world);
   }
-  const [first] = worlds;
+  const [first, ...others] = worlds.values();
   if (first === undefined) throw new Error("no hosts");
   const file = join(first.folder, "directory.db");
   const founding = new LocalDirectory(file);
-  await founding.transact([], [{ key: KEYS.cluster, value: JSON.stringify(RECORD) }]);
-  for (const name of names)
-    await founding.transact(
-      [],
-      [
-        { key: KEYS.members + name, value: "{}" },
-        { key: KEYS.hosts + name, value: JSON.stringify({ name }) },
-      ],
-    );
+  const known = names.flatMap((name) => [put(KEYS.members + name, {}), put(KEYS.hosts + name, { name })]);
+  await founding.transact([], [put(KEYS.cluster, RECORD), ...known]);
   await founding.close();
-  // All hosts have the same key of the secrets: a throw-away secret makes it.
-  first.store.apps.insert({ name: "key", createdAt: RECORD.createdAt });
-  openSecrets({ store: first.store.secrets, keyFile: join(first.folder, "secrets.key") }).set("key", { KEY: "1" });
-  first.store.secrets.remove("key", "KEY");
-  first.store.apps.delete("key");
-  for (const world of worlds.slice(1))
-    await copyFile(join(first.folder, "secrets.key"), join(world.folder, "secrets.key"));
+  // All hosts have the same key of the secrets.
+  makeKey(join(first.folder, "secrets.key"));
+  for (const world of others) await copyFile(join(first.folder, "secrets.key"), join(world.folder, "secrets.key"));
 
   const hosts: TestHost[] = [];
-  for (const [index, name] of names.entries()) {
-    const world = worlds[index];
-    if (world === undefined) continue;
-    const host = await openHost({ name, world, file, directory, peers, parts });
+  for (const [name, world] of worlds) {
+    const host = await openHost({ name, world, file, peers, parts });
     open.defer(() => host.stop());
     hosts.push(host);
   }
@@ -104,18 +89,13 @@ export async function startHosts({
   return { hosts, close: () => ready.disposeAsync() };
 }
 
-async function openHost({
-  name,
-  world,
-  file,
-  directory,
-  peers,
-  parts,
-}: Required<Pick<Options, "directory" | "peers" | "parts">> & {
+interface HostOptions extends Required<Pick<Options, "peers" | "parts">> {
   name: string;
   world: World;
   file: string;
-}): Promise<TestHost> {
+}
+
+async function openHost({ name, world, file, peers, parts }: HostOptions): Promise<TestHost> {
   let running: { platform: FakePlatform; cluster: Cluster; shared: SharedRecords; stop(): Promise<void> } | undefined;
   const now = () => {
     if (running === undefined) throw new Error(`host ${name} is not running`);
@@ -145,10 +125,9 @@ async function openHost({
         newerOn: (volume) => newerOn(volume, name, (key) => now().cluster.view.value(key)),
       });
       const own = new LocalDirectory(file);
-      const seen = directory(name, own);
-      const view = new DirectoryView({ directory: seen });
+      const view = new DirectoryView({ directory: own });
       view.start();
-      const cluster: Cluster = { host: name, record: RECORD, directory: seen, view, lease: ALIVE, peers };
+      const cluster: Cluster = { host: name, record: RECORD, directory: own, view, lease: ALIVE, peers };
       const keyFile = join(world.folder, "secrets.key");
       const shared = openAgreed({
         cluster,

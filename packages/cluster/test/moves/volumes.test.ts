@@ -1,35 +1,35 @@
 /** Machines move with their volumes: all of a volume is on one host, whichever host is killed at whichever step. */
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { never } from "@hibernaut/lib/async";
 import { allocatedBytes } from "@hibernaut/lib/disk-files";
-import { afterEach, describe, expect, test, vi } from "vitest";
-import { giveTo, ownerIn, putToSleep, runOn, wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
-import { type ClusterWorld, newClusterWorld, type TestHost } from "../../../platform/test/helpers/cluster-world.ts";
-import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
+import { describe, expect, test, vi } from "vitest";
+import { giveTo, ownerIn, wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
+import type { TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import { Mortality } from "../../../platform/test/helpers/mortal.ts";
 import { stepsOfMove } from "../../../platform/test/helpers/move-steps.ts";
 import { KEYS } from "../../src/keys.ts";
 import type { MoveProgress } from "../../src/moves/source.ts";
+import {
+  arriving,
+  asleep,
+  evacuatedFrom,
+  fakeHosts,
+  killBefore,
+  machines,
+  move,
+  quarantined,
+  volumes,
+  WITH_DATA,
+  WITH_VOLUMES,
+} from "../fake-hosts.ts";
 
 const GB = 1024 ** 3;
 /** Where the data is on the disk, which is empty elsewhere. */
 const OFFSET = GB / 2;
 const NOTE = "an order that must not be lost";
-const WITH_DATA = { ...SMALL, mounts: [{ volume: "data", path: "/data" }] };
-const WITH_VOLUMES = { cold: false, withVolumes: true };
-
-let world: ClusterWorld;
-
-afterEach(async () => {
-  await world.dispose();
-});
 
 const disk = ({ world: { folder } }: TestHost, volume: string) => join(folder, "volumes", volume, "data.ext4");
-const volumes = ({ platform }: TestHost) => platform.volumes.list("shop").map(({ id }) => id);
-const machines = ({ platform }: TestHost) => platform.machines.list("shop").map(({ record }) => record.id);
-const quarantined = ({ world: { folder } }: TestHost) => readdir(join(folder, "quarantine")).catch((): string[] => []);
 
 async function noteOn(host: TestHost, volume: string): Promise<string> {
   await using file = await open(disk(host, volume), "r");
@@ -38,24 +38,22 @@ async function noteOn(host: TestHost, volume: string): Promise<string> {
 }
 
 /** A sleeping machine on the host, with a volume that has something on it and a snapshot of that. */
-async function asleep(host: TestHost): Promise<{ id: string; nonce: string; volume: string; snapshot: string }> {
-  const { id, nonce } = await runOn(host, WITH_DATA);
-  await putToSleep(host, id);
+async function withVolume(host: TestHost) {
+  const machine = await asleep(host, WITH_DATA);
   const [volume = ""] = volumes(host);
   {
     await using file = await open(disk(host, volume), "r+");
     await file.write(NOTE, OFFSET);
   }
   const { id: snapshot } = await host.platform.volumes.snapshot("shop", volume);
-  return { id, nonce, volume, snapshot };
+  return { ...machine, volume, snapshot };
 }
 
 describe("a machine with a volume", () => {
   test("is refused without being asked for, with the volume's size and what to do", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
-    const { id, volume } = await asleep(a);
-    await expect(a.moves.source.move(id, { to: "b", cold: false }, never())).rejects.toMatchObject({
+    const { a } = await fakeHosts("a", "b");
+    const { id, volume } = await withVolume(a);
+    await expect(move(a, { id, to: "b" })).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(
         new RegExp(`data \\(${volume}, 1 GB, of which 1 MB are to be copied with 1 snapshot\\).*--with-volumes`),
@@ -65,11 +63,10 @@ describe("a machine with a volume", () => {
   });
 
   test("takes it along, sparse and with its snapshots, and the old host has it no longer", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, nonce, volume, snapshot } = await asleep(a);
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id, nonce, volume, snapshot } = await withVolume(a);
     const before = a.platform.volumes.get("shop", volume);
-    await a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never());
+    await move(a, { id, to: "b", ...WITH_VOLUMES });
     expect(await ownerIn(world, id)).toMatchObject({ host: "b", epoch: 2 });
     expect([volumes(a), volumes(b)]).toEqual([[], [volume]]);
     expect(b.platform.volumes.get("shop", volume)).toEqual({ ...before, machineId: id, epoch: 1 });
@@ -85,11 +82,11 @@ describe("a machine with a volume", () => {
   });
 
   test("goes there and back again, and leaves nothing behind", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, nonce, volume } = await asleep(a);
-    await a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never());
-    await b.moves.source.move(id, { to: "a", ...WITH_VOLUMES }, never());
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id, nonce, volume } = await withVolume(a);
+    await move(a, { id, to: "b", ...WITH_VOLUMES });
+    await move(b, { id, to: "a", ...WITH_VOLUMES });
+    expect(await ownerIn(world, id)).toMatchObject({ host: "a", epoch: 3 });
     expect([volumes(a), volumes(b)]).toEqual([[volume], []]);
     await a.restart();
     await b.restart();
@@ -99,9 +96,8 @@ describe("a machine with a volume", () => {
   });
 
   test("keeps the volume as it is while it moves", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
-    const { id, volume, snapshot } = await asleep(a);
+    const { a } = await fakeHosts("a", "b");
+    const { id, volume, snapshot } = await withVolume(a);
     const refused: Promise<unknown>[] = [];
     const onProgress = ({ step }: MoveProgress) => {
       if (step !== "copy" || refused.length > 0) return;
@@ -113,19 +109,18 @@ describe("a machine with a volume", () => {
       ];
       refused.push(...attempts.map((attempt) => attempt().catch((error: unknown) => error)));
     };
-    await a.moves.source.move(id, { to: "b", ...WITH_VOLUMES, onProgress }, never());
+    await move(a, { id, to: "b", ...WITH_VOLUMES, onProgress });
     for (const error of await Promise.all(refused))
       expect(error).toMatchObject({ code: "aborted", message: expect.stringContaining("being moved to another host") });
     expect(refused).toHaveLength(3);
   });
 
   test("is not moved to a host whose disk has no room, before anything is copied", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, volume } = await asleep(a);
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, volume } = await withVolume(a);
     const reason = "disk_full: its disk has 1 MB free, and the volumes need 2 MB";
     const full = vi.spyOn(b.platform.volumes.travel, "unfit").mockResolvedValue(reason);
-    await expect(a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never())).rejects.toMatchObject({
+    await expect(move(a, { id, to: "b", ...WITH_VOLUMES })).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining(`with its volumes: ${reason}. It stays where it was.`),
     });
@@ -134,12 +129,11 @@ describe("a machine with a volume", () => {
   });
 
   test("is not moved to a host that has unknown files in the volume's place, which stay as they are", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, volume } = await asleep(a);
+    const { a, b } = await fakeHosts("a", "b");
+    const { id, volume } = await withVolume(a);
     await mkdir(join(b.world.folder, "volumes", volume), { recursive: true });
     await writeFile(disk(b, volume), "of a database that was lost");
-    await expect(a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never())).rejects.toMatchObject({
+    await expect(move(a, { id, to: "b", ...WITH_VOLUMES })).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining("files that its database does not know"),
     });
@@ -148,10 +142,9 @@ describe("a machine with a volume", () => {
   });
 
   test("that is given up otherwise leaves the volume where it is", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, volume } = await asleep(a);
-    await giveTo(world, { id, host: "b", evacuated: { from: "a", at: new Date().toISOString(), ran: false } });
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id, volume } = await withVolume(a);
+    await giveTo(world, { id, host: "b", evacuated: evacuatedFrom("a") });
     await vi.waitFor(() => expect(machines(a)).toEqual([]), 5000);
     expect(a.platform.volumes.get("shop", volume).machineId).toBeNull();
     expect(await noteOn(a, volume)).toBe(NOTE);
@@ -159,14 +152,9 @@ describe("a machine with a volume", () => {
   });
 
   test("that has left a host for good is not found there again once it is destroyed", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, volume } = await asleep(a);
-    const mortality = new Mortality();
-    await a.restart({ mortality });
-    mortality.arm("custody.takeAway", "before");
-    void a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never()).catch(() => {});
-    await mortality.death.promise;
+    const { world, a, b } = await fakeHosts("a", "b");
+    const { id, volume } = await withVolume(a);
+    await killBefore(a, "custody.takeAway", () => move(a, { id, to: "b", ...WITH_VOLUMES }));
     await vi.waitFor(() => expect(volumes(b)).toEqual([volume]), 5000);
     b.platform.machines.destroy("shop", id);
     await vi.waitFor(async () => expect(await ownerIn(world, id)).toBeUndefined(), 5000);
@@ -178,12 +166,15 @@ describe("a machine with a volume", () => {
   });
 });
 
-const steps = await stepsOfMove(asleep, WITH_VOLUMES);
+const steps = await stepsOfMove(withVolume, WITH_VOLUMES);
 
-test("the rehearsal has the commit, and each step of the volume at both ends", () => {
+test("the rehearsal has the announcement, the commit, and each step of machine and volume at both ends", () => {
   expect(steps.map(({ who, name }) => `${who} ${name}`)).toEqual(
     expect.arrayContaining([
+      "a directory.transact",
       "b directory.transact",
+      "b custody.takeIn",
+      "a custody.takeAway",
       "b travel.place",
       "b store.together",
       "a travel.removeFiles",
@@ -193,39 +184,42 @@ test("the rehearsal has the commit, and each step of the volume at both ends", (
 });
 
 describe("killed", () => {
-  test.each(steps)("host $who $when $name ($passing before): the volume is on one host, whole", async (step) => {
-    const { who, when, name, passing } = step;
-    world = await newClusterWorld(["a", "b"]);
-    const [a, b] = [world.host("a"), world.host("b")];
-    const { id, nonce, volume, snapshot } = await asleep(a);
-    const mortality = new Mortality();
-    await world.host(who).restart({ mortality });
-    mortality.arm(name, when, { passing });
-    const moved = a.moves.source.move(id, { to: "b", ...WITH_VOLUMES }, never()).catch(() => {});
-    await Promise.race([mortality.death.promise, moved]);
-    expect(mortality.dead).toBe(true);
-    if (who === "b") await moved;
-    await world.host(who).restart();
-    const owner = await vi.waitFor(async () => {
-      expect((await world.directory.list(KEYS.moves)).entries).toEqual([]);
-      expect(await readdir(join(b.world.folder, "incoming")).catch(() => [])).toEqual([]);
-      const found = await ownerIn(world, id);
-      const here = found?.host === "a";
-      expect([machines(a), machines(b)]).toEqual(here ? [[id], []] : [[], [id]]);
-      expect([volumes(a), volumes(b)]).toEqual(here ? [[volume], []] : [[], [volume]]);
-      return world.host(found?.host ?? "");
-    }, 5000);
-    expect(owner.platform.volumes.get("shop", volume).machineId).toBe(id);
-    expect(await noteOn(owner, volume)).toBe(NOTE);
-    expect(await owner.platform.volumes.listSnapshots("shop", volume)).toMatchObject([{ id: snapshot }]);
-    const other = owner === a ? b : a;
-    // Nobody is told to delete what is about to be taken in.
-    const told = [a, b].flatMap(({ world: { logged } }) => logged.map(({ message }) => message));
-    expect(told.filter((message) => message.includes("the database does not know"))).toEqual([]);
-    expect(existsSync(disk(other, volume))).toBe(false);
-    for (const found of await quarantined(other).then((names) => names.filter((each) => each.startsWith("vol_"))))
-      expect((await stat(join(other.world.folder, "quarantine", found, "data.ext4"))).size).toBe(GB);
-    expect(await wakeOn(owner, id)).toBe(nonce);
-    expect(world.mostPerMachine).toBe(1);
-  });
+  test.each(steps)(
+    "host $who $when $name ($passing before): machine and volume are on one host, whole",
+    async (step) => {
+      const { who, when, name, passing } = step;
+      const { world, a, b } = await fakeHosts("a", "b");
+      const { id, nonce, volume, snapshot } = await withVolume(a);
+      const mortality = new Mortality();
+      await world.host(who).restart({ mortality });
+      mortality.arm(name, when, { passing });
+      const moved = move(a, { id, to: "b", ...WITH_VOLUMES }).catch(() => {});
+      await Promise.race([mortality.death.promise, moved]);
+      expect(mortality.dead).toBe(true);
+      if (who === "b") await moved;
+      await world.host(who).restart();
+      const owner = await vi.waitFor(async () => {
+        expect((await world.directory.list(KEYS.moves)).entries).toEqual([]);
+        expect(await arriving(b)).toEqual([]);
+        const found = await ownerIn(world, id);
+        const here = found?.host === "a";
+        expect(found?.epoch).toBe(here ? 1 : 2);
+        expect([machines(a), machines(b)]).toEqual(here ? [[id], []] : [[], [id]]);
+        expect([volumes(a), volumes(b)]).toEqual(here ? [[volume], []] : [[], [volume]]);
+        return world.host(found?.host ?? "");
+      }, 5000);
+      expect(owner.platform.volumes.get("shop", volume).machineId).toBe(id);
+      expect(await noteOn(owner, volume)).toBe(NOTE);
+      expect(await owner.platform.volumes.listSnapshots("shop", volume)).toMatchObject([{ id: snapshot }]);
+      const other = owner === a ? b : a;
+      // Nobody is told to delete what is about to be taken in.
+      const told = [a, b].flatMap(({ world: { logged } }) => logged.map(({ message }) => message));
+      expect(told.filter((message) => message.includes("the database does not know"))).toEqual([]);
+      expect(existsSync(disk(other, volume))).toBe(false);
+      for (const found of await quarantined(other).then((names) => names.filter((each) => each.startsWith("vol_"))))
+        expect((await stat(join(other.world.folder, "quarantine", found, "data.ext4"))).size).toBe(GB);
+      expect(await wakeOn(owner, id)).toBe(nonce);
+      expect(world.mostPerMachine).toBe(1);
+    },
+  );
 });

@@ -7,6 +7,7 @@ import type { LeaseState } from "../../src/cluster.ts";
 import { KEYS } from "../../src/keys.ts";
 import { LocalDirectory } from "../../src/local/directory.ts";
 import { StartGate } from "../../src/ownership/gate.ts";
+import { put } from "../../src/stored.ts";
 
 const ID = "0123456789abcd";
 
@@ -16,7 +17,7 @@ async function hostA() {
   onTestFinished(() => directory.close());
   const give = (host: string, epoch: number) => {
     const owner = { app: "shop", name: "web", host, epoch, address: "10.0.0.2" };
-    return directory.transact([], [{ key: `${KEYS.machines}${ID}`, value: JSON.stringify(owner) }]);
+    return directory.transact([], [put(`${KEYS.machines}${ID}`, owner)]);
   };
   await give("a", 1);
   const lease = { state: "live" as LeaseState, term: 1, subscribe: () => () => {} };

@@ -3,45 +3,39 @@
  *
  * @module-tag again
  */
-import { never } from "@hibernaut/lib/async";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ownerIn, putToSleep, runOn, wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
-import { type ClusterWorld, newClusterWorld, type TestHost } from "../../../platform/test/helpers/cluster-world.ts";
+import { beforeEach, expect, test, vi } from "vitest";
+import { ownerIn, wakeOn } from "../../../platform/test/helpers/cluster-machines.ts";
+import type { ClusterWorld, TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import { KEYS } from "../../src/keys.ts";
 import { settle } from "../../src/ownership/settle.ts";
+import { deletion, put } from "../../src/stored.ts";
+import { asleep, evacuatedFrom, fakeHosts, move, recordOn, TRIES, untilSettled, untilState } from "../fake-hosts.ts";
 
-/** For what waits for the next try of a host, which is seconds away. */
-const TRIES = { timeout: 20_000, interval: 50 };
 const OLD_ADDRESS = "10.9.9.9";
 let world: ClusterWorld;
 let a: TestHost;
+let b: TestHost;
 let id: string;
 let nonce: string;
 
 beforeEach(async () => {
-  world = await newClusterWorld(["a", "b"]);
-  a = world.host("a");
-  ({ id, nonce } = await runOn(a));
-  await putToSleep(a, id);
+  ({ world, a, b } = await fakeHosts("a", "b"));
+  ({ id, nonce } = await asleep(a));
 });
 
-afterEach(async () => {
-  await world.dispose();
-});
-
-const record = () => a.platform.machines.get("shop", id).record;
+const record = () => recordOn(a, id);
 const holder = async (address: string) => (await world.directory.get(`${KEYS.addresses}${address}`))?.value;
 
 /** What the directory had before the machine got its present address. */
 async function restoreOlder(more: Record<string, unknown> = {}): Promise<void> {
   const { address } = record();
-  const value = JSON.stringify({ ...(await ownerIn(world, id)), address: OLD_ADDRESS, ...more });
+  const older = { ...(await ownerIn(world, id)), address: OLD_ADDRESS, ...more };
   await world.directory.transact(
     [],
     [
-      { key: `${KEYS.machines}${id}`, value },
-      { key: `${KEYS.addresses}${OLD_ADDRESS}`, value: JSON.stringify(id) },
-      { key: `${KEYS.addresses}${address}`, value: null },
+      put(`${KEYS.machines}${id}`, older),
+      put(`${KEYS.addresses}${OLD_ADDRESS}`, id),
+      deletion(`${KEYS.addresses}${address}`),
     ],
   );
 }
@@ -51,7 +45,7 @@ async function expectOwn(epoch: number, address: string): Promise<void> {
     expect(await ownerIn(world, id)).toEqual({ app: "shop", name: "one", host: "a", epoch, address });
     expect([await holder(address), await holder(OLD_ADDRESS)]).toEqual([JSON.stringify(id), undefined]);
   }, TRIES);
-  await vi.waitFor(() => expect(a.ownership.disputes.list()).toEqual([]), TRIES);
+  await untilSettled(a);
   expect(record()).toMatchObject({ epoch, address });
   expect(await wakeOn(a, id)).toBe(nonce);
 }
@@ -68,19 +62,18 @@ test.each(["by the running one", "by the next platform"])(
 
 test("a machine that went there and back since, with another address, has both, and is no longer evacuated", async () => {
   const { address } = record();
-  await a.moves.source.move(id, { to: "b", cold: false }, never());
-  await world.host("b").moves.source.move(id, { to: "a", cold: false }, never());
-  const evacuated = { from: "b", at: new Date().toISOString(), ran: false };
-  await restoreOlder({ epoch: 1, evacuated });
+  await move(a, { id, to: "b" });
+  await move(b, { id, to: "a" });
+  await restoreOlder({ epoch: 1, evacuated: evacuatedFrom("b") });
   await expectOwn(3, address);
 });
 
 test("a machine whose address another one has by now, and that has no memory, gets a new one", async () => {
   const { address } = record();
   a.platform.machines.stop("shop", id);
-  await a.platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
+  await untilState(a, id, "stopped");
   await restoreOlder();
-  await world.directory.transact([], [{ key: `${KEYS.addresses}${address}`, value: JSON.stringify("other") }]);
+  await world.directory.transact([], [put(`${KEYS.addresses}${address}`, "other")]);
   await vi.waitFor(async () => {
     const owner = await ownerIn(world, id);
     expect([address, OLD_ADDRESS]).not.toContain(owner?.address);

@@ -1,111 +1,80 @@
 /** Who may run a machine: claims, the gate before each start, and what a host finds when it comes back. */
 import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
-import { type ClusterWorld, newClusterWorld, type TestHost } from "../../../platform/test/helpers/cluster-world.ts";
+import { describe, expect, test, vi } from "vitest";
+import { giveTo, ownerIn, putToSleep } from "../../../platform/test/helpers/cluster-machines.ts";
+import type { ClusterWorld, TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../../platform/test/helpers/mortal.ts";
-import { KEYS, type OwnerRecord } from "../../src/keys.ts";
-
-const TIMEOUT = { timeoutMs: 5000 };
-let world: ClusterWorld;
-
-afterEach(async () => {
-  await world.dispose();
-});
-
-async function ownerOf(id: string): Promise<OwnerRecord | undefined> {
-  const entry = await world.directory.get(`${KEYS.machines}${id}`);
-  return entry && (JSON.parse(entry.value) as OwnerRecord);
-}
-
-async function create({ platform }: TestHost, name = "one"): Promise<string> {
-  const { record } = await platform.machines.create("shop", { name, config: SMALL });
-  await platform.machines.wait("shop", record.id, ["running"], TIMEOUT);
-  return record.id;
-}
+import { KEYS } from "../../src/keys.ts";
+import { put, read } from "../../src/stored.ts";
+import { create, destroy, fakeHosts, machines, quarantined, recordOn, untilState } from "../fake-hosts.ts";
 
 async function suspended(host: TestHost, name = "one"): Promise<string> {
   const id = await create(host, name);
-  host.platform.machines.suspend("shop", id);
-  await host.platform.machines.wait("shop", id, ["suspended"], TIMEOUT);
+  await putToSleep(host, id);
   return id;
 }
 
-/** Gives the machine to another host, as an evacuation does. */
-async function give(id: string, host: string): Promise<void> {
-  const entry = await world.directory.get(`${KEYS.machines}${id}`);
-  if (entry === undefined) throw new Error("nobody owns it");
-  const owner = JSON.parse(entry.value) as OwnerRecord;
-  const value = JSON.stringify({ ...owner, host, epoch: owner.epoch + 1 });
-  await world.directory.transact([{ key: entry.key, revision: entry.revision }], [{ key: entry.key, value }]);
-}
-
-const keys = async (prefix: string) => (await world.directory.list(prefix)).entries.map(({ key }) => key);
+const keys = async ({ directory }: ClusterWorld, prefix: string) =>
+  (await directory.list(prefix)).entries.map(({ key }) => key);
 
 describe("a machine that is created", () => {
   test("is refused while its app is being deleted", async () => {
-    world = await newClusterWorld(["a"]);
-    const a = world.host("a");
+    const { world, a } = await fakeHosts("a");
     const key = `${KEYS.apps}shop`;
     const app = JSON.parse((await world.directory.get(key))?.value ?? "{}") as object;
-    await world.directory.transact([], [{ key, value: JSON.stringify({ ...app, deleting: true }) }]);
+    await world.directory.transact([], [put(key, { ...app, deleting: true })]);
     await expect(create(a)).rejects.toMatchObject({ code: "aborted" });
-    expect(a.platform.machines.list("shop")).toEqual([]);
-    expect(await keys(KEYS.machines)).toEqual([]);
+    expect(machines(a)).toEqual([]);
+    expect(await keys(world, KEYS.machines)).toEqual([]);
   });
 
   test("is claimed with its name, its address and what it takes to start it elsewhere", async () => {
-    world = await newClusterWorld(["a"]);
-    const a = world.host("a");
+    const { world, a } = await fakeHosts("a");
     const id = await create(a);
-    const { address, epoch } = a.platform.machines.get("shop", id).record;
+    const { address, epoch } = recordOn(a, id);
     expect(epoch).toBe(1);
-    expect(await ownerOf(id)).toEqual({ app: "shop", name: "one", host: "a", epoch: 1, address });
-    expect(JSON.parse((await world.directory.get(`${KEYS.names}shop/one`))?.value ?? "")).toBe(id);
-    expect(JSON.parse((await world.directory.get(`${KEYS.addresses}${address}`))?.value ?? "")).toBe(id);
-    expect(JSON.parse((await world.directory.get(`${KEYS.configs}${id}`))?.value ?? "")).toMatchObject({
-      config: SMALL,
-    });
+    expect(await ownerIn(world, id)).toEqual({ app: "shop", name: "one", host: "a", epoch: 1, address });
+    const stored = async (key: string) => (await read(world.directory, key))?.value;
+    expect(await stored(`${KEYS.names}shop/one`)).toBe(id);
+    expect(await stored(`${KEYS.addresses}${address}`)).toBe(id);
+    expect(await stored(`${KEYS.configs}${id}`)).toMatchObject({ config: SMALL });
   });
 
   test("is refused if another host has one of the name, and leaves nothing behind", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const id = await create(world.host("a"));
-    const b = world.host("b");
+    const { world, a, b } = await fakeHosts("a", "b");
+    const id = await create(a);
     await expect(create(b)).rejects.toMatchObject({ code: "already_exists", message: expect.stringContaining(id) });
-    expect(b.platform.machines.list("shop")).toEqual([]);
+    expect(machines(b)).toEqual([]);
     expect(b.world.store.machines.list()).toEqual([]);
-    expect(await keys(KEYS.machines)).toEqual([`${KEYS.machines}${id}`]);
+    expect(await keys(world, KEYS.machines)).toEqual([`${KEYS.machines}${id}`]);
   });
 
   test("gets an address that no machine of another host has", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const ids = await Promise.all([create(world.host("a"), "one"), create(world.host("b"), "two")]);
-    const addresses = await Promise.all(ids.map(async (id) => (await ownerOf(id))?.address));
+    const { world, a, b } = await fakeHosts("a", "b");
+    const ids = await Promise.all([create(a, "one"), create(b, "two")]);
+    const addresses = await Promise.all(ids.map(async (id) => (await ownerIn(world, id))?.address));
     expect(new Set(addresses).size).toBe(2);
   });
 
   test("is refused while the directory is out of reach", async () => {
-    world = await newClusterWorld(["a"]);
-    const a = world.host("a");
+    const { a } = await fakeHosts("a");
     a.cut(true);
     await expect(create(a)).rejects.toMatchObject({ code: "unavailable" });
     expect(a.world.store.machines.list()).toEqual([]);
   });
 
   test("and destroyed gives back its name and its address", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
+    const { world, a, b } = await fakeHosts("a", "b");
     const id = await create(a);
     a.cut(true);
-    a.platform.machines.destroy("shop", id, { force: true });
-    await a.platform.machines.wait("shop", id, ["destroyed"], TIMEOUT).catch(() => {});
+    destroy(a, id);
+    await untilState(a, id, "destroyed").catch(() => {});
     a.cut(false);
-    await vi.waitFor(async () => expect((await world.directory.list(KEYS.names)).entries).toEqual([]), 5000);
-    expect(await keys(KEYS.addresses)).toEqual([]);
-    expect(await create(world.host("b"))).not.toBe(id);
+    await vi.waitFor(async () => expect(await keys(world, KEYS.names)).toEqual([]), 5000);
+    expect(await keys(world, KEYS.addresses)).toEqual([]);
+    expect(await create(b)).not.toBe(id);
   });
 });
 
@@ -117,68 +86,56 @@ describe("a platform that is killed while it creates a machine", () => {
       { step, when: "after" as const },
     ]),
   )("$when $step completes or undoes it at the next start", async ({ step, when }) => {
-    const rehearsal = new Mortality();
-    world = await newClusterWorld(["a", "b"], { parts: { wrap: (deps) => rehearsal.wrap(deps) } });
-    await world.host("a").platform.machines.create("shop", { config: SMALL, skipLaunch: true });
-    await world.dispose();
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
-    const fatal = new Mortality(rehearsal.steps.indexOf(step), when);
+    const { world, a, b } = await fakeHosts("a", "b");
+    const fatal = new Mortality();
     await a.restart({ wrap: (deps) => fatal.wrap(deps) });
+    fatal.arm(step, when);
     const created = a.platform.machines.create("shop", { name: "one", config: SMALL, skipLaunch: true });
     await Promise.race([created.catch(() => {}), fatal.death.promise]);
     expect(fatal.steps.at(-1)).toBe(step);
     await a.restart();
-    const here = a.platform.machines.list("shop").map(({ record }) => [record.id, record.epoch]);
-    await vi.waitFor(async () => {
-      const owners = (await world.directory.list(KEYS.machines)).entries.map(({ key, value }) => [
-        key.slice(KEYS.machines.length),
-        (JSON.parse(value) as OwnerRecord).epoch,
-      ]);
-      const byId = (one: unknown[], other: unknown[]) => (String(one[0]) < String(other[0]) ? -1 : 1);
-      expect(owners.toSorted(byId)).toEqual(here.toSorted(byId));
-    });
+    const here = machines(a);
+    await vi.waitFor(async () =>
+      expect(await keys(world, KEYS.machines)).toEqual(here.map((id) => `${KEYS.machines}${id}`)),
+    );
+    for (const id of here) expect(recordOn(a, id).epoch).toBe((await ownerIn(world, id))?.epoch);
     // The name is either this machine's or free, on all hosts.
-    const made = here.length === 1;
-    const again = world.host("b").platform.machines.create("shop", { name: "one", config: SMALL, skipLaunch: true });
-    if (made) await expect(again).rejects.toMatchObject({ code: "already_exists" });
+    const again = b.platform.machines.create("shop", { name: "one", config: SMALL, skipLaunch: true });
+    if (here.length === 1) await expect(again).rejects.toMatchObject({ code: "already_exists" });
     else await again;
   });
 });
 
 describe("a start", () => {
   test("needs a lease: without one the machine sleeps on, and wakes once there is a lease again", async () => {
-    world = await newClusterWorld(["a"]);
-    const a = world.host("a");
+    const { a } = await fakeHosts("a");
     const id = await suspended(a);
     a.lease.set("lost");
     expect(() => a.platform.machines.start("shop", id)).toThrow(expect.objectContaining({ code: "unavailable" }));
-    expect(a.platform.machines.get("shop", id).record.state).toBe("suspended");
+    expect(recordOn(a, id).state).toBe("suspended");
     a.lease.set("live");
     a.platform.machines.start("shop", id);
-    await a.platform.machines.wait("shop", id, ["running"], TIMEOUT);
-    expect(a.platform.machines.get("shop", id).record.lastBoot?.kind).toBe("resume");
+    await untilState(a, id, "running");
+    expect(recordOn(a, id).lastBoot?.kind).toBe("resume");
   });
 
   test("within the grace is possible for what was this host's during its last lease", async () => {
-    world = await newClusterWorld(["a"]);
-    const a = world.host("a");
+    const { a } = await fakeHosts("a");
     const id = await suspended(a);
     a.cut(true);
     a.lease.set("grace");
     a.platform.machines.start("shop", id);
-    await a.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+    await untilState(a, id, "running");
   });
 
   test("asks the directory once in each lease, and is refused without an answer", async () => {
-    world = await newClusterWorld(["a"]);
-    const a = world.host("a");
+    const { a } = await fakeHosts("a");
     const id = await suspended(a);
     a.cut(true);
     a.lease.set("live", { anew: true });
     a.platform.machines.start("shop", id);
-    await a.platform.machines.wait("shop", id, ["suspended"], TIMEOUT);
-    const { stateReason, snapshot } = a.platform.machines.get("shop", id).record;
+    await untilState(a, id, "suspended");
+    const { stateReason, snapshot } = recordOn(a, id);
     expect(stateReason).toMatch(/cannot start now: .*cluster directory/);
     expect(snapshot).not.toBeNull();
     expect(a.world.host.of(id)).toEqual([]);
@@ -187,50 +144,45 @@ describe("a start", () => {
 
 describe("a machine that another host got", () => {
   test("ends here at once while it runs, and its files wait in quarantine", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
+    const { world, a } = await fakeHosts("a", "b");
     const id = await create(a);
-    await give(id, "b");
-    await vi.waitFor(() => expect(a.platform.machines.list("shop")).toEqual([]), 5000);
+    await giveTo(world, { id, host: "b" });
+    await vi.waitFor(() => expect(machines(a)).toEqual([]), 5000);
     expect(a.world.host.of(id)).toEqual([]);
-    await vi.waitFor(async () =>
-      expect(await readdir(join(a.world.folder, "quarantine")).catch(() => [])).toEqual([`${id}-1`]),
-    );
+    await vi.waitFor(async () => expect(await quarantined(a)).toEqual([`${id}-1`]));
     expect(existsSync(join(a.world.folder, "machines", id))).toBe(false);
     const events = a.world.store.outbox.before(Number.MAX_SAFE_INTEGER, { machine: id }, 1);
     expect(events[0]).toMatchObject({ type: "machine.moved_away", data: { details: { host: "b", epoch: 2 } } });
   });
 
   test("while its platform was down is not adopted: its VMM ends before anything else", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
+    const { world, a } = await fakeHosts("a", "b");
     const running = await create(a, "one");
     const asleep = await suspended(a, "two");
     const kept = await suspended(a, "three");
     await a.stop();
     expect(a.world.host.of(running)).toHaveLength(1);
-    await give(running, "b");
-    await give(asleep, "b");
+    await giveTo(world, { id: running, host: "b" });
+    await giveTo(world, { id: asleep, host: "b" });
     await a.restart();
     expect(a.world.host.of(running)).toEqual([]);
-    expect(a.platform.machines.list("shop").map(({ record }) => record.id)).toEqual([kept]);
-    expect((await readdir(join(a.world.folder, "quarantine"))).sort()).toEqual([`${running}-1`, `${asleep}-1`].sort());
+    expect(machines(a)).toEqual([kept]);
+    expect(await quarantined(a)).toEqual([`${running}-1`, `${asleep}-1`].toSorted());
     a.platform.machines.start("shop", kept);
-    await a.platform.machines.wait("shop", kept, ["running"], TIMEOUT);
+    await untilState(a, kept, "running");
   });
 
   test("is given up once the directory answers, if it did not when the platform started", async () => {
-    world = await newClusterWorld(["a", "b"]);
-    const a = world.host("a");
+    const { world, a } = await fakeHosts("a", "b");
     const id = await suspended(a);
     await a.stop();
-    await give(id, "b");
+    await giveTo(world, { id, host: "b" });
     a.cut(true);
     a.lease.set("grace");
     await a.restart();
     expect(() => a.platform.machines.start("shop", id)).toThrow(expect.objectContaining({ code: "unavailable" }));
     a.cut(false);
     a.lease.set("live", { anew: true });
-    await vi.waitFor(() => expect(a.platform.machines.list("shop")).toEqual([]), 10_000);
+    await vi.waitFor(() => expect(machines(a)).toEqual([]), 10_000);
   });
 });

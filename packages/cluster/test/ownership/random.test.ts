@@ -12,6 +12,7 @@ import {
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import { longOr } from "../../../platform/test/helpers/long.ts";
 import { KEYS, nameOf, type OwnerRecord } from "../../src/keys.ts";
+import { deletion } from "../../src/stored.ts";
 
 const SEQUENCES = longOr(300, 30);
 /** Enough to meet a rule that was broken for everyone. */
@@ -129,11 +130,10 @@ class Drill {
     this.forgot = true;
     const kinds = [KEYS.machines, KEYS.names, KEYS.addresses, KEYS.configs, KEYS.moves];
     const { entries } = await this.world.directory.list("/hib/");
-    const gone = entries.filter(({ key }) => kinds.some((kind) => key.startsWith(kind)));
-    await this.world.directory.transact(
-      [],
-      gone.map(({ key }) => ({ key, value: null })),
-    );
+    const gone = entries
+      .filter(({ key }) => kinds.some((kind) => key.startsWith(kind)))
+      .map(({ key }) => deletion(key));
+    await this.world.directory.transact([], gone);
   }
 
   async #cutOff(host: TestHost): Promise<void> {

@@ -1,11 +1,12 @@
 /** Selects the subnet for the machines of a data directory. */
+import { isDeepStrictEqual } from "node:util";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { parseSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 import type { KnownMachine } from "../contract.ts";
 import { usedSubnets } from "./commands.ts";
 import type { Names } from "./names.ts";
 import { ownerOf, removeAbandoned } from "./owner.ts";
-import { type KnownSubnets, readSubnets, writeSubnets } from "./state.ts";
+import { readSubnets, writeSubnets } from "./state.ts";
 import { byLoss, chooseSubnet, machineHost, occupant } from "./subnet.ts";
 
 interface SelectOptions {
@@ -69,23 +70,16 @@ export async function selectSubnet(options: SelectOptions): Promise<Selection> {
   const holder = set === undefined ? wanted && occupant(wanted, used) : undefined;
   const selection = { subnet, ...(wanted && holder && { taken: await takenBy(wanted, holder.device) }) };
   judge?.(selection);
-  const earlier = known.find((other) => !same(other, subnet) && machines.some((machine) => needs(machine, other)));
+  const isNeeded = (other: Subnet) => machines.some((machine) => needs(machine, other));
+  const earlier = known.find((other) => !isDeepStrictEqual(other, subnet) && isNeeded(other));
   const next = { subnet, ...(earlier && { earlier }) };
-  if (!sameState(state, next)) await writeSubnets(dataDir, next);
+  if (!isDeepStrictEqual(state, next)) await writeSubnets(dataDir, next);
   return selection;
 }
 
 async function takenBy(subnet: Subnet, device: string): Promise<Taken> {
   const folder = await ownerOf(device);
   return { subnet, device, ...(folder !== undefined && { folder }) };
-}
-
-function same(one: Subnet | undefined, other: Subnet | undefined): boolean {
-  return one?.base === other?.base && one?.prefix === other?.prefix;
-}
-
-function sameState(one: KnownSubnets, other: KnownSubnets): boolean {
-  return same(one.subnet, other.subnet) && same(one.earlier, other.earlier);
 }
 
 function needs({ memory, address }: KnownMachine, subnet: Subnet): boolean {

@@ -4,8 +4,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import { QUOTA_NAMES, type Quota } from "@hibernaut/domain/quota";
 import { usedQuota } from "@hibernaut/machines";
 import type { Settings } from "@hibernaut/settings";
-import { readMachines } from "@hibernaut/store/read-machines";
-import { readQuotaApps } from "@hibernaut/store/read-quotas";
+import { readMachines, readQuotaApps } from "@hibernaut/store/read";
 import { quotaOf } from "../quota-settings.ts";
 
 /** From this share on, an app is about to reach its quota. */

@@ -21,7 +21,7 @@ export async function sleepersOf(dataDir: string): Promise<Sleepers | string> {
 export async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "volumes";
   try {
-    const { readScheduledVolumes } = await import("@hibernaut/store/read-volumes");
+    const { readScheduledVolumes } = await import("@hibernaut/store/read");
     const volumes = readScheduledVolumes(join(dataDir, "hibernaut.db"));
     if (volumes.length === 0) return;
     const late = volumes.filter(({ schedule }) => schedule.trouble !== null);
@@ -44,7 +44,7 @@ export async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
 export async function* checkCertificates(dataDir: string): AsyncIterable<Diagnosis> {
   const name = "certificates";
   try {
-    const { readManagedCertificates } = await import("@hibernaut/store/read-certificates");
+    const { readManagedCertificates } = await import("@hibernaut/store/read");
     const managed = readManagedCertificates(join(dataDir, "hibernaut.db"));
     if (managed.length === 0) return;
     const late = managed.filter(({ failure }) => failure !== null);

@@ -14,7 +14,7 @@ import { plannedNetwork } from "@hibernaut/network/planned";
 import { knownMachine } from "@hibernaut/network/start";
 import type { Settings } from "@hibernaut/settings";
 import { SnapshotStore } from "@hibernaut/snapshots";
-import { readMachines } from "@hibernaut/store/read-machines";
+import { readMachines } from "@hibernaut/store/read";
 
 /** The machines of the data directory, those whose guests are running, and the mode that `auto` is bound to by them. */
 export interface Sleepers {

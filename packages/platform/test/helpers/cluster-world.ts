@@ -16,8 +16,7 @@ import type { Change, Directory } from "../../../cluster/src/contract.ts";
 import { leaveGuests } from "../../../cluster/src/evacuation/left-guests.ts";
 import { LocalDirectory } from "../../../cluster/src/local/directory.ts";
 import { type ClusterMachines, openClusterMachines } from "../../../cluster/src/machines.ts";
-import { arrivingVolumes } from "../../../cluster/src/moves/arriving.ts";
-import type { Moves } from "../../../cluster/src/moves/open.ts";
+import { arrivingVolumes } from "../../../cluster/src/moves/papers.ts";
 import { serveMoves } from "../../../cluster/src/moves/routes.ts";
 import { type OpenOwnership, openOwnership } from "../../../cluster/src/ownership/open.ts";
 import { peerCall } from "../../../cluster/src/peer-call.ts";
@@ -118,7 +117,7 @@ export interface TestHost {
   lease: TestLease;
   cluster: Cluster;
   ownership: OpenOwnership;
-  moves: Moves;
+  moves: ClusterMachines["moves"];
   machines: ClusterMachines;
   platform: FakePlatform;
   /** Cuts the host off from the directory, or connects it again. Its lease is another matter. */
