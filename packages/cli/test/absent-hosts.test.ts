@@ -23,7 +23,7 @@ let client: HibernautClient;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
   cluster = await startApiHosts();
-  const [a] = cluster.hosts as [ApiHost];
+  const [a] = cluster.hosts;
   c = cluster.hosts.at(-1) as ApiHost;
   client = new HibernautClient({ apiUrl: a.url, token: cluster.token });
   await client.createApp("shop");
