@@ -3,7 +3,16 @@
  * come the schema of the API with its types, options of the CLI, keys of the app file and fields of the dashboard's forms.
  * Pure data, and part of the CLI's bundle and of the dashboard's.
  */
-import { CPUS, IDLE_TIMEOUT_S, KEEP_WARM_S, MEMORY_MB, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S, SWAP_MB } from "./limits.ts";
+import {
+  CPUS,
+  HOLD_TIMEOUT_S,
+  IDLE_TIMEOUT_S,
+  KEEP_WARM_S,
+  MEMORY_MB,
+  STOP_TIMEOUT_S,
+  SUSPEND_TIMEOUT_S,
+  SWAP_MB,
+} from "./limits.ts";
 
 /** One field. Its kind says which value it has: a number of `count`, `seconds` or `mb`, one of `choices`, or a text. */
 export type Field = Described &
@@ -152,6 +161,13 @@ export const SERVICE_FIELDS = {
     description: "How long a machine has had no request when it counts as idle.",
     label: "Idle timeout, in seconds",
     default: "300",
+  },
+  hold_timeout: {
+    kind: "seconds",
+    ...HOLD_TIMEOUT_S,
+    description:
+      "How long a request waits for a machine before it is refused. More than the platform's setting has no effect.",
+    default: "the platform's setting HIBERNAUT_PROXY_HOLD_TIMEOUT",
   },
   idle: {
     kind: "choice",

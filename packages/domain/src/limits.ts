@@ -18,6 +18,9 @@ export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
 /** After how long without a request a machine is idle, in seconds. */
 export const IDLE_TIMEOUT_S = { minimum: 1, maximum: 86_400 } as const;
 
+/** How long a request waits for its machine, in seconds. As long as a platform's own limit can be. */
+export const HOLD_TIMEOUT_S = { minimum: 1, maximum: 600 } as const;
+
 /** How long the paused virtual machine of a suspended machine is kept, in seconds. */
 export const KEEP_WARM_S = { minimum: 0, maximum: 86_400 } as const;
 

@@ -12,6 +12,8 @@ interface Prepared {
   forcesHttps: boolean;
   /** Whether browsers are shown a page while one of the machines cold starts. */
   hasWakePage: boolean;
+  /** How long a request may wait for any of the machines. */
+  holdTimeoutMs: number;
 }
 
 /** Prepared when a request asks first: a table of thousands of machines arrives machine by machine. */
@@ -53,5 +55,10 @@ function prepare(all: readonly RoutedMachine[]): Prepared {
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
     forcesHttps: all.some(({ policy }) => policy.forceHttps),
     hasWakePage: all.some(({ policy }) => policy.wakePage),
+    holdTimeoutMs: longest(all.map(({ policy }) => policy.holdTimeoutMs ?? Number.POSITIVE_INFINITY)),
   };
+}
+
+function longest(times: readonly number[]): number {
+  return times.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...times);
 }

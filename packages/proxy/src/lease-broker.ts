@@ -139,6 +139,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     return this.#queues.wait(app, {
       since: request.since ?? this.now(),
       lane: chosen()?.machine.id ?? request.tcpPort,
+      holdTimeoutMs: chosen()?.machine.policy.holdTimeoutMs ?? this.#table.ofApp(app).prepared.holdTimeoutMs,
       signal,
       // The machine may have been destroyed or cordoned in the meantime.
       attempt: (since) => this.#leaseOrWake(app, request, chosen(), since),

@@ -20,6 +20,8 @@ export interface Wait<T> {
   since: number;
   /** What it waits for. */
   lane: Lane;
+  /** How long it may wait, if that is less than for all. In milliseconds. */
+  holdTimeoutMs: number;
   signal: AbortSignal;
   /** Is given `since`. Returns undefined if the request has to keep waiting, and throws if that would be in vain. */
   attempt(since: number): T | undefined;
@@ -60,8 +62,9 @@ export class WaitingQueue<T> {
    * Waits until `attempt` returns something or throws. Throws a 503 if the queue is full. Rejects with a 504 after the
    * hold timeout, and with the signal's reason.
    */
-  wait({ since, lane, signal, attempt }: Wait<T>): Promise<T> {
-    const { maxHeld, holdTimeoutMs } = this.#limits;
+  wait({ since, lane, signal, attempt, ...own }: Wait<T>): Promise<T> {
+    const { maxHeld } = this.#limits;
+    const holdTimeoutMs = Math.min(own.holdTimeoutMs, this.#limits.holdTimeoutMs);
     if (this.#waiters.size >= maxHeld)
       throw new ProxyRefusal(503, "too_many_held", `${maxHeld} requests are already waiting for app ${this.#app}.`, {
         retryAfterS: 1,

@@ -21,6 +21,8 @@ export interface ServicePolicy {
   /** At least this many of the app's machines keep running; 0 for a pinned machine. */
   minRunning: number;
   idleTimeoutMs: number;
+  /** How long a request waits for the machine, if the service says so. */
+  holdTimeoutMs: number | undefined;
   /** Whether an upgraded or TCP connection that is open, but silent, lets the machine sleep. */
   quiet: boolean;
   /** What counts as load: open requests, or client connections that have one. */
@@ -68,6 +70,7 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     autostart: service.autostart ?? true,
     minRunning: pinned ? 0 : (service.min_machines_running ?? 0),
     idleTimeoutMs: (service.idle_timeout ?? IDLE_TIMEOUT_S) * 1000,
+    holdTimeoutMs: service.hold_timeout && service.hold_timeout * 1000,
     quiet: service.idle === "quiet",
     unit: concurrency.type ?? "requests",
     softLimit: concurrency.soft_limit ?? Math.min(SOFT_LIMIT, hardLimit),

@@ -233,6 +233,17 @@ describe("waiting", () => {
   });
 });
 
+test("a service may say how long requests wait for its machine", async () => {
+  const id = await w.machine({ ...OWN, hold_timeout: 1, concurrency: { soft_limit: 1, hard_limit: 1 } });
+  const busy = await w.acquire();
+  for (const host of ["shop.localhost", `${id}.shop.localhost`])
+    await expect(w.acquire(request({ host }))).rejects.toMatchObject({
+      code: "wake_timeout",
+      message: expect.stringContaining("ready within 1 s."),
+    });
+  busy.release({});
+});
+
 describe("pinned machines", () => {
   const PINNED = { ...OWN, placement: "pinned" as const };
 
