@@ -9,7 +9,7 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setup } from "../scripts/setup.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { round, summary } from "./lib/stats.mjs";
 import { openBare } from "./proxy/bare.mjs";
 import { intoCache, outOfCache, runTool } from "./proxy/wake-files.mjs";
@@ -131,7 +131,7 @@ try {
       ]),
     ),
   );
-  writeResult("cold", { command: commandLine("bench:cold"), ...about, accelerator, qemu, results, samples });
+  writeResult("cold", { ...about, accelerator, qemu, results, samples });
 } finally {
   await platform.close();
 }

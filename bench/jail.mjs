@@ -17,7 +17,7 @@ import { createProgress } from "../scripts/lib/progress.mjs";
 import { setup } from "../scripts/setup.mjs";
 import { createCounter } from "./lib/counter.mjs";
 import { goalsMet } from "./lib/goals.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { round, summary } from "./lib/stats.mjs";
 import { quietMoment } from "./proxy/wake-quiet.mjs";
 import { ask } from "./proxy/wake-request.mjs";
@@ -142,5 +142,5 @@ const figures = {
 };
 const met = goalsMet(figures, GOALS);
 console.log(`     hot_ratio: ${figures.hot_ratio}`);
-writeResult("jail", { command: commandLine("bench:jail"), ...about, figures, samples });
+writeResult("jail", { ...about, figures, samples });
 process.exitCode = met ? 0 : 1;

@@ -8,7 +8,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setup } from "../scripts/setup.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { median, round } from "./lib/stats.mjs";
 import { measureFanOut, measureWrites } from "./scale/measure.mjs";
 import { simulate } from "./scale/simulate.mjs";
@@ -87,4 +87,4 @@ console.log(
 );
 console.table(sizes);
 const measured = { writes, fan_out: fanOut, memory };
-writeResult("scale", { command: commandLine("bench:scale"), ...about, assumed: ASSUMED, measured, sizes });
+writeResult("scale", { ...about, assumed: ASSUMED, measured, sizes });

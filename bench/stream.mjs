@@ -12,7 +12,7 @@ import { createProgress } from "../scripts/lib/progress.mjs";
 import { setup } from "../scripts/setup.mjs";
 import { goalsMet } from "./lib/goals.mjs";
 import { cpuMs } from "./lib/processes.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { round, summaries } from "./lib/stats.mjs";
 
 const READERS = 200;
@@ -130,6 +130,5 @@ const results = summaries(samples, 1);
 console.table(results);
 const met = goalsMet({ streams_cpu_percent: results.streams_cpu_percent?.median ?? Number.NaN }, GOALS);
 const setting = { readers: READERS, changes_per_second: PER_SECOND, round_s: ROUND_S };
-if (!options.quick)
-  writeResult("stream", { command: commandLine("bench:stream"), ...about, goals: GOALS, ...setting, results, samples });
+if (!options.quick) writeResult("stream", { ...about, goals: GOALS, ...setting, results, samples });
 process.exitCode = met ? 0 : 1;

@@ -11,7 +11,7 @@ import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
 import { Timelines } from "../packages/machines/src/resources/timelines.ts";
 import { goalsMet } from "./lib/goals.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { round, summaries } from "./lib/stats.mjs";
 
 const MACHINES = 500;
@@ -67,8 +67,7 @@ try {
   const met = goalsMet(figures, GOALS);
   const bytes = statSync(file).size;
   console.log(`${MACHINES} machines take ${round(bytes / 1024 / 1024, 0)} MB.`);
-  const command = commandLine("bench:timeline");
-  writeResult("timeline", { command, ...about, goals: GOALS, machines: MACHINES, bytes, figures, results, samples });
+  writeResult("timeline", { ...about, goals: GOALS, machines: MACHINES, bytes, figures, results, samples });
   process.exitCode = met ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });

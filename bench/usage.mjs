@@ -12,7 +12,7 @@ import { Usage } from "@hibernaut/metering";
 import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
 import { goalsMet } from "./lib/goals.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { round, summaries } from "./lib/stats.mjs";
 
 const MACHINES = 10_000;
@@ -61,8 +61,7 @@ try {
   const bytes = statSync(file).size;
   const met = goalsMet({ answer_cpu_ms: slowest }, GOALS);
   console.log(`${MACHINES} machines take ${round(bytes / 1024 / 1024, 0)} MB for the year.`);
-  const command = commandLine("bench:usage");
-  writeResult("usage", { command, ...about, goals: GOALS, machines: MACHINES, apps: APPS, bytes, results, samples });
+  writeResult("usage", { ...about, goals: GOALS, machines: MACHINES, apps: APPS, bytes, results, samples });
   process.exitCode = met ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });

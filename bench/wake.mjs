@@ -13,7 +13,7 @@ import { startOwnPlatform } from "../scripts/lib/own-platform.mjs";
 import { setup } from "../scripts/setup.mjs";
 import { IMAGE, PORT } from "./lib/counter.mjs";
 import { goalsMet } from "./lib/goals.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { round, summaries } from "./lib/stats.mjs";
 
 const APP = "bench";
@@ -97,7 +97,7 @@ try {
   // Of the two kinds of suspend, the slower one.
   const slowest = Math.max(medianOf("first_suspend_ms"), medianOf("suspend_ms"));
   const met = goalsMet({ suspend_ms: slowest, resume_ms: resume }, GOALS);
-  writeResult("wake", { command: commandLine("bench:wake"), ...about, accelerator, qemu, results, samples });
+  writeResult("wake", { ...about, accelerator, qemu, results, samples });
   process.exitCode = met ? 0 : 1;
 } finally {
   await close();

@@ -16,7 +16,7 @@ import { createProgress } from "../scripts/lib/progress.mjs";
 import { setup } from "../scripts/setup.mjs";
 import { createCounter, PORT } from "./lib/counter.mjs";
 import { goalsMet } from "./lib/goals.mjs";
-import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { environment, writeResult } from "./lib/record.mjs";
 import { percentile, round, summary } from "./lib/stats.mjs";
 import { quietMoment } from "./proxy/wake-quiet.mjs";
 import { ask } from "./proxy/wake-request.mjs";
@@ -154,5 +154,5 @@ for (const name of /** @type {const} */ (["hot", "warm", "resume", "second", "pr
 }
 console.log(`a kept VMM: ${summary(samples.kept_mb).median} MB (max ${summary(samples.kept_mb).max})`);
 const met = goalsMet(figures, GOALS, LEAST);
-if (!options.quick) writeResult("warm", { command: commandLine("bench:warm"), ...about, figures, samples });
+if (!options.quick) writeResult("warm", { ...about, figures, samples });
 process.exitCode = met ? 0 : 1;

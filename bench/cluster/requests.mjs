@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { setup } from "../../scripts/setup.mjs";
 import { createCounter } from "../lib/counter.mjs";
 import { goalsMet } from "../lib/goals.mjs";
-import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { environment, writeResult } from "../lib/record.mjs";
 import { round, summaries } from "../lib/stats.mjs";
 import { burst } from "../proxy/burst.mjs";
 import { quietMoment } from "../proxy/wake-quiet.mjs";
@@ -128,6 +128,5 @@ const figures = {
   api_added_ms: round(medianOf("api_ms_forwarded") - medianOf("api_ms_local")),
 };
 const met = goalsMet(figures, GOALS, LEAST);
-if (!options.quick)
-  writeResult("cluster", { command: commandLine("bench:cluster"), ...about, figures, results, samples });
+if (!options.quick) writeResult("cluster", { ...about, figures, results, samples });
 process.exitCode = met ? 0 : 1;

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { openBrowser } from "../../packages/platform/test/helpers/browser.ts";
 import { setup } from "../../scripts/setup.mjs";
 import { goalsMet } from "../lib/goals.mjs";
-import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { environment, writeResult } from "../lib/record.mjs";
 import { percentile, round, summaries } from "../lib/stats.mjs";
 import { startStandIn } from "./stand-in.mjs";
 
@@ -48,7 +48,7 @@ for (let turn = 0; turn < rounds; turn++) await measure(turn);
 const results = summaries(samples, 1);
 console.table(results);
 const goals = { ...GOALS, ...LEAST };
-writeResult("dashboard", { command: commandLine("bench:dashboard"), ...about, goals, results, samples });
+writeResult("dashboard", { ...about, goals, results, samples });
 const figures = {
   first_view_ms: results.first_view_ms?.median ?? Number.NaN,
   frames_per_second: results.frames_per_second?.median ?? Number.NaN,

@@ -1,8 +1,8 @@
-/** What every recorded result has in common: when, at which commit and on what it was measured. */
+/** What every recorded result has in common: by which command, when, at which commit and on what it was measured. */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg, release } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RESULTS = join(ROOT, "bench/results");
@@ -13,6 +13,7 @@ const RESULTS = join(ROOT, "bench/results");
  */
 export function environment() {
   return {
+    command: command(),
     date: new Date().toISOString(),
     commit: commit(),
     host: { cpu: cpus()[0]?.model, cpus: cpus().length, kernel: release(), load: loadavg() },
@@ -24,20 +25,18 @@ export function environment() {
  * Replaces the recorded result of a bench.
  *
  * @param {string} name The file in `bench/results`, without its ending.
- * @param {{ command: string } & ReturnType<typeof environment> & Record<string, unknown>} record The environment, and
+ * @param {ReturnType<typeof environment> & Record<string, unknown>} record The environment, and
  *   what this bench adds.
  */
 export function writeResult(name, record) {
   writeFileSync(join(RESULTS, `${name}.json`), `${JSON.stringify(record, null, 2)}\n`);
 }
 
-/**
- * The command that was run, options included.
- *
- * @param {string} script As in package.json.
- */
-export function commandLine(script) {
-  const options = process.argv.slice(2);
+/** The command that was run, options included. */
+function command() {
+  const { npm_lifecycle_event: script } = process.env;
+  const [, file = "", ...options] = process.argv;
+  if (script === undefined) return ["node", relative(ROOT, file), ...options].join(" ");
   return [`npm run ${script}`, ...(options.length > 0 ? ["--", ...options] : [])].join(" ");
 }
 

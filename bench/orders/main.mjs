@@ -7,7 +7,7 @@
  */
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
-import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { environment, writeResult } from "../lib/record.mjs";
 import { DATABASES } from "./databases.mjs";
 import { ENDPOINTS, pathsOf } from "./endpoints.mjs";
 import { burst, CONNECTIONS } from "./load.mjs";
@@ -127,10 +127,7 @@ for (const variant of variants) {
 console.log(`goal: at least ${GOAL} of the reference's requests per second at every endpoint`);
 if (!options.quick && !options.only) {
   const versions = Object.fromEntries(Object.entries(measured).map(([variant, { version }]) => [variant, version]));
-  const command = commandLine("bench:orders");
-  writeResult("orders", {
-    ...{ command, ...about, ...versions, goal: GOAL },
-    ...{ connections: CONNECTIONS, rounds, seconds, variants: measured },
-  });
+  const load = { connections: CONNECTIONS, rounds, seconds };
+  writeResult("orders", { ...about, ...versions, goal: GOAL, ...load, variants: measured });
 }
 process.exitCode = goalsMet(Object.values(measured).map(({ results }) => results)) ? 0 : 1;

@@ -10,7 +10,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setup } from "../../scripts/setup.mjs";
-import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { environment, writeResult } from "../lib/record.mjs";
 import { median, round, summary } from "../lib/stats.mjs";
 import { burst } from "./burst.mjs";
 import { Servers } from "./servers.mjs";
@@ -102,6 +102,6 @@ for (const bytes of SIZES) {
   }
 }
 for (const { goal, reached, met } of goals) console.log(`${met ? "met" : "MISSED"}: ${goal}: ${reached}`);
-writeResult("tcp", { command: commandLine("bench:tcp"), ...about, goals, samples });
+writeResult("tcp", { ...about, goals, samples });
 process.exitCode = goals.every(({ met }) => met) ? 0 : 1;
 process.exit();

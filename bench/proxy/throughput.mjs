@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { setup } from "../../scripts/setup.mjs";
 import { goalsMet } from "../lib/goals.mjs";
-import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { environment, writeResult } from "../lib/record.mjs";
 import { median, round } from "../lib/stats.mjs";
 import { burst } from "./burst.mjs";
 import { NATIVE_PROXIES, NODE_PROXIES, Servers } from "./servers.mjs";
@@ -136,15 +136,7 @@ if (options.only === undefined) {
   console.log("");
   process.exitCode = goalsMet(figures, GOALS, LEAST) ? 0 : 1;
   const { only: _only, help: _help, ...settings } = options;
-  const command = commandLine("bench:proxy");
-  writeResult("proxy", {
-    command,
-    ...about,
-    settings,
-    goals: { ...GOALS, ...LEAST },
-    figures,
-    rss_mb: memory,
-    samples,
-  });
+  const goals = { ...GOALS, ...LEAST };
+  writeResult("proxy", { ...about, settings, goals, figures, rss_mb: memory, samples });
 }
 process.exit();

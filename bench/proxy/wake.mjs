@@ -14,7 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { setup } from "../../scripts/setup.mjs";
-import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { environment, writeResult } from "../lib/record.mjs";
 import { round } from "../lib/stats.mjs";
 import { openBare } from "./bare.mjs";
 import { cachedBytes, intoCache, outOfCache } from "./wake-files.mjs";
@@ -201,7 +201,7 @@ try {
   await Promise.race([setup({ quiet: true }), interrupted]);
   const about = /** @type {Awaited<ReturnType<typeof main>>} */ (await Promise.race([main(), interrupted]));
   const results = summarize(samples);
-  const record = { command: commandLine("bench:proxy:wake"), ...about, goal: GOAL, results, samples };
+  const record = { ...about, goal: GOAL, results, samples };
   const met = goalMet(results);
   if (options.json) console.log(JSON.stringify(record));
   else {

@@ -1,12 +1,12 @@
 /** What people see who look at the dashboard of a real platform, in a real browser. */
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { machine } from "./a-machine.ts";
-import { Relay } from "./relay.ts";
+import { openRelay } from "./relay.ts";
 import { enterToken, expectAccessible, openPage, type Scheme, signIn, wideParts } from "./signed-in.ts";
 
 /** Only a fault reaches it: a start under emulation on a busy host. */
@@ -28,6 +28,14 @@ afterAll(async () => {
 const tile = (page: Page, id: string) => page.locator(`.tile[data-machine="${id}"]`);
 const inState = (page: Page, id: string, state: string) =>
   page.locator(`.tile[data-machine="${id}"][data-state="${state}"]`).waitFor({ timeout: START_LIMIT_MS });
+
+/** Creates a machine for one test. Pages read then, and learn if their session has ended. */
+async function machineThatNeverRuns(): Promise<string> {
+  const options = { config: { image: SMALL_APP }, skip_launch: true };
+  const { machine_id: id } = await place.client.createMachine(place.app, options);
+  onTestFinished(() => place.client.destroyMachine(place.app, id));
+  return id;
+}
 
 describe("someone who signs in", () => {
   test("is told what is wrong with a token, and gets in with a right one, which the browser does not keep", async () => {
@@ -73,14 +81,9 @@ describe("someone who signs in", () => {
     expect(await page.getByRole("link", { name: "Tokens", exact: true }).count()).toBe(0);
     await page.getByRole("searchbox").fill("shop");
     await place.client.revokeToken(id);
-    // What happens on the platform makes the page read, without a reload.
-    const { machine_id: made } = await place.client.createMachine(place.app, {
-      config: { image: SMALL_APP },
-      skip_launch: true,
-    });
+    const made = await machineThatNeverRuns();
     await page.getByText("Your session has ended.").waitFor();
     expect(await page.getByText(made).count()).toBe(0);
-    await place.client.destroyMachine(place.app, made);
   });
 });
 
@@ -146,7 +149,7 @@ describe("with a machine", () => {
     tags: "again",
     timeout: START_LIMIT_MS * 2,
   }, async () => {
-    const relay = await Relay.open(Number(new URL(place.served.apiUrl).port));
+    const relay = await openRelay(Number(new URL(place.served.apiUrl).port));
     const page = await openPage(browser);
     await signIn(page, place, relay.url);
     await inState(page, id, "running");
@@ -163,7 +166,6 @@ describe("with a machine", () => {
     await inState(page, id, "suspended");
     await page.getByText("Connection lost.").waitFor({ state: "detached", timeout: NOTICE_LIMIT_MS });
     await expect.poll(() => wakesOn(page).getAttribute("aria-valuemax")).toBe(String(before + 1));
-    await relay.close();
     await place.start(id);
   });
 
@@ -261,15 +263,10 @@ test("someone who rotates the token they are signed in with gets the new one, al
   const secret = await page.locator("[data-secret]").textContent();
 
   await place.client.revokeToken(own.id);
-  // What happens on the platform makes the page read, and it learns that it is signed out.
-  const { machine_id: made } = await place.client.createMachine(place.app, {
-    config: { image: SMALL_APP },
-    skip_launch: true,
-  });
+  await machineThatNeverRuns();
   await page.getByText("Your session has ended.").waitFor();
   expect(await page.locator("[data-secret]").textContent()).toBe(secret);
   await page.getByRole("button", { name: "I have copied it" }).click();
   await enterToken(page, String(secret));
   await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
-  await place.client.destroyMachine(place.app, made);
 });

@@ -18,7 +18,16 @@ export default function AppPage({ app }: { app: string }) {
   const known = useStore(TOPIC.world, (store) => (store.isRead ? store.apps.has(app) : undefined));
   const urls = useStore(TOPIC.world, ({ apps }) => apps.get(app)?.urls ?? []);
   return (
-    <Page title={app} aside={known === true && <Addresses urls={urls} />}>
+    <Page
+      title={app}
+      aside={
+        <span class="line">
+          {urls.map((url) => (
+            <AppAddress key={url} url={url} />
+          ))}
+        </span>
+      }
+    >
       {known === undefined && <Loading lines={6} what="the app" />}
       {known === false && <Empty title="There is no app with this name." command={`hibernaut apps create ${app}`} />}
       {known === true && (
@@ -38,16 +47,6 @@ export default function AppPage({ app }: { app: string }) {
         </>
       )}
     </Page>
-  );
-}
-
-function Addresses({ urls }: { urls: readonly string[] }) {
-  return (
-    <span class="line">
-      {urls.map((url) => (
-        <AppAddress key={url} url={url} />
-      ))}
-    </span>
   );
 }
 

@@ -38,7 +38,21 @@ export default function MachinePage({ app, machine: id }: { app: string; machine
     >
       {machine === undefined && !isRead && <Loading lines={6} what="the machine" />}
       {machine === undefined && isRead && <Missing app={app} wasThere={wasThere !== undefined} />}
-      {machine !== undefined && <Parts machine={machine} watched={watched} />}
+      {machine !== undefined && (
+        <>
+          <Toolbar machine={machine} />
+          <Why machine={machine} watched={watched} />
+          <Checks machine={machine} />
+          <LoadSection loads={watched.loads} />
+          <Section title="Logs">
+            <Logs app={app} machine={id} />
+          </Section>
+          <Console machine={machine} />
+          <Snapshot machine={machine} />
+          <Facts machine={machine} />
+          <Events machine={machine} />
+        </>
+      )}
     </Page>
   );
 }
@@ -70,25 +84,6 @@ function Missing({ app, wasThere }: { app: string; wasThere: boolean }) {
     );
   return (
     <Empty title={`The app ${app} has no machine with this id.`} command={`hibernaut machine list --app ${app}`} />
-  );
-}
-
-function Parts({ machine, watched }: { machine: Machine; watched: Watched }) {
-  const { app_name: app, machine_id: id } = machine;
-  return (
-    <>
-      <Toolbar machine={machine} />
-      <Why machine={machine} watched={watched} />
-      <Checks machine={machine} />
-      <LoadSection loads={watched.loads} />
-      <Section title="Logs">
-        <Logs app={app} machine={id} />
-      </Section>
-      <Console machine={machine} />
-      <Snapshot machine={machine} />
-      <Facts machine={machine} />
-      <Events machine={machine} />
-    </>
   );
 }
 
