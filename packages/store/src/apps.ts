@@ -3,6 +3,7 @@ import type { AppRecord } from "@hibernaut/domain/machine";
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Database } from "better-sqlite3";
 import type { AppStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** `quota` is JSON. */
@@ -37,25 +38,17 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
     AND NOT EXISTS (SELECT 1 FROM machines WHERE app = @name AND state <> 'destroyed')
     AND NOT EXISTS (SELECT 1 FROM volumes WHERE app = @name)
   `);
-
   // Webhooks get what happened to the app so far, and nothing of a later app of the same name.
   const endWebhooks = db.prepare<{ app: string; until: number }>(
     "UPDATE webhook_apps SET until = @until WHERE app = @app AND until IS NULL",
   );
-  const insertBoth = db.transaction((app: AppRecord): boolean => {
-    const { name, createdAt } = app;
-    if (insert.run({ name, createdAt }).changes === 0) return false;
-    setFirstEvent.run({ name, sequence: outbox.add(factOf("app.created", name)) });
-    return true;
-  });
-  const removeBoth = db.transaction((name: string): boolean => {
-    if (remove.run({ name }).changes === 0) return false;
-    endWebhooks.run({ app: name, until: outbox.add(factOf("app.deleted", name)) });
-    return true;
-  });
 
   return {
-    insert: (app) => insertBoth.immediate(app),
+    insert: atomic(db, ({ name, createdAt }: AppRecord) => {
+      if (insert.run({ name, createdAt }).changes === 0) return false;
+      setFirstEvent.run({ name, sequence: outbox.add(factOf("app.created", name)) });
+      return true;
+    }),
     get: (name) => {
       const row = get.get(name);
       return row && recordOf(row);
@@ -67,7 +60,11 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
       setQuota.run({ name, quota: isEmpty ? null : JSON.stringify(quota) });
     },
     setStatusPage: (name, on) => void setStatusPage.run({ name, on: on ? 1 : 0 }),
-    delete: (name) => removeBoth.immediate(name),
+    delete: atomic(db, (name: string) => {
+      if (remove.run({ name }).changes === 0) return false;
+      endWebhooks.run({ app: name, until: outbox.add(factOf("app.deleted", name)) });
+      return true;
+    }),
   };
 }
 

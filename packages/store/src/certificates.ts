@@ -1,6 +1,7 @@
 /** Which certificates the platform manages, in the database. The certificates themselves are files. */
 import type { Database } from "better-sqlite3";
 import type { CertificateRecord, CertificateStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 
 interface Row {
@@ -24,33 +25,30 @@ export function certificateStore(db: Database, outbox: OutboxWriter): Certificat
   const remove = db.prepare<[string]>("DELETE FROM certificates WHERE name = ?");
   const told = (how: "added" | "issued" | "failed" | "removed", { name, app, failure }: CertificateRecord) =>
     outbox.add(factOf(`certificate.${how}`, app, { name, ...(failure !== null && { failure }) }));
-  const insertBoth = db.transaction((certificate: CertificateRecord): boolean => {
-    const { name, app, addedAt, failure } = certificate;
-    if (insert.run({ name, app, added_at: addedAt, failure: textOf(failure) }).changes === 0) return false;
-    told("added", certificate);
-    return true;
-  });
-  const updateBoth = db.transaction((certificate: CertificateRecord, outcome?: "issued" | "failed"): void => {
-    const { name, app, failure } = certificate;
-    update.run({ name, app, failure: textOf(failure) });
-    if (outcome !== undefined) told(outcome, certificate);
-  });
-  const removeBoth = db.transaction((name: string): boolean => {
-    const row = get.get(name);
-    if (row === undefined) return false;
-    remove.run(name);
-    told("removed", { ...recordOf(row), failure: null });
-    return true;
-  });
   return {
     list: () => list.all().map(recordOf),
     get: (name) => {
       const row = get.get(name);
       return row && recordOf(row);
     },
-    insert: (certificate) => insertBoth.immediate(certificate),
-    update: (certificate, outcome) => updateBoth.immediate(certificate, outcome),
-    remove: (name) => removeBoth.immediate(name),
+    insert: atomic(db, (certificate: CertificateRecord) => {
+      const { name, app, addedAt, failure } = certificate;
+      if (insert.run({ name, app, added_at: addedAt, failure: textOf(failure) }).changes === 0) return false;
+      told("added", certificate);
+      return true;
+    }),
+    update: atomic(db, (certificate: CertificateRecord, outcome?: "issued" | "failed") => {
+      const { name, app, failure } = certificate;
+      update.run({ name, app, failure: textOf(failure) });
+      if (outcome !== undefined) told(outcome, certificate);
+    }),
+    remove: atomic(db, (name: string) => {
+      const row = get.get(name);
+      if (row === undefined) return false;
+      remove.run(name);
+      told("removed", { ...recordOf(row), failure: null });
+      return true;
+    }),
   };
 }
 

@@ -33,6 +33,29 @@ export function withoutSync(db: Database, work: () => void): void {
   }
 }
 
+/** Returns a function that does this work in one transaction: all of it is stored, or nothing. */
+export function atomic<Args extends unknown[], R>(db: Database, work: (...args: Args) => R): (...args: Args) => R {
+  const transaction = db.transaction(work);
+  return (...args) => transaction.immediate(...args);
+}
+
+/** Ends the work of {@link whole}. */
+export const UNKNOWN = new Error("there is nothing to change, or it refers to something that does not exist");
+
+/** As {@link atomic}; the function returns false, and nothing is stored, when the work ended with {@link UNKNOWN}. */
+export function whole<Args extends unknown[]>(db: Database, work: (...args: Args) => void): (...args: Args) => boolean {
+  const change = atomic(db, work);
+  return (...args) => {
+    try {
+      change(...args);
+      return true;
+    } catch (error) {
+      if (error === UNKNOWN) return false;
+      throw error;
+    }
+  };
+}
+
 function configure(db: Database): void {
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   db.pragma("journal_mode = WAL");

@@ -4,7 +4,7 @@
  */
 import type { AttemptRecord, DeliveryRecord, NewDelivery, PendingDelivery } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
-import { withoutSync } from "./database.ts";
+import { atomic, withoutSync } from "./database.ts";
 import type { DeliveryStore } from "./webhook-contract.ts";
 
 /** Ended deliveries kept for each webhook, for the log: enough to see what a receiver did wrong. */
@@ -67,20 +67,20 @@ export function deliveryStore(db: Database): DeliveryStore {
       at, status, error, duration_ms AS durationMs
     FROM webhook_deliveries WHERE webhook = ? ORDER BY sequence DESC LIMIT ?
   `);
-  const takeIn = db.transaction((webhook: string, position: number, deliveries: readonly NewDelivery[]) => {
+  const takeIn = atomic(db, (webhook: string, position: number, deliveries: readonly NewDelivery[]) => {
     move.run({ webhook, position });
     for (const delivery of deliveries) insert.run({ ...delivery, webhook });
   });
-  const end = db.transaction((attempt: Attempted) => {
+  const end = atomic(db, (attempt: Attempted) => {
     delivered.run(attempt);
     trim.run({ webhook: attempt.webhook });
   });
 
   return {
-    takeIn: (webhook, position, deliveries) => withoutSync(db, () => takeIn.immediate(webhook, position, deliveries)),
+    takeIn: (webhook, position, deliveries) => withoutSync(db, () => takeIn(webhook, position, deliveries)),
     pending: (webhook) => pending.all(webhook),
     message: (webhook, sequence) => message.get({ webhook, sequence }),
-    delivered: (webhook, sequence, attempt) => withoutSync(db, () => end.immediate({ ...attempt, webhook, sequence })),
+    delivered: (webhook, sequence, attempt) => withoutSync(db, () => end({ ...attempt, webhook, sequence })),
     failed: (webhook, sequence, attempt, nextAt) =>
       withoutSync(db, () => void failed.run({ ...attempt, webhook, sequence, nextAt })),
     list: (webhook, limit) => list.all(webhook, limit).map(recordOf),

@@ -1,6 +1,7 @@
 /** Hostnames of apps in the database. */
 import type { Database } from "better-sqlite3";
 import type { HostnameStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Returns the repository of hostnames in an open, migrated database. */
@@ -10,14 +11,14 @@ export function hostnameStore(db: Database, outbox: OutboxWriter): HostnameStore
     "INSERT INTO hostnames (name, app) VALUES (@name, @app) ON CONFLICT DO NOTHING",
   );
   const remove = db.prepare<{ name: string; app: string }>("DELETE FROM hostnames WHERE name = @name AND app = @app");
-  const change = db.transaction((how: "added" | "removed", name: string, app: string): boolean => {
+  const change = atomic(db, (how: "added" | "removed", name: string, app: string): boolean => {
     const changed = (how === "added" ? insert : remove).run({ name, app }).changes === 1;
     if (changed) outbox.add(factOf(`hostname.${how}`, app, { hostname: name }));
     return changed;
   });
   return {
     list: () => list.all(),
-    insert: (name, app) => change.immediate("added", name, app),
-    remove: (name, app) => change.immediate("removed", name, app),
+    insert: (name, app) => change("added", name, app),
+    remove: (name, app) => change("removed", name, app),
   };
 }

@@ -4,7 +4,7 @@ import type { MachineEvent, MachineRecord, MachineState } from "@hibernaut/domai
 import { machineFact } from "@hibernaut/domain/stream-event";
 import type { Database } from "better-sqlite3";
 import type { MachineStore } from "./contract.ts";
-import { withoutSync } from "./database.ts";
+import { atomic, withoutSync } from "./database.ts";
 import type { OutboxWriter } from "./outbox.ts";
 import type { TimelineWriter } from "./timeline.ts";
 import type { UsageMeter } from "./usage-meter.ts";
@@ -60,8 +60,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   );
   const events = eventStore(db);
 
-  type Insert = (machine: MachineRecord, event: MachineEvent, history: readonly MachineEvent[]) => boolean;
-  const insertBoth = db.transaction<Insert>((machine, event, history) => {
+  const insertBoth = atomic(db, (machine: MachineRecord, event: MachineEvent, history: readonly MachineEvent[]) => {
     if (insert.run(toRow(machine)).changes === 0) return false;
     for (const earlier of history) events.add(machine.id, earlier);
     events.add(machine.id, event);
@@ -70,7 +69,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
     usage.machine(machine, event);
     return true;
   });
-  const updateBoth = db.transaction((machine: MachineRecord, event: MachineEvent | undefined): void => {
+  const updateBoth = atomic(db, (machine: MachineRecord, event: MachineEvent | undefined): void => {
     if (update.run(toRow(machine)).changes === 0) throw new Error(`machine ${machine.id} is not in the database`);
     if (event) {
       events.add(machine.id, event);
@@ -79,16 +78,11 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
     }
     usage.machine(machine, event);
   });
-  const removeBoth = db.transaction((machine: MachineRecord, event: MachineEvent): void => {
-    outbox.add(machineFact(machine, event));
-    usage.machine({ ...machine, state: "destroyed" }, event);
-    remove.run(machine.id);
-  });
 
   return {
     insert(machine, event, history = []) {
       try {
-        return insertBoth.immediate(machine, event, history);
+        return insertBoth(machine, event, history);
       } catch (error) {
         if ((error as { code?: string }).code !== "SQLITE_CONSTRAINT_FOREIGNKEY") throw error;
         throw new HibernautError(
@@ -101,10 +95,14 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
       }
     },
     update(machine, event, { unsynced } = { unsynced: false }) {
-      if (unsynced) withoutSync(db, () => updateBoth.immediate(machine, event));
-      else updateBoth.immediate(machine, event);
+      if (unsynced) withoutSync(db, () => updateBoth(machine, event));
+      else updateBoth(machine, event);
     },
-    remove: (machine, event) => removeBoth.immediate(machine, event),
+    remove: atomic(db, (machine: MachineRecord, event: MachineEvent) => {
+      outbox.add(machineFact(machine, event));
+      usage.machine({ ...machine, state: "destroyed" }, event);
+      remove.run(machine.id);
+    }),
     get(id) {
       const row = get.get(id);
       return row && fromRow(row);

@@ -2,6 +2,7 @@
 import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import type { Database } from "better-sqlite3";
 import type { ReleaseStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Releases kept per app: enough to roll back to, and bounded even if every commit is deployed. */
@@ -37,36 +38,33 @@ export function releaseStore(db: Database, outbox: OutboxWriter): ReleaseStore {
   `);
   const tell = (app: string, { version, status, description }: Pick<Row, "version" | "status" | "description">) =>
     outbox.add(factOf(`release.${status}`, app, { version, description }));
-  const add = db.transaction((app: string, release: Omit<ReleaseRecord, "version">): ReleaseRecord => {
-    insert.run({ app, ...release });
-    trim.run({ app });
-    const added = last.get(app) as ReleaseRecord;
-    tell(app, added);
-    return added;
-  });
-  const changed = db.transaction((app: string, version: number, status: Row["status"], description: string) => {
-    if (update.run({ app, version, status, description }).changes === 0) return false;
-    tell(app, { version, status, description });
-    return true;
-  });
   const get = db.prepare<[string, number], Row>(`SELECT ${columns} FROM releases WHERE app = ? AND version = ?`);
   const replace = db.prepare<Row & { app: string }>(`
     INSERT OR REPLACE INTO releases (app, version, status, image, digest, description, created_at)
     VALUES (@app, @version, @status, @image, @digest, @description, @createdAt)
   `);
   const remove = db.prepare<[string, number]>("DELETE FROM releases WHERE app = ? AND version = ?");
-  const put = db.transaction((app: string, release: ReleaseRecord): boolean => {
-    const before = get.get(app, release.version);
-    if (before?.status === release.status && before.description === release.description) return false;
-    replace.run({ app, ...release });
-    tell(app, release);
-    return true;
-  });
   return {
-    add: (app, release) => add.immediate(app, release),
+    add: atomic(db, (app: string, release: Omit<ReleaseRecord, "version">) => {
+      insert.run({ app, ...release });
+      trim.run({ app });
+      const added = last.get(app) as ReleaseRecord;
+      tell(app, added);
+      return added;
+    }),
     list: (app, limit) => list.all(app, limit) as ReleaseRecord[],
-    update: (app, version, status, description) => changed.immediate(app, version, status, description),
-    put: (app, release) => put.immediate(app, release),
+    update: atomic(db, (app: string, version: number, status: Row["status"], description: string) => {
+      if (update.run({ app, version, status, description }).changes === 0) return false;
+      tell(app, { version, status, description });
+      return true;
+    }),
+    put: atomic(db, (app: string, release: ReleaseRecord) => {
+      const before = get.get(app, release.version);
+      if (before?.status === release.status && before.description === release.description) return false;
+      replace.run({ app, ...release });
+      tell(app, release);
+      return true;
+    }),
     remove: (app, version) => remove.run(app, version).changes === 1,
   };
 }

@@ -1,6 +1,7 @@
 /** The names at which people have signed in, in the database: no app gets them. */
 import type { Database } from "better-sqlite3";
 import type { ReservedNameStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 
 /** Returns the repository of reserved names in an open, migrated database. */
 export function reservedNameStore(db: Database): ReservedNameStore {
@@ -11,12 +12,11 @@ export function reservedNameStore(db: Database): ReservedNameStore {
   const forget = db.prepare<[number]>(
     "DELETE FROM reserved_names WHERE name IN (SELECT name FROM reserved_names ORDER BY used_at DESC, name LIMIT -1 OFFSET ?)",
   );
-  const note = db.transaction((name: string, at: number, most: number) => {
-    add.run(name, at);
-    forget.run(most);
-  });
   return {
     list: () => list.all().map(({ name }) => name),
-    note: (name, at, most) => note.immediate(name, at, most),
+    note: atomic(db, (name: string, at: number, most: number) => {
+      add.run(name, at);
+      forget.run(most);
+    }),
   };
 }

@@ -1,6 +1,7 @@
 /** Secrets in the database. They are encrypted before they get here. */
 import type { Database } from "better-sqlite3";
 import type { SecretRecord, SecretStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 
 /** Returns the repository of secrets in an open, migrated database. */
@@ -16,22 +17,19 @@ export function secretStore(db: Database, outbox: OutboxWriter): SecretStore {
     VALUES (@app, @name, @ciphertext, @nonce, @digest, @updatedAt)
   `);
   const remove = db.prepare<{ app: string; name: string }>("DELETE FROM secrets WHERE app = @app AND name = @name");
-  const putAll = db.transaction((secrets: readonly SecretRecord[]): void => {
-    for (const secret of secrets) {
-      put.run(secret);
-      outbox.add(factOf("secret.set", secret.app, { name: secret.name }));
-    }
-  });
-  const removeBoth = db.transaction((app: string, name: string): boolean => {
-    if (remove.run({ app, name }).changes === 0) return false;
-    outbox.add(factOf("secret.unset", app, { name }));
-    return true;
-  });
-
   return {
     list: (app) => list.all(app),
     any: () => any.get(),
-    set: (secrets) => putAll.immediate(secrets),
-    remove: (app, name) => removeBoth.immediate(app, name),
+    set: atomic(db, (secrets: readonly SecretRecord[]) => {
+      for (const secret of secrets) {
+        put.run(secret);
+        outbox.add(factOf("secret.set", secret.app, { name: secret.name }));
+      }
+    }),
+    remove: atomic(db, (app: string, name: string) => {
+      if (remove.run({ app, name }).changes === 0) return false;
+      outbox.add(factOf("secret.unset", app, { name }));
+      return true;
+    }),
   };
 }

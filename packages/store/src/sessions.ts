@@ -1,7 +1,7 @@
 /** Sessions in the database: only the hashes of their secrets. */
 import type { Database } from "better-sqlite3";
 import type { SessionLimits, SessionRecord, SessionStore } from "./contract.ts";
-import { withoutSync } from "./database.ts";
+import { atomic, withoutSync } from "./database.ts";
 
 /** Returns the repository of sessions in an open, migrated database. */
 export function sessionStore(db: Database): SessionStore {
@@ -21,15 +21,13 @@ export function sessionStore(db: Database): SessionStore {
   const use = db.prepare<[number, string]>("UPDATE sessions SET used_at = ? WHERE hash = ?");
   const remove = db.prepare<[string]>("DELETE FROM sessions WHERE hash = ?");
 
-  const insert = db.transaction((session: SessionRecord, { usedSince, perToken, overall }: SessionLimits) => {
-    forgetUnused.run(usedSince);
-    add.run(session);
-    forgetOfToken.run(session.tokenId, perToken);
-    forgetOldest.run(overall);
-  });
-
   return {
-    insert: (session, limits) => insert.immediate(session, limits),
+    insert: atomic(db, (session: SessionRecord, { usedSince, perToken, overall }: SessionLimits) => {
+      forgetUnused.run(usedSince);
+      add.run(session);
+      forgetOfToken.run(session.tokenId, perToken);
+      forgetOldest.run(overall);
+    }),
     find: (hash) => find.get(hash),
     // A power cut may take a minute of a session's life, and nothing else.
     use: (hash, at) => withoutSync(db, () => void use.run(at, hash)),

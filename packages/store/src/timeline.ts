@@ -13,7 +13,7 @@ import {
 } from "@hibernaut/domain/timeline";
 import type { Database } from "better-sqlite3";
 import type { KeptWarm, TimelineStore, WakeOfApp } from "./contract.ts";
-import { withoutSync } from "./database.ts";
+import { atomic, withoutSync } from "./database.ts";
 
 /** Rows older than this are dropped, in milliseconds: a day more than the longest chart. */
 const KEPT_MS = 8 * 86_400_000;
@@ -63,7 +63,7 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
     FROM machine_wakes JOIN machines ON machines.id = machine_wakes.machine
     WHERE machine_wakes.seq < ? ORDER BY machine_wakes.seq DESC LIMIT ?
   `);
-  const addAllWarm = db.transaction((kept: readonly KeptWarm[]) => {
+  const addAllWarm = atomic(db, (kept: readonly KeptWarm[]) => {
     for (const one of kept) trimWarm(one.machine, addWarm.run(one).lastInsertRowid, one.until);
   });
 
@@ -87,7 +87,7 @@ export function timelineStore(db: Database): TimelineStore & TimelineWriter {
     warm: (machine, since) => warm.all(machine, since),
     wakesBefore: (sequence, limit) => wakesBefore.all(sequence, limit),
     // A power cut may take a stretch of warmth from a chart, and nothing else.
-    addWarm: (kept) => withoutSync(db, () => addAllWarm.immediate(kept)),
+    addWarm: (kept) => withoutSync(db, () => addAllWarm(kept)),
   };
 }
 

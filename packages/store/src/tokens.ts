@@ -2,6 +2,7 @@
 import type { Scope } from "@hibernaut/domain/scopes";
 import type { Database } from "better-sqlite3";
 import type { TokenRecord, TokenStore } from "./contract.ts";
+import { atomic, UNKNOWN, whole } from "./database.ts";
 
 /** A row: `scopes` and `apps` are JSON. */
 interface TokenRow extends Omit<TokenRecord, "scopes" | "apps"> {
@@ -60,7 +61,7 @@ export function tokenStore(db: Database): TokenStore {
       add(token);
       if (retire.run({ id, by: token.id, at }).changes === 0) throw UNKNOWN;
     }),
-    used: db.transaction((times: ReadonlyMap<string, string>) => {
+    used: atomic(db, (times: ReadonlyMap<string, string>) => {
       for (const [id, at] of times) use.run({ id, at });
     }),
     list: () => list.all().map(recordOf),
@@ -72,37 +73,20 @@ export function tokenStore(db: Database): TokenStore {
       const row = findById.get(id);
       return row && recordOf(row);
     },
-    revoke: db.transaction((id: string, at: string) => {
+    revoke: atomic(db, (id: string, at: string) => {
       endSessions.run(id);
       return revoke.run({ id, at }).changes === 1;
     }),
-    put: db.transaction((token: TokenRecord) => {
+    put: atomic(db, (token: TokenRecord) => {
       if (token.revokedAt !== null) endSessions.run(token.id);
       replaceToken.run(rowOf(token));
       removeApps.run(token.id);
       for (const app of token.apps ?? []) insertApp.run({ token: token.id, app });
     }),
-    remove: db.transaction((id: string) => {
+    remove: atomic(db, (id: string) => {
       endSessions.run(id);
       return remove.run(id).changes === 1;
     }),
-  };
-}
-
-/** Ends a transaction without a trace. */
-const UNKNOWN = new Error("the token refers to something that does not exist");
-
-/** A transaction that returns false when it ended with {@link UNKNOWN}. */
-function whole<Args extends unknown[]>(db: Database, work: (...args: Args) => void): (...args: Args) => boolean {
-  const transaction = db.transaction(work);
-  return (...args) => {
-    try {
-      transaction(...args);
-      return true;
-    } catch (error) {
-      if (error === UNKNOWN) return false;
-      throw error;
-    }
   };
 }
 

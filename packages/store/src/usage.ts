@@ -3,6 +3,7 @@ import type { PeriodRange } from "@hibernaut/domain/periods";
 import { AMOUNTS } from "@hibernaut/domain/usage";
 import type { Database } from "better-sqlite3";
 import type { OpenUsage, Traffic, UsageQuery, UsageStore, UsageSum } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { OPEN_COLUMNS, type UsageMeter } from "./usage-meter.ts";
 
 interface NameRow {
@@ -19,10 +20,6 @@ export function usageStore(db: Database, meter: UsageMeter): UsageStore {
   const names = db.prepare<[], NameRow>("SELECT name, app, title FROM usage_names");
   const namesOf = db.prepare<[string], NameRow>("SELECT name, app, title FROM usage_names WHERE app = ?");
   const knows = db.prepare<[string]>("SELECT 1 FROM usage_names WHERE app = ? LIMIT 1");
-  const addTraffic = db.transaction((traffic: ReadonlyMap<string, Traffic>): void => {
-    for (const [id, { bytesIn, bytesOut }] of traffic) meter.count(id, { bytes_in: bytesIn, bytes_out: bytesOut });
-  });
-  const measureLayer = db.transaction((id: string, layerMb: number): void => meter.layer(id, layerMb));
 
   return {
     open: (app) => (app === undefined ? openAll.all() : openOf.all(app)),
@@ -34,8 +31,10 @@ export function usageStore(db: Database, meter: UsageMeter): UsageStore {
     },
     names: (app) => new Map((app === undefined ? names.all() : namesOf.all(app)).map((row) => [row.name, row])),
     knowsApp: (app) => knows.get(app) !== undefined,
-    measureLayer: (id, layerMb) => measureLayer.immediate(id, layerMb),
-    addTraffic: (traffic) => addTraffic.immediate(traffic),
+    measureLayer: atomic(db, (id: string, layerMb: number) => meter.layer(id, layerMb)),
+    addTraffic: atomic(db, (traffic: ReadonlyMap<string, Traffic>) => {
+      for (const [id, { bytesIn, bytesOut }] of traffic) meter.count(id, { bytes_in: bytesIn, bytes_out: bytesOut });
+    }),
   };
 }
 

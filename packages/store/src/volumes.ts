@@ -2,6 +2,7 @@
 import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Database } from "better-sqlite3";
 import type { VolumeStore } from "./contract.ts";
+import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
@@ -61,30 +62,25 @@ export function volumeStore(
 
   const tell = (how: string, { id, app, name, sizeGb, state }: VolumeRecord | VolumeRow) =>
     outbox.add(factOf(`volume.${how}`, app, { id, name, size_gb: sizeGb, state }));
-  const insertMetered = db.transaction((volume: VolumeRecord, how: string): boolean => {
-    const inserted = insert.run(toRow(volume)).changes === 1;
-    if (inserted) usage.volume(volume);
-    if (inserted) tell(how, volume);
-    return inserted;
-  });
-  const updateMetered = db.transaction((volume: VolumeRecord): void => {
-    if (update.run(toRow(volume)).changes === 0) return;
-    usage.volume(volume);
-    tell("changed", volume);
-  });
-  const removeMetered = db.transaction((id: string, how: string): void => {
-    const row = get.get(id);
-    if (row === undefined || remove.run(id).changes === 0) return;
-    usage.volumeRemoved(id);
-    tell(how, row);
-  });
 
   return {
-    insert: (volume, { movedIn } = { movedIn: false }) =>
-      insertMetered.immediate(volume, movedIn ? "moved_in" : "created"),
-    update: (volume) => updateMetered.immediate(volume),
-    remove: (id, { movedAway } = { movedAway: false }) =>
-      removeMetered.immediate(id, movedAway ? "moved_away" : "destroyed"),
+    insert: atomic(db, (volume: VolumeRecord, { movedIn } = { movedIn: false }) => {
+      if (insert.run(toRow(volume)).changes === 0) return false;
+      usage.volume(volume);
+      tell(movedIn ? "moved_in" : "created", volume);
+      return true;
+    }),
+    update: atomic(db, (volume: VolumeRecord) => {
+      if (update.run(toRow(volume)).changes === 0) return;
+      usage.volume(volume);
+      tell("changed", volume);
+    }),
+    remove: atomic(db, (id: string, { movedAway } = { movedAway: false }) => {
+      const row = get.get(id);
+      if (row === undefined || remove.run(id).changes === 0) return;
+      usage.volumeRemoved(id);
+      tell(movedAway ? "moved_away" : "destroyed", row);
+    }),
     get(id) {
       const row = get.get(id);
       return row && fromRow(row);

@@ -1,6 +1,7 @@
 /** Webhooks in the database. Their secrets are encrypted before they get here. */
 import type { WebhookApp, WebhookRecord } from "@hibernaut/domain/webhook";
 import type { Database } from "better-sqlite3";
+import { UNKNOWN, whole } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 import type { WebhookChanges, WebhookStore } from "./webhook-contract.ts";
 
@@ -96,19 +97,6 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
     outbox.add(factOf(`webhook.${what}`, app, { webhook_id: id, host: new URL(url).host, ...more }));
   };
 
-  /** A change that returns false when it ended with {@link UNKNOWN}, without a trace. */
-  const whole = <Args extends unknown[]>(work: (...args: Args) => void) => {
-    const transaction = db.transaction(work);
-    return (...args: Args): boolean => {
-      try {
-        transaction.immediate(...args);
-        return true;
-      } catch (error) {
-        if (error === UNKNOWN) return false;
-        throw error;
-      }
-    };
-  };
   const require = (id: string): WebhookRecord => {
     const webhook = get(id);
     if (webhook === undefined) throw UNKNOWN;
@@ -118,7 +106,7 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
   return {
     get,
     list: () => list.all().map(recordOf),
-    insert: whole((webhook: WebhookRecord) => {
+    insert: whole(db, (webhook: WebhookRecord) => {
       insert.run(rowOf(webhook));
       setApps(
         webhook.id,
@@ -126,7 +114,7 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
       );
       tell("created", webhook);
     }),
-    update: whole((id: string, { apps, ...changes }: WebhookChanges) => {
+    update: whole(db, (id: string, { apps, ...changes }: WebhookChanges) => {
       const before = require(id);
       const after = { ...before, ...changes };
       update.run({ ...rowOf(after), limited: Number((apps === undefined ? before.apps : apps) !== null) });
@@ -135,18 +123,18 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
       if (apps !== undefined && apps !== null) dropOthers.run({ id });
       tell("changed", require(id));
     }),
-    remove: whole((id: string) => {
+    remove: whole(db, (id: string) => {
       const webhook = require(id);
       remove.run(id);
       tell("removed", webhook);
     }),
-    disable: whole((id: string, { at, reason }: { at: string; reason: string }) => {
+    disable: whole(db, (id: string, { at, reason }: { at: string; reason: string }) => {
       const webhook = require(id);
       if (webhook.disabled !== null) throw UNKNOWN;
       disable.run({ id, at, reason });
       tell("disabled", webhook, { reason });
     }),
-    enable: whole((id: string, { skip: skipping }: { skip: boolean }) => {
+    enable: whole(db, (id: string, { skip: skipping }: { skip: boolean }) => {
       const webhook = require(id);
       if (webhook.disabled === null) throw UNKNOWN;
       enable.run({ id, skip: Number(skipping) });
@@ -155,9 +143,6 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
     }),
   };
 }
-
-/** Ends a transaction without a trace. */
-const UNKNOWN = new Error("there is nothing to change, or it refers to something that does not exist");
 
 function rowOf({ events, apps, secret, formerSecret, ...rest }: WebhookRecord): WrittenRow {
   const { id, url, description, createdAt } = rest;

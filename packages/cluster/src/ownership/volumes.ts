@@ -20,15 +20,15 @@ export function volumeKey(app: string, id: string): string {
 
 /**
  * Of the volumes that a host has stored with a machine, those that another host has, as far as the directory knows, which may
- * be older than what is stored. `read` returns the value of a key. Pure.
+ * be older than what is stored. `valueOf` returns the value of a key. Pure.
  */
 export function volumesElsewhere(
   record: Pick<MachineRecord, "app" | "config" | "pending">,
   host: string,
-  read: (key: string) => unknown,
+  valueOf: (key: string) => unknown,
 ): VolumeElsewhere[] {
   return volumesOf(record).flatMap((id) => {
-    const owner = read(volumeKey(record.app, id)) as VolumeOwner | undefined;
+    const owner = valueOf(volumeKey(record.app, id)) as VolumeOwner | undefined;
     return owner === undefined || owner.host === host ? [] : [{ id, epoch: owner.epoch }];
   });
 }
@@ -49,16 +49,16 @@ export async function readVolumesElsewhere(
 
 /**
  * The host that has a newer copy of a volume than this one, or one that cannot be told from a newer one. Undefined when the
- * copy here counts, also because that host is gone for good. `read` returns the value of a key. Pure.
+ * copy here counts, also because that host is gone for good. `valueOf` returns the value of a key. Pure.
  */
 export function newerOn(
   { app, id, epoch = 0 }: Pick<VolumeRecord, "app" | "id" | "epoch">,
   host: string,
-  read: (key: string) => unknown,
+  valueOf: (key: string) => unknown,
 ): string | undefined {
-  const owner = read(volumeKey(app, id)) as VolumeOwner | undefined;
+  const owner = valueOf(volumeKey(app, id)) as VolumeOwner | undefined;
   if (owner === undefined || owner.destroyed === true || owner.host === host || owner.epoch < epoch) return undefined;
-  return read(`${KEYS.members}${owner.host}`) === undefined ? undefined : owner.host;
+  return valueOf(`${KEYS.members}${owner.host}`) === undefined ? undefined : owner.host;
 }
 
 /**
