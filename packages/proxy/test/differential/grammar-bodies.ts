@@ -1,7 +1,7 @@
 /** Bodies with the field that frames them: by a length, chunked, or by both. */
 import fc from "fast-check";
-import { LIMITS } from "./reading.ts";
 import { bytes, eol, field, joined, mostly, ows, several, words } from "./grammar-parts.ts";
+import { LIMITS } from "./reading.ts";
 
 const text = fc.oneof(bytes, words("abc|GET / HTTP/1.1\r\nHost: a\r\n\r\n|0\r\n\r\n"));
 const name = (each: string) =>

@@ -1,6 +1,7 @@
 /** Refusals for a message's first line, and for what separates lines. */
-import { type Class, request, response, withoutEmptyLines } from "./taken.ts";
+
 import { MOST_EMPTY_LINES } from "./reading.ts";
+import { type Class, request, response, withoutEmptyLines } from "./taken.ts";
 
 const HOST = "Host: a.test\r\n\r\n";
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;

@@ -1,6 +1,6 @@
-/** Real messages, a little broken: a few bytes more, fewer or other ones, or the half of another message. */
+/** Messages of the grammar, a little broken: a few bytes more, fewer or other ones, or the half of another message. */
 import fc from "fast-check";
-import { REQUESTS, RESPONSES } from "./corpus.ts";
+import { grammarRequests, grammarResponses } from "./grammar.ts";
 
 /** What parsers disagree about. */
 const SNIPPETS = [
@@ -60,9 +60,8 @@ const cutOff = place.map(
       bytes.subarray(0, at % (bytes.length + 1)),
 );
 
-/** Streams of bytes that began as messages of `corpus`. */
-function mutated(corpus: readonly string[]): fc.Arbitrary<Buffer> {
-  const message = fc.constantFrom(...corpus).map((text) => Buffer.from(text, "latin1"));
+/** Streams of bytes that began as these messages. */
+function mutated(message: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
   const crossed = fc
     .tuple(message, place, message, place)
     .map(([left, to, right, from]) =>
@@ -83,5 +82,5 @@ function mutated(corpus: readonly string[]): fc.Arbitrary<Buffer> {
     .map(([bytes, changes]) => changes.reduce<Buffer>((each, apply) => apply(each), bytes));
 }
 
-export const mutatedRequests = mutated(REQUESTS);
-export const mutatedResponses = mutated(RESPONSES);
+export const mutatedRequests = mutated(grammarRequests);
+export const mutatedResponses = mutated(grammarResponses);

@@ -1,5 +1,5 @@
 /** Asks llhttp, the parser of Node's own server and client, for a second opinion. It has no lenient flags set. */
-import { BODY, HTTPParser, type HeadValues, METHODS, NO_BODY, start } from "./native-parser.ts";
+import { BODY, type HeadValues, HTTPParser, METHODS, NO_BODY, start } from "./native-parser.ts";
 
 /** A field's name as it was spelt, and its value. */
 export type Pair = readonly [name: string, value: string];

@@ -109,6 +109,12 @@ class StreamReader {
   }
 }
 
+/** The bytes, cut at these places; those behind the end count from the beginning again. */
+export function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  return places.slice(1).map((to, index) => bytes.subarray(places[index], to));
+}
+
 /** The messages of a stream that comes in pieces and then ends; the last of them may be incomplete or refused. */
 export function readStream(stream: Stream, pieces: readonly Buffer[]): Reading[] {
   const reader = new StreamReader(stream);
