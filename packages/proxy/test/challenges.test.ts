@@ -1,63 +1,32 @@
 /** Challenges of certificate authorities: every proxy answers those that are open, and no others. */
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { ChallengeBoard } from "../../certs/src/challenges.ts";
-import { newWorld, startPlatform } from "../../platform/test/helpers/fake-world.ts";
-import { connectInProcess } from "../src/connect-in-process.ts";
-import { ConnectedProxies } from "../src/connected-proxies.ts";
 import { createProxyServer } from "../src/http/server.ts";
 import type { ToProxy } from "../src/messages.ts";
-import { ProxyCoordinator } from "../src/proxy-coordinator.ts";
 import { parsed, RawClient } from "./http/helpers.ts";
+import { useProxyWorld, w } from "./proxy-world.ts";
 
 const TARGET = "/.well-known/acme-challenge/token";
 
-async function rig() {
-  const world = await newWorld();
-  const platform = await startPlatform(world);
-  const board = new ChallengeBoard();
-  const proxies = new ConnectedProxies();
-  const coordinator = new ProxyCoordinator({
-    ...platform,
-    proxies,
-    suffixes: ["localhost"],
-    idleCheckIntervalMs: 3_600_000,
-    connectionsSurvive: false,
-    challenges: board,
-    log: { warn() {} },
-  });
-  board.subscribe(() => coordinator.challengesChanged());
-  const newProxy = () => connectInProcess(coordinator, { maxHeld: 10, holdTimeoutMs: 10_000, connectTimeoutMs: 1000 });
-  const open = [newProxy(), newProxy()];
-  onTestFinished(async () => {
-    for (const proxy of open) proxy.close();
-    await coordinator.close();
-    await platform.close();
-    await world.dispose();
-  });
-  return { board, coordinator, open, newProxy, proxies };
-}
+useProxyWorld();
 
 test("an answer is given by every proxy from when it is published until it is taken back", async () => {
-  const { board, open, newProxy } = await rig();
-  const answers = () => open.map(({ broker }) => broker.challengeAnswer("www.example.com", TARGET));
+  await w.anotherProxy();
+  const answers = () => w.proxies.map(({ broker }) => broker.challengeAnswer("www.example.com", TARGET));
   expect(answers()).toEqual([undefined, undefined]);
-  const end = await board.publish("www.example.com", "token", "answer");
+  const end = await w.board.publish("www.example.com", "token", "answer");
   expect(answers()).toEqual(["answer", "answer"]);
-  const late = newProxy();
-  open.push(late);
-  await late.settled();
+  await w.anotherProxy();
   expect(answers()).toEqual(["answer", "answer", "answer"]);
   await end();
   expect(answers()).toEqual([undefined, undefined, undefined]);
 });
 
 test("a proxy that does not answer holds no order up for long", async () => {
-  const { board, coordinator } = await rig();
   const told: ToProxy[] = [];
-  const deaf = coordinator.connect((message) => void told.push(message));
+  const deaf = w.coordinator.connect((message) => void told.push(message));
   onTestFinished(() => deaf.close());
-  await board.publish("www.example.com", "token", "answer");
+  await w.board.publish("www.example.com", "token", "answer");
   expect(told.at(-1)).toMatchObject({ kind: "challenges", challenges: { "www.example.com/token": "answer" } });
 });
 
@@ -73,12 +42,10 @@ test.each([
   ["GET", "www.example.com", "/.well-known/acme-challenge", 404, undefined],
   ["GET", "www.example.com", "/", 404, undefined],
 ])("%s %s%s gets %d", async (method, host, target, status, text) => {
-  const { board, open } = await rig();
-  await board.publish("www.example.com", "token", "answer");
-  const [first] = open;
-  if (first === undefined) throw new Error("no proxy");
+  await w.board.publish("www.example.com", "token", "answer");
+  const { broker } = await w.anotherProxy();
   const log: (string | undefined)[] = [];
-  const server = createProxyServer({ leases: first.broker, onAccess: ({ error }) => void log.push(error) });
+  const server = createProxyServer({ leases: broker, onAccess: ({ error }) => void log.push(error) });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(() => server.close(0));
   const client = new RawClient(connect(port, "127.0.0.1"));

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { refusalAnswer } from "../src/http/refusals.ts";
 import { httpsLocation } from "../src/https-redirect.ts";
-import { acquireAt, machine, newProxy, request, settled, useProxyWorld, w } from "./proxy-world.ts";
+import { acquireAt, request, useProxyWorld, w } from "./proxy-world.ts";
 
 const said = (given: Record<string, string>) =>
   Object.entries(given).map(([name, value]) => ({ name, key: name.toLowerCase(), value }));
@@ -46,10 +46,8 @@ describe("a request to an app with force_https", () => {
   useProxyWorld();
 
   test("is redirected with its method, unless the proxy serves no HTTPS", async () => {
-    await machine({ force_https: true });
-    const proxy = newProxy({ tlsPort: () => 8443 });
-    w.proxies.push(proxy);
-    await settled();
+    await w.machine({ force_https: true });
+    const proxy = await w.anotherProxy({ tlsPort: () => 8443 });
     const refusal = await acquireAt(proxy.broker, request({ method: "POST" })).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ status: 308, code: "https_required", location: "https://shop.localhost:8443/" });
     const { answer } = refusalAnswer(refusal as Parameters<typeof refusalAnswer>[0], "r");
@@ -57,6 +55,6 @@ describe("a request to an app with force_https", () => {
       ...{ name: "Location", key: "location", value: "https://shop.localhost:8443/" },
     });
     expect((await acquireAt(proxy.broker, request({ secure: true }))).appName).toBe("shop");
-    expect((await acquireAt((w.proxies[0] as typeof proxy).broker)).appName).toBe("shop");
+    expect((await acquireAt(w.broker)).appName).toBe("shop");
   });
 });

@@ -2,19 +2,7 @@
 import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import { describe, expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
-import {
-  acquire,
-  asleep,
-  held,
-  IDLE_S,
-  later,
-  reach,
-  request,
-  settled,
-  state,
-  useProxyWorld,
-  w,
-} from "./proxy-world.ts";
+import { IDLE_S, request, useProxyWorld, w } from "./proxy-world.ts";
 
 useProxyWorld();
 
@@ -22,66 +10,59 @@ const SLEEPS = { autostop: "suspend", idle_timeout: IDLE_S } as const;
 const WEB: ServiceConfig = { protocol: "http", internal_port: 8080, ...SLEEPS };
 const DB: ServiceConfig = { protocol: "tcp", internal_port: 5432, ports: [{ port: 5432 }], ...SLEEPS };
 
-async function machine(service: ServiceConfig): Promise<string> {
-  const { record } = await w.machines.create("shop", { config: { ...SMALL, services: [service] } });
-  await reach(record.id, "running");
-  await settled();
-  return record.id;
-}
-
-const http = () => acquire();
-const tcp = () => acquire({ method: "TCP", tcpPort: 5432, connection: {} });
+const http = () => w.acquire();
+const tcp = () => w.acquire({ method: "TCP", tcpPort: 5432, connection: {} });
 
 describe("a web server and its database", () => {
   test("a machine whose service becomes one of HTTP takes part from then on", async () => {
-    const [web, other] = [await machine(WEB), await machine({ internal_port: 9000, ...SLEEPS })];
+    const [web, other] = [await w.machine(WEB), await w.machine({ internal_port: 9000, ...SLEEPS })];
     const first = await http();
     expect(first.machineId).toBe(web);
     const { record } = w.machines.get("shop", other);
     await w.machines.update("shop", other, { ...record.config, services: [{ ...WEB, internal_port: 9000 }] });
-    await reach(other, "running");
-    await settled();
+    await w.reach(other, "running");
+    await w.settled();
     expect((await http()).machineId).toBe(other);
   });
 
   test("HTTP goes to the web server, however busy that is, and wakes it although the database runs", async () => {
-    const [web, db] = [await machine(WEB), await machine(DB)];
+    const [web, db] = [await w.machine(WEB), await w.machine(DB)];
     const leases = await Promise.all(Array.from({ length: 30 }, http));
     expect(new Set(leases.map(({ machineId }) => machineId))).toEqual(new Set([web]));
     for (const lease of leases) lease.release({});
-    await asleep(web);
-    expect(state(db)).toBe("running");
+    await w.asleep(web);
+    expect(w.state(db)).toBe("running");
     const woken = await http();
     expect([woken.machineId, woken.wake.kind]).toEqual([web, "resume"]);
     woken.release({});
   });
 
   test("a connection that waits for the database holds up no request", async () => {
-    const [web, db] = [await machine(WEB), await asleep(await machine(DB))];
+    const [web, db] = [await w.machine(WEB), await w.asleep(await w.machine(DB))];
     w.world.holdBoots();
     w.machines.stop("shop", db);
-    await reach(db, "stopped");
-    await settled();
+    await w.reach(db, "stopped");
+    await w.settled();
     const connection = tcp();
-    await expect.poll(held).toBe(1);
+    await expect.poll(() => w.held()).toBe(1);
     expect((await http()).machineId).toBe(web);
     w.world.releaseBoots();
     expect(await connection).toMatchObject({ machineId: db, port: 5432 });
   });
 
   test("each sleeps by itself: neither is the other's excess", async () => {
-    const [web, db] = [await machine(WEB), await machine(DB)];
+    const [web, db] = [await w.machine(WEB), await w.machine(DB)];
     const connection = await tcp();
-    await later(IDLE_S);
-    await reach(web, "suspended");
-    expect(state(db)).toBe("running");
+    await w.later(IDLE_S);
+    await w.reach(web, "suspended");
+    expect(w.state(db)).toBe("running");
     connection.release({});
-    await later(IDLE_S);
-    await reach(db, "suspended");
+    await w.later(IDLE_S);
+    await w.reach(db, "suspended");
   });
 
   test("an app without HTTP services is reached over HTTP as before", async () => {
-    const db = await machine({ ...DB, ports: [] });
+    const db = await w.machine({ ...DB, ports: [] });
     expect((await http()).machineId).toBe(db);
   });
 });
@@ -96,8 +77,8 @@ test("a request that another app sends on goes only to machines that allow it, a
   };
   await create({});
   const open = await create({ replay_from: ["shop"] });
-  await settled();
-  const { broker } = w.proxies[0] as (typeof w.proxies)[number];
+  await w.settled();
+  const { broker } = w;
   const to = broker.replayTo({ app: "inner", machine: undefined, state: undefined }, "shop");
   for (let count = 0; count < 3; count += 1) {
     const head = request({ to });

@@ -4,7 +4,7 @@ import { openTracing } from "@hibernaut/telemetry";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Collector } from "../../platform/test/helpers/collector.ts";
-import { CLOSE, httpApp, type RigOptions, rawApp, rig, serve, statuses } from "./http/helpers.ts";
+import { CLOSE, headApp, httpApp, type RigOptions, rig, serve, statuses } from "./http/helpers.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
@@ -137,12 +137,10 @@ test("a request that is refused says why, in every span that was open", async ()
 
 test("a machine that dies before it answers: the request is sent again, with a span for each attempt", async () => {
   let served = 0;
-  const app = await rawApp((socket) => {
-    socket.on("data", () => {
-      served += 1;
-      if (served === 1) socket.destroy();
-      else socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    });
+  const app = await headApp((socket) => {
+    served += 1;
+    if (served === 1) socket.destroy();
+    else socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   });
   const { collector, ask, ended } = await traced({ app });
   expect(statuses(await ask(`GET / HTTP/1.1\r\n${PARENT}${CLOSE}`))).toEqual([200]);

@@ -2,42 +2,32 @@
 import { describe, expect, test } from "vitest";
 import type { FromProxy } from "../src/messages.ts";
 import { TrafficReporter } from "../src/traffic-reporter.ts";
-import { CLOSE, httpApp, KEEP, rawApp, received, rig } from "./http/helpers.ts";
-import { acquire, acquireAt, anotherProxy, machine, request, settled, useProxyWorld, w } from "./proxy-world.ts";
+import { type App, CLOSE, echoApp, httpApp, KEEP, rig } from "./http/helpers.ts";
+import { acquireAt, request, useProxyWorld, w } from "./proxy-world.ts";
+
+/** A proxy in front of the app, and the bytes that its leases were told of. */
+async function counting(app: App) {
+  const moved = { in: 0, out: 0 };
+  const count = (bytesIn: number, bytesOut: number) => {
+    moved.in += bytesIn;
+    moved.out += bytesOut;
+  };
+  return { ...(await rig({ app, leaseFor: async (_request, _signal, lease) => lease({ moved: count }) })), moved };
+}
 
 describe("what is counted", () => {
   test("are the bodies of a request and its response, without heads and framing", async () => {
     const app = await httpApp((incoming, response) => {
       incoming.resume().on("end", () => response.end("twelve bytes"));
     });
-    const moved = { in: 0, out: 0 };
-    const count = (bytesIn: number, bytesOut: number) => {
-      moved.in += bytesIn;
-      moved.out += bytesOut;
-    };
-    const { ask, log } = await rig({ app, leaseFor: async (_request, _signal, lease) => lease({ moved: count }) });
+    const { ask, log, moved } = await counting(app);
     await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\n${CLOSE.replace("\r\n\r\n", "\r\n\r\nhello")}`);
     expect(moved).toEqual({ in: 5, out: 12 });
     expect(log).toMatchObject([{ bytesIn: 5, bytesOut: 12 }]);
   });
 
   test("are all bytes of an upgraded connection, as they pass", async () => {
-    const app = await rawApp(
-      (socket) =>
-        received(socket, (text) => {
-          if (!text.includes("\r\n\r\n")) return false;
-          socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
-          socket.pipe(socket);
-          return true;
-        }),
-      { allowHalfOpen: true },
-    );
-    const moved = { in: 0, out: 0 };
-    const count = (bytesIn: number, bytesOut: number) => {
-      moved.in += bytesIn;
-      moved.out += bytesOut;
-    };
-    const { client } = await rig({ app, leaseFor: async (_request, _signal, lease) => lease({ moved: count }) });
+    const { client, moved } = await counting(await echoApp());
     const browser = (await client()).send(`GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: echo\r\n${KEEP}`);
     await browser.sees("101 Switching");
     await browser.send("first ").sees("first ");
@@ -53,15 +43,15 @@ describe("what is reported", () => {
   useProxyWorld();
 
   test("is what all proxies forwarded, by machine, once", async () => {
-    const id = await machine();
-    const other = await anotherProxy();
-    const one = await acquire();
+    const id = await w.machine();
+    const other = await w.anotherProxy();
+    const one = await w.acquire();
     const two = await acquireAt(other.broker, request());
     one.moved?.(1, 10);
     one.moved?.(2, 20);
     two.moved?.(4, 40);
-    await settled();
-    await settled();
+    await w.settled();
+    await w.settled();
     expect(w.traffic).toEqual([
       [id, { bytesIn: 3, bytesOut: 30 }],
       [id, { bytesIn: 4, bytesOut: 40 }],
@@ -71,12 +61,12 @@ describe("what is reported", () => {
   });
 
   test("includes what is left when a proxy closes", async () => {
-    const id = await machine();
-    const lease = await acquire();
+    const id = await w.machine();
+    const lease = await w.acquire();
     lease.moved?.(5, 0);
     lease.release({});
     w.proxies.pop()?.close();
-    await settled();
+    await w.settled();
     await Promise.resolve();
     expect(w.traffic).toEqual([[id, { bytesIn: 5, bytesOut: 0 }]]);
   });

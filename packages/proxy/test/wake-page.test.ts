@@ -7,7 +7,7 @@ import type { Lease, ProxyRefusal } from "../src/contract.ts";
 import { refusalAnswer } from "../src/http/refusals.ts";
 import { OWN_WAKE_PAGE, readWakePage, WAKE_PAGE_RELOAD_S } from "../src/http/wake-page.ts";
 import { isVisit } from "../src/wake-page.ts";
-import { acquire, asleep, held, machine, reach, request, settled, state, useProxyWorld, w } from "./proxy-world.ts";
+import { request, useProxyWorld, w } from "./proxy-world.ts";
 
 const BROWSER = {
   Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8",
@@ -40,66 +40,66 @@ test.each<[string, boolean, string, Record<string, string>]>([
 });
 
 /** What a visit gets that does not wait. */
-const refused = (more = {}) => acquire({ ...visit, ...more }).catch((error: unknown) => error);
+const refused = (more = {}) => w.acquire({ ...visit, ...more }).catch((error: unknown) => error);
 const WAKING = { status: 503, code: "waking", page: true };
 
 describe("a visit to an app with wake_page", () => {
   useProxyWorld();
 
   test("is shown the page while a stopped machine starts, and reaches the app after that", async () => {
-    const id = await asleep(await machine({ wake_page: true }), "stop");
+    const id = await w.asleep(await w.machine({ wake_page: true }), "stop");
     const release = w.world.holdBoots();
     expect(await refused()).toMatchObject(WAKING);
-    await settled();
-    expect(state(id)).toBe("starting");
+    await w.settled();
+    expect(w.state(id)).toBe("starting");
     expect(await refused()).toMatchObject(WAKING);
-    expect(held()).toBeUndefined();
+    expect(w.held()).toBeUndefined();
     release();
-    await reach(id, "running");
-    await settled();
+    await w.reach(id, "running");
+    await w.settled();
     expect(((await refused()) as Lease).machineId).toBe(id);
   });
 
   test("is shown it even while programs wait, which are held as before", async () => {
-    const id = await asleep(await machine({ wake_page: true }), "stop");
+    const id = await w.asleep(await w.machine({ wake_page: true }), "stop");
     const release = w.world.holdBoots();
-    const program = acquire();
-    await settled();
-    expect(state(id)).toBe("starting");
+    const program = w.acquire();
+    await w.settled();
+    expect(w.state(id)).toBe("starting");
     expect(await refused()).toMatchObject(WAKING);
-    expect(held()).toBe(1);
+    expect(w.held()).toBe(1);
     release();
     expect((await program).wake.kind).toBe("cold");
   });
 
   test("waits for a machine that resumes, also while it does", async () => {
-    const id = await asleep(await machine({ wake_page: true }));
+    const id = await w.asleep(await w.machine({ wake_page: true }));
     const restore = Promise.withResolvers<void>();
     w.world.host.hold.restore = restore.promise;
-    const first = acquire(visit);
-    await settled();
-    expect(state(id)).toBe("starting");
-    const second = acquire(visit);
-    expect(held()).toBe(2);
+    const first = w.acquire(visit);
+    await w.settled();
+    expect(w.state(id)).toBe("starting");
+    const second = w.acquire(visit);
+    expect(w.held()).toBe(2);
     restore.resolve();
     for (const lease of [await first, await second]) expect(lease.wake.kind).toMatch(/^(warm|resume)$/);
   });
 
   test("waits for a machine that runs and is at its limit, although another one cold starts", async () => {
-    const busy = await machine({ wake_page: true, concurrency: { hard_limit: 1 } });
-    await asleep(await machine({ wake_page: true, concurrency: { hard_limit: 1 } }), "stop");
+    const busy = await w.machine({ wake_page: true, concurrency: { hard_limit: 1 } });
+    await w.asleep(await w.machine({ wake_page: true, concurrency: { hard_limit: 1 } }), "stop");
     const release = w.world.holdBoots();
-    const lease = await acquire();
+    const lease = await w.acquire();
     expect(lease.machineId).toBe(busy);
-    const second = acquire(visit);
-    expect(held()).toBe(1);
+    const second = w.acquire(visit);
+    expect(w.held()).toBe(1);
     lease.release({});
     expect((await second).machineId).toBe(busy);
     release();
   });
 
   test("is told at once what is wrong instead", async () => {
-    await asleep(await machine({ wake_page: true, autostart: false }), "stop");
+    await w.asleep(await w.machine({ wake_page: true, autostart: false }), "stop");
     expect(await refused()).toMatchObject({ code: "not_running", page: false });
   });
 });
@@ -108,8 +108,8 @@ describe("without wake_page", () => {
   useProxyWorld();
 
   test("a visit waits for a cold start", async () => {
-    await asleep(await machine(), "stop");
-    expect((await acquire(visit)).wake.kind).toBe("cold");
+    await w.asleep(await w.machine(), "stop");
+    expect((await w.acquire(visit)).wake.kind).toBe("cold");
   });
 });
 

@@ -1,7 +1,6 @@
 /** Plays one case through one proxy, and tells how it went. */
 import { once } from "node:events";
 import { connect } from "node:net";
-import { setImmediate } from "node:timers/promises";
 import { RawClient, until } from "../http/helpers.ts";
 import { type App, NEXT, PROBE } from "./app.ts";
 import { type Case, get, type Outcome, type Step } from "./case.ts";
@@ -43,18 +42,9 @@ async function connected(port: number): Promise<RawClient> {
 
 async function take(step: Step, client: RawClient, app: App): Promise<void> {
   if (typeof step === "string") client.send(step);
-  else if ("slowly" in step) await sendSlowly(step.slowly, client);
+  else if ("slowly" in step) await client.sendSlowly(step.slowly);
   else if ("sees" in step) await until(() => client.ending !== undefined || client.text.includes(step.sees), step.sees);
   else await happen(step.event, client, app);
-}
-
-async function sendSlowly(text: string, client: RawClient): Promise<void> {
-  for (let at = 0; at < text.length; at += 1) {
-    // A proxy that has refused the request does not read the rest of it, and a reset would discard its response.
-    if (client.ending !== undefined) return;
-    client.send(text.charAt(at));
-    await setImmediate();
-  }
 }
 
 async function happen(event: Event, client: RawClient, app: App): Promise<void> {

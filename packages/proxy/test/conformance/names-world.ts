@@ -1,7 +1,6 @@
 /** Machines of two apps behind a real engine with a real broker: each is a server on loopback that says who it is. */
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import { createProxyServer, type ProxyServer } from "../../src/http/server.ts";
 import { LeaseBroker } from "../../src/lease-broker.ts";
@@ -92,4 +91,27 @@ export class NamesWorld {
 /** An answer with this body. */
 export function said(body: string, fields = ""): string {
   return `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${Buffer.byteLength(body, "latin1")}\r\n\r\n${body}`;
+}
+
+export interface Asked {
+  /** `200 anna`: the status, and what the machine said, or the code of a refusal. */
+  outcome: string;
+  /** All that came. */
+  text: string;
+}
+
+/** Sends the bytes on a connection of their own, and reads until its end: the request has to say `Connection: close`. */
+export async function askRaw(port: number, request: string): Promise<Asked> {
+  const socket = connect({ port, host: "127.0.0.1" });
+  let text = "";
+  socket.on("data", (chunk) => (text += chunk.toString("latin1")));
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  socket.write(Buffer.from(request, "latin1"));
+  await once(socket, "close");
+  const final = text.slice(text.search(/HTTP\/1\.1 [2-5]/));
+  const status = /^HTTP\/1\.1 (\d+)/.exec(final)?.[1] ?? "nothing";
+  const body = final.slice(final.indexOf("\r\n\r\n") + 4);
+  const code = /^\{"error":"(\w+)"/.exec(body)?.[1];
+  return { outcome: `${status} ${code ?? (status === "200" ? body : "")}`.trim(), text };
 }

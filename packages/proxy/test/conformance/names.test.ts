@@ -1,10 +1,10 @@
 /**
  * Which machine answers for a hostname: awkward ones, the same bytes through our proxy and through HAProxy, which has the
  * rules that an operator would write there. The table says what ours does; where HAProxy does something else, it says why.
+ * What the rules alone decide is in `addressing.test.ts`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { askRaw } from "./ask.ts";
-import { NamesWorld } from "./names-world.ts";
+import { askRaw, NamesWorld } from "./names-world.ts";
 import { type Reference, startHaproxy } from "./reference.ts";
 
 const ID = "3f9c01ab22de41";
@@ -97,22 +97,10 @@ const TABLE: readonly Row[] = [
   row(".shop.localhost", "400 bad_request", NOT_A_NAME),
   row("anna..localhost", "404 unknown_host"),
   row("anna..shop.localhost", "404 unknown_host"),
-  row("x.anna.shop.localhost", "404 unknown_host"),
-  row("annashop.localhost", "404 unknown_host"),
   row("anna.shop.localhost.evil.example", "404 unknown_host"),
-  row("anna.shop.evil.example", "404 unknown_host"),
-  row("localhost", "404 unknown_host"),
   row("nobody.shop.localhost", "404 unknown_machine"),
-  row(`${ID.slice(0, 13)}.shop.localhost`, "404 unknown_machine"),
   row("any.shop.localhost", "404 unknown_port"),
   row("carla.closed.localhost", "404 unknown_host"),
-  row("1--anna.shop.localhost", "404 unknown_port"),
-  row("0{admin}--anna.shop.localhost", "404 unknown_machine"),
-  row("{admin}-anna.shop.localhost", "404 unknown_machine"),
-  row("{admin}--{admin}--anna.shop.localhost", "404 unknown_machine"),
-  row("{admin}--.shop.localhost", "404 unknown_machine"),
-  row("99999--anna.shop.localhost", "404 unknown_port"),
-  row("-1--anna.shop.localhost", "404 unknown_machine"),
   row("{admin}--anna.localhost", "404 unknown_host"),
   row(`${LABEL}.shop.localhost`, "404 unknown_machine"),
   row(`${LABEL}.localhost`, "404 unknown_host"),
@@ -168,20 +156,16 @@ describe("fields that choose a machine", () => {
     (await askRaw(world.port, `GET / HTTP/1.1\r\nHost: ${host}\r\n${fields}Connection: close\r\n\r\n`)).outcome;
 
   test.each<[fields: string, host: string, outcome: string]>([
-    ["Hibernaut-Machine: anna\r\n", "shop.localhost", "200 anna"],
     [`hibernaut-machine:  \t${ID.toUpperCase()} \r\n`, "shop.localhost", "200 anna"],
     ["Fly-Force-Instance-Id: anna\r\n", "www.example.com", "200 anna"],
     ["Hibernaut-Machine: anna\r\nHibernaut-Machine: anna\r\n", "shop.localhost", "200 anna"],
     ["Hibernaut-Machine: anna\r\nHibernaut-Machine: any\r\n", "shop.localhost", "404 unknown_port"],
     ["Hibernaut-Machine: anna, any\r\n", "shop.localhost", "404 unknown_machine"],
-    ["Hibernaut-Machine:\r\n", "shop.localhost", "404 unknown_machine"],
     ["Hibernaut-Machine: an\xffna\r\n", "shop.localhost", "404 unknown_machine"],
     ["Hibernaut-Machine: __proto__\r\n", "shop.localhost", "404 unknown_machine"],
     ["Hibernaut-Machine: carla\r\n", "shop.localhost", "404 unknown_machine"],
     ["Hibernaut-Machine: anna\r\n", "closed.localhost", "200 carla"],
     ["Hibernaut-Machine: nobody\r\n", "anna.shop.localhost", "404 unknown_machine"],
-    ["Fly-Prefer-Instance-Id: anna\r\n", "shop.localhost", "200 anna"],
-    ["Fly-Prefer-Instance-Id: nobody\r\n", "shop.localhost", "200 any"],
     ["Fly-Prefer-Instance-Id: nobody\r\n", "anna.shop.localhost", "200 anna"],
     ["Hibernaut_Machine: anna\r\n", "shop.localhost", "200 any"],
     ["Connection: Hibernaut-Machine\r\nHibernaut-Machine: anna\r\n", "shop.localhost", "200 anna"],

@@ -3,8 +3,7 @@
  * the engine with its broker. Nothing to compare with serves this; the rules are in docs/proxy.md.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { askRaw } from "./ask.ts";
-import { NamesWorld, said } from "./names-world.ts";
+import { askRaw, NamesWorld, said } from "./names-world.ts";
 
 const ANNA = "3f9c01ab22de41";
 const BOX = { machine_hostnames: true, replay_from: ["router"], placement: "pinned" as const };
@@ -148,7 +147,9 @@ describe("a loop", () => {
   test("of an app that sends everything to itself ends after ten", async () => {
     routed = sends("Fly-Replay: app=echo\r\n");
     echoed = sends("Fly-Replay: app=echo\r\n");
-    expect((await askRaw(world.port, request())).outcome).toBe("508 replay_loop");
+    const { outcome, text } = await askRaw(world.port, request());
+    expect(outcome).toBe("508 replay_loop");
+    expect(text).toContain("Apps sent this request on 10 times, and app echo did so once more. Check that");
     expect(world.heads.map(([name]) => name)).toEqual(["r1", ...Array<string>(10).fill("e1")]);
   });
 

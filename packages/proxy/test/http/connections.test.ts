@@ -33,20 +33,6 @@ describe("a connection", () => {
     expect([...browser.text.matchAll(/hello (\/\d+)/g)].map((match) => match[1])).toEqual(paths);
   });
 
-  test("reads bodies between pipelined requests", async () => {
-    const app = await httpApp((request, response) => void request.pipe(response));
-    const { client } = await rig({ app });
-    const browser = await client();
-    // Words that no request ID can contain.
-    browser.send(
-      `POST / HTTP/1.1\r\nContent-Length: 3\r\n${KEEP}unoPOST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${KEEP}` +
-        `3\r\ndue\r\n0\r\n\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 3\r\n${KEEP}tre`,
-    );
-    await browser.sees("tre");
-    expect(statuses(browser.text)).toEqual([200, 200, 200]);
-    expect(browser.text.indexOf("uno")).toBeLessThan(browser.text.indexOf("due"));
-  });
-
   test("waits in a rush that comes while the proxy is busy, and is not dropped", async () => {
     const proxy = createProxyServer({ leases: noLeases });
     onTestFinished(() => proxy.close(0));
@@ -79,15 +65,6 @@ describe("a connection", () => {
   ])("is closed after %s", async (_name, request, connection) => {
     const { ask } = await rig({ app: await hello() });
     expect(parsed(await ask(request)).headers.get("connection")).toBe(connection);
-  });
-
-  test("is kept for HTTP/1.0 that asks for it", async () => {
-    const { client } = await rig({ app: await hello() });
-    const browser = await client();
-    const request = "GET / HTTP/1.0\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n";
-    await browser.send(request).sees("hello");
-    expect(parsed(browser.text).headers.get("connection")).toBe("keep-alive");
-    await browser.send(request.replace("/ ", "/2 ")).sees("hello /2");
   });
 
   test("is kept after a refusal of the lease provider", async () => {
@@ -207,7 +184,7 @@ describe("time is up", () => {
     const { client, proxy } = await rig({ app: await hello(), limits: { lingerMs: 50 } });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${CLOSE}`);
     await browser.ends();
-    await until(() => proxy.openConnections() === 0, "the proxy to close");
+    await until(() => proxy.stats().clientConnections === 0, "the proxy to close");
   });
 });
 

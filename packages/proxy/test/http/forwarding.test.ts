@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { GuestSubnets } from "../../src/http/guest-subnets.ts";
 import { Trust } from "../../src/http/trust.ts";
-import { CLOSE, httpApp, parsed, rawApp, received, rig } from "./helpers.ts";
+import { CLOSE, headApp, httpApp, parsed, rig } from "./helpers.ts";
 
 /** Answers with the fields it was sent, as they were spelt. */
 const mirror = () => httpApp((request, response) => void response.end(JSON.stringify(request.rawHeaders)));
@@ -64,7 +64,7 @@ describe("to the app", () => {
       ask,
       "X-Forwarded-For: 6.6.6.6\r\nx-forwarded-proto: https\r\nX-Forwarded-Server: evil\r\nForwarded: for=6.6.6.6\r\n" +
         "Hibernaut-Client-IP: 6.6.6.6\r\nHIBERNAUT-Other: 6\r\nX_Forwarded_For: 6.6.6.6\r\nHibernaut_Client_IP: 6.6.6.6\r\n" +
-        "Hibernaut-Request-Id: evil\r\n",
+        "Hibernaut-Request-Id: evil\r\nFly-Replay-Src: state=evil\r\nfly-replay_src: evil\r\n",
     );
     expect(JSON.stringify(seen)).not.toMatch(/6\.6\.6\.6|evil/);
     expect(named(seen, "x-forwarded-proto")).toEqual(["http"]);
@@ -111,9 +111,7 @@ describe("to the client", () => {
     const bytes =
       "HTTP/1.1 299 Quite Fine\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nX-OddCase: \xe9\r\nHibernaut-Wake: forged\r\n" +
       "Connection: X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nok";
-    const app = await rawApp((socket) =>
-      received(socket, (text) => text.includes("\r\n\r\n") && socket.write(Buffer.from(bytes, "latin1"))),
-    );
+    const app = await headApp((socket) => socket.write(bytes, "latin1"));
     const { ask } = await rig({
       app,
       leaseFor: async (_request, _signal, lease) => lease({ wake: { kind: "cold", durationMs: 5100.6 } }),

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
 import type { AccessEntry, Lease, LeaseOutcome, LeaseProvider, RequestHead } from "../../src/contract.ts";
 import { createProxyServer, type ProxyOptions, type ProxyServer } from "../../src/http/server.ts";
@@ -56,26 +57,33 @@ export function httpApp(listener: RequestListener, port = 0): Promise<App> {
 }
 
 /** An app that answers with bytes. With `allowHalfOpen` it decides itself when it ends. */
-export function rawApp(
-  onConnection: (socket: Socket, number: number) => void,
-  { port = 0, allowHalfOpen = false } = {},
-): Promise<App> {
-  let count = 0;
-  const server = createServer({ allowHalfOpen, noDelay: true }, (socket) => {
-    count += 1;
-    onConnection(socket, count);
-  });
-  return serve(server, port);
+export function rawApp(onConnection: (socket: Socket) => void, { allowHalfOpen = false } = {}): Promise<App> {
+  return serve(createServer({ allowHalfOpen, noDelay: true }, onConnection), 0);
 }
 
-/** Calls back with what was received so far, until the callback returns true. */
-export function received(socket: Socket, look: (text: string) => boolean | void): void {
-  let text = "";
-  const onData = (chunk: Buffer) => {
-    text += chunk.toString("latin1");
-    if (look(text) === true) socket.off("data", onData);
+/** An app that acts once it has the head of a connection's first request; `text` is all that has come. */
+export function headApp(act: (socket: Socket, text: string) => unknown, options = {}): Promise<App> {
+  return rawApp((socket) => {
+    let text = "";
+    const read = (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      if (!text.includes("\r\n\r\n")) return;
+      socket.off("data", read);
+      act(socket, text);
+    };
+    socket.on("data", read);
+  }, options);
+}
+
+export const SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+
+/** An app that switches to a protocol which gives back every byte, and ends when the other side ends. */
+export function echoApp(greeting = ""): Promise<App> {
+  const act = (socket: Socket, text: string) => {
+    socket.write(SWITCHED + greeting + text.slice(text.indexOf("\r\n\r\n") + 4), "latin1");
+    socket.pipe(socket);
   };
-  socket.on("data", onData);
+  return headApp(act, { allowHalfOpen: true });
 }
 
 /** A client that sends bytes and keeps what comes. */
@@ -101,6 +109,15 @@ export class RawClient {
   send(bytes: string | Buffer): this {
     this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
     return this;
+  }
+
+  /** Sends byte by byte, each in its own packet, until the other side ends: it may have refused what has come so far. */
+  async sendSlowly(bytes: string | Buffer): Promise<void> {
+    for (const byte of Buffer.from(bytes as string, "latin1")) {
+      if (this.ending !== undefined) return;
+      this.send(Buffer.from([byte]));
+      await turn();
+    }
   }
 
   /** Waits until `part` has come, and returns all that has. */
@@ -184,7 +201,7 @@ export async function rig({ app, leaseFor, replayTo = noReplays, ...options }: R
   const clients: RawClient[] = [];
   onTestFinished(async () => {
     for (const { socket } of clients) socket.destroy();
-    await until(() => proxy.openConnections() === 0, "the proxy to let go of all clients");
+    await until(() => proxy.stats().clientConnections === 0, "the proxy to let go of all clients");
     await until(() => proxy.stats().requests === 0 && outcomes.length === leased, "all requests to end");
     await proxy.close(0);
     await until(() => proxy.stats().machineConnections === 0, "the proxy to let go of all machines");

@@ -1,18 +1,11 @@
 /** Apps that speak HTTP/2 without TLS: what passes, and what happens when they or their clients break off. */
 import { once } from "node:events";
-import {
-  type ClientHttp2Session,
-  connect,
-  constants,
-  createServer,
-  type Http2Server,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
+import { constants, createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Lease } from "../../src/contract.ts";
-import { type App, parsed, rawApp, received, rig, serve, until } from "./helpers.ts";
+import { type App, headApp, parsed, rig, serve, until } from "./helpers.ts";
+import { ask, session } from "./http2-client.ts";
 import { secured } from "./secured.ts";
 
 type Handler = (stream: ServerHttp2Stream, raw: string[]) => void;
@@ -39,42 +32,7 @@ const http2 = async (_request: unknown, _signal: unknown, lease: (over?: Partial
   lease({ http2: true });
 const inFront = (app: App, limits = {}) => secured(app, limits, { leaseFor: http2 });
 
-function session(port: number): ClientHttp2Session {
-  const client = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, servername: "shop.test" });
-  client.on("error", () => {});
-  onTestFinished(() => client.destroy());
-  return client;
-}
-
 const REQUEST = { ":authority": "shop.test", ":path": "/" };
-
-/** One request, and all of its response. */
-async function ask(client: ClientHttp2Session, more: Record<string, string> = {}, body?: Buffer) {
-  const stream = client.request({ ...REQUEST, ...more }, { endStream: body === undefined });
-  const got = {
-    status: 0,
-    headers: {} as Record<string, unknown>,
-    body: "",
-    interim: [] as unknown[],
-    trailers: {},
-    reset: 0,
-    whole: false,
-  };
-  stream.on("error", () => {});
-  stream.on("headers", (headers) => got.interim.push(headers[":status"]));
-  stream.on("response", (headers) => {
-    got.status = Number(headers[":status"]);
-    got.headers = headers;
-  });
-  stream.on("trailers", (trailers) => (got.trailers = trailers));
-  stream.setEncoding("utf8").on("data", (piece: string) => (got.body += piece));
-  // Node also says so after a reset with CANCEL.
-  stream.on("end", () => (got.whole = !stream.aborted && stream.rstCode === 0));
-  const closed = new Promise<void>((resolve) => stream.once("close", resolve));
-  if (body !== undefined) stream.end(body);
-  await closed;
-  return { ...got, reset: stream.rstCode };
-}
 
 test("heads, bodies, interim responses and trailers pass both ways", async () => {
   let seen: string[] = [];
@@ -148,11 +106,8 @@ test("a field that may occur only once, and occurs twice, fails its own request 
 });
 
 test("trailers of an app that repeat such a field cut its response, and nothing else", async () => {
-  const app = await rawApp((socket) =>
-    received(socket, () => {
-      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nETag: a\r\nETag: b\r\n\r\n");
-      return true;
-    }),
+  const app = await headApp((socket) =>
+    socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nETag: a\r\nETag: b\r\n\r\n"),
   );
   const { port } = await secured(app);
   const client = session(port);

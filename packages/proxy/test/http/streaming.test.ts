@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { CLOSE, httpApp, KEEP, OK, parsed, rawApp, received, rig, statuses, until } from "./helpers.ts";
+import { CLOSE, headApp, httpApp, KEEP, parsed, rig, until } from "./helpers.ts";
 
 /** An app that gives back what it gets, length unknown. */
 const echo = () => httpApp((request, response) => void request.pipe(response));
@@ -49,43 +49,12 @@ describe("bodies", () => {
   });
 
   test("that end with the app's connection end in chunks for HTTP/1.1, with the connection for 1.0", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => text.includes("\r\n\r\n") && void socket.end("HTTP/1.1 200 OK\r\n\r\nall there is")),
-    );
+    const app = await headApp((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\nall there is"));
     const { ask } = await rig({ app });
     expect(parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`)).body).toBe("c\r\nall there is\r\n0\r\n\r\n");
     const old = parsed(await ask("GET / HTTP/1.0\r\nHost: a.test\r\nConnection: keep-alive\r\n\r\n"));
     expect(old.body).toBe("all there is");
     expect(old.headers.get("connection")).toBe("close");
-  });
-
-  test("in chunks reach an HTTP/1.0 client without them", async () => {
-    const { ask } = await rig({ app: await echo() });
-    const reply = parsed(await ask("POST / HTTP/1.0\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc"));
-    expect(reply.headers.has("transfer-encoding")).toBe(false);
-    expect(reply.body).toBe("abc");
-  });
-
-  test.each([
-    ["HEAD", 200, "Content-Length: 7\r\n", "7"],
-    ["HEAD", 200, "Transfer-Encoding: chunked\r\n", undefined],
-    ["GET", 204, "", undefined],
-    ["GET", 304, "Content-Length: 7\r\n", "7"],
-  ])("of %s %d are none", async (method, status, field, length) => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (text.endsWith("\r\n\r\n")) socket.write(`HTTP/1.1 ${status} Fine\r\n${field}\r\n`);
-      }),
-    );
-    const { client } = await rig({ app });
-    const browser = await client();
-    browser.send(`${method} / HTTP/1.1\r\n${KEEP}`.repeat(2));
-    await until(() => statuses(browser.text).length === 2, "two responses");
-    const { headers, body } = parsed(browser.text);
-    expect(headers.get("content-length")).toBe(length);
-    expect(headers.has("transfer-encoding")).toBe(false);
-    expect(body).toMatch(/^HTTP\/1\.1/);
-    expect(app.accepted).toBe(1);
   });
 
   test("of 200 MB are forwarded both ways in little memory", { timeout: 60_000 }, async () => {
@@ -178,48 +147,6 @@ describe("bodies", () => {
   });
 });
 
-describe("before the response", () => {
-  test("100 comes when the app says so, and the body after it", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (text.endsWith("\r\n\r\n")) socket.write("HTTP/1.1 100 Continue\r\n\r\n");
-        if (text.endsWith("hello")) socket.write(OK);
-      }),
-    );
-    const { client } = await rig({ app });
-    const browser = await client();
-    browser.send(`POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${KEEP}`);
-    expect(await browser.sees("\r\n\r\n")).toBe("HTTP/1.1 100 Continue\r\n\r\n");
-    await browser.send("hello").sees("ok");
-    // The connection stays open.
-    await browser.send(`GET / HTTP/1.1\r\n${KEEP}`).sees("100 Continue\r\n\r\nHTTP/1.1 200");
-  });
-
-  test("a final response instead of 100 ends the connection, and the body is not requested", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (text.endsWith("\r\n\r\n")) socket.write("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
-      }),
-    );
-    const { ask } = await rig({ app });
-    const reply = parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${KEEP}`));
-    expect(reply.status).toBe(417);
-    expect(reply.headers.get("connection")).toBe("close");
-  });
-
-  test("103 passes, with its fields, but not to HTTP/1.0", async () => {
-    const app = await httpApp((_request, response) => {
-      response.writeEarlyHints({ link: "</a.css>; rel=preload" });
-      response.end("ok");
-    });
-    const { ask } = await rig({ app });
-    const text = await ask(`GET / HTTP/1.1\r\n${CLOSE}`);
-    expect(statuses(text)).toEqual([103, 200]);
-    expect(text.toLowerCase()).toContain("link: </a.css>; rel=preload\r\n");
-    expect(statuses(await ask("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n"))).toEqual([200]);
-  });
-});
-
 describe("while both speak", () => {
   test("events arrive one by one", async () => {
     let say: (text: string) => void = () => {};
@@ -246,23 +173,6 @@ describe("while both speak", () => {
     browser.send("0\r\n\r\n");
     expect(await browser.ends()).toMatch(/0\r\n\r\n$/);
     expect(parsed(browser.text).headers.get("connection")).toBe("close");
-  });
-
-  test("an early response reaches a client that is still sending", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (!text.includes("\r\n\r\n")) return false;
-        socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nstop");
-        return true;
-      }),
-    );
-    const { client, outcomes } = await rig({ app });
-    const browser = await client();
-    browser.send(`POST / HTTP/1.1\r\nContent-Length: 1000000\r\n${KEEP}${"x".repeat(300_000)}`);
-    expect(parsed(await browser.ends())).toMatchObject({ status: 413, body: "stop" });
-    expect(browser.ending).toBe("end");
-    await until(() => outcomes.length === 1, "the lease to be back");
-    expect(outcomes).toEqual([{ status: 413, error: undefined }]);
   });
 
   test("a body over the limit is refused, whether it says so or not", async () => {

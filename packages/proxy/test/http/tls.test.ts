@@ -1,6 +1,6 @@
 /** TLS with a directory of certificates, and HTTP/2 over it. */
 import { rename, stat, writeFile } from "node:fs/promises";
-import { type ClientHttp2Session, connect as connectHttp2, constants, type OutgoingHttpHeaders } from "node:http2";
+import { constants } from "node:http2";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -11,17 +11,17 @@ import { createProxyServer } from "../../src/http/server.ts";
 import {
   type App,
   CLOSE,
+  headApp,
   httpApp,
   KEEP,
   noLeases,
   parsed,
   RawClient,
   type RigOptions,
-  rawApp,
-  received,
   rig,
   until,
 } from "./helpers.ts";
+import { ask, session } from "./http2-client.ts";
 import { certificate, type Pair } from "./secured.ts";
 
 const pairs = new Map<string, Pair>();
@@ -155,14 +155,10 @@ describe("TLS", () => {
   });
 
   test("cuts off a broken response without a TLS close notification", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (!text.includes("\r\n\r\n")) return false;
-        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
-        setImmediate(() => socket.resetAndDestroy());
-        return true;
-      }),
-    );
+    const app = await headApp((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+      setImmediate(() => socket.resetAndDestroy());
+    });
     const { port, outcomes } = await secured(app);
     const browser = new RawClient(await dial(port, "shop.test"));
     browser.send(`GET / HTTP/1.1\r\n${KEEP}`);
@@ -175,36 +171,6 @@ describe("TLS", () => {
     await (await client()).ends();
   });
 });
-
-interface Reply {
-  headers: Record<string, unknown>;
-  body: string;
-  trailers: Record<string, unknown>;
-  interim: number[];
-}
-
-function session(port: number): ClientHttp2Session {
-  const client = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, servername: "shop.test" });
-  client.on("error", () => {});
-  onTestFinished(() => client.destroy());
-  return client;
-}
-
-/** Sends one request on the session; rejects when its stream is reset. */
-function ask(client: ClientHttp2Session, headers: OutgoingHttpHeaders, body?: Buffer | string): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const stream = client.request({ ":authority": "shop.test", ...headers }, { endStream: body === undefined });
-    const reply: Reply = { headers: {}, body: "", trailers: {}, interim: [] };
-    const parts: Buffer[] = [];
-    stream.on("headers", (interim) => void reply.interim.push(Number(interim[":status"])));
-    stream.on("response", (found) => (reply.headers = { ...found }));
-    stream.on("trailers", (found) => (reply.trailers = { ...found }));
-    stream.on("data", (piece: Buffer) => void parts.push(piece));
-    stream.on("error", reject);
-    stream.on("close", () => resolve({ ...reply, body: Buffer.concat(parts).toString("latin1") }));
-    if (body !== undefined) stream.end(body);
-  });
-}
 
 describe("HTTP/2", () => {
   test("brings requests to the app as HTTP/1.1", async () => {
@@ -280,19 +246,15 @@ describe("HTTP/2", () => {
   });
 
   test("resets a stream whose app died, and keeps the others", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (!text.includes("\r\n\r\n")) return false;
-        if (text.includes("/dies"))
-          socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", () => socket.destroy());
-        else socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine");
-        return true;
-      }),
-    );
+    const app = await headApp((socket, text) => {
+      if (text.includes("/dies"))
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", () => socket.destroy());
+      else socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine");
+    });
     const { port, outcomes } = await secured(app);
     const client = session(port);
     for (const path of ["/dies", "/dies/in/chunks"])
-      await expect(ask(client, { ":path": path })).rejects.toThrow("NGHTTP2_INTERNAL_ERROR");
+      expect((await ask(client, { ":path": path })).reset).toBe(constants.NGHTTP2_INTERNAL_ERROR);
     expect((await ask(client, { ":path": "/" })).body).toBe("fine");
     expect(outcomes).toEqual([
       { status: 200, error: "upstream_broke" },
@@ -312,13 +274,7 @@ describe("HTTP/2", () => {
   });
 
   test("answers early, and stops the rest of the body", async () => {
-    const app = await rawApp((socket) =>
-      received(socket, (text) => {
-        if (!text.includes("\r\n\r\n")) return false;
-        socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nstop");
-        return true;
-      }),
-    );
+    const app = await headApp((socket) => socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nstop"));
     const { port } = await secured(app);
     const stream = session(port).request({ ":method": "POST", ":authority": "shop.test" });
     let [status, body] = [0, ""];
@@ -331,21 +287,19 @@ describe("HTTP/2", () => {
 
   test.each([
     [405, { ":method": "CONNECT", ":authority": "a.test:443" }],
-    [400, { ":path": "nowhere" }],
     [400, { ":path": "/#a" }],
-    [400, { host: "other.test" }],
-    [400, { ":authority": "a@b.test" }],
     [431, { x: "a".repeat(33_000) }],
     [431, Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`x-${index}`, "a"]))],
   ])("answers %d to what it does not serve", async (status, headers) => {
     const { port, log, heads } = await secured(await hello());
     const client = session(port);
-    const reply = await ask(client, headers).catch((error: Error) => error.message);
+    const reply = await ask(client, headers);
     expect(heads).toEqual([]);
     // Some of it is reset by the session, before anyone could answer.
-    if (typeof reply === "string") expect(reply).toMatch(/PROTOCOL_ERROR|ENHANCE_YOUR_CALM/);
+    const { NGHTTP2_PROTOCOL_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants;
+    if (reply.status === 0) expect([NGHTTP2_PROTOCOL_ERROR, NGHTTP2_ENHANCE_YOUR_CALM]).toContain(reply.reset);
     else {
-      expect(reply.headers[":status"]).toBe(status);
+      expect(reply.status).toBe(status);
       expect(log).toMatchObject([{ status }]);
     }
   });

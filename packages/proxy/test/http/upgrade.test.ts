@@ -3,25 +3,10 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { CLOSE, httpApp, KEEP, parsed, rawApp, received, rig, until } from "./helpers.ts";
+import { echoApp, headApp, httpApp, KEEP, parsed, rig, SWITCHED, until } from "./helpers.ts";
 
 const UPGRADE = "Connection: keep-alive, Upgrade\r\nUpgrade: echo\r\n";
-const SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
-
-/** Switches to a protocol that gives back every byte and ends when the other side ends. */
-const echo = () =>
-  rawApp(
-    (socket) =>
-      received(socket, (text) => {
-        const end = text.indexOf("\r\n\r\n");
-        if (end === -1) return false;
-        socket.write(`${SWITCHED}hello `);
-        socket.write(text.slice(end + 4));
-        socket.pipe(socket);
-        return true;
-      }),
-    { allowHalfOpen: true },
-  );
+const echo = () => echoApp("hello ");
 
 describe("an upgrade", () => {
   test("of a WebSocket, with Node's own client", async () => {
@@ -73,25 +58,6 @@ describe("an upgrade", () => {
     expect(log).toMatchObject([{ bytesIn: 17, bytesOut: 23 }]);
   });
 
-  test("lets one side end and the other continue", async () => {
-    let app: Socket | undefined;
-    const half = await rawApp(
-      (socket) => {
-        app = socket;
-        received(socket, (text) => text.includes("\r\n\r\n") && socket.write(SWITCHED));
-      },
-      { allowHalfOpen: true },
-    );
-    const { client } = await rig({ app: half });
-    const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
-    await browser.sees("101");
-    browser.socket.end("bye");
-    await until(() => app?.readableEnded === true, "the end to reach the app");
-    app?.end("still here");
-    expect(await browser.ends()).toMatch(/still here$/);
-    expect(browser.ending).toBe("end");
-  });
-
   test.each([
     ["client", "client_gone"],
     ["app", "upstream_broke"],
@@ -114,14 +80,10 @@ describe("an upgrade", () => {
   });
 
   test("ends when the client takes nothing of what the app sends, and is open while nothing waits", async () => {
-    const flood = await rawApp((socket) => {
-      received(socket, (text) => {
-        if (!text.includes("\r\n\r\n")) return false;
-        socket.write(SWITCHED);
-        if (text.startsWith("GET /flood ")) socket.write(Buffer.alloc(32 * 1024 * 1024, "x"));
-        else socket.pipe(socket);
-        return true;
-      });
+    const flood = await headApp((socket, text) => {
+      socket.write(SWITCHED);
+      if (text.startsWith("GET /flood ")) socket.write(Buffer.alloc(32 * 1024 * 1024, "x"));
+      else socket.pipe(socket);
     });
     const { client, outcomes } = await rig({ app: flood, limits: { tunnelStallMs: 1_000 } });
     const silent = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
@@ -143,34 +105,5 @@ describe("an upgrade", () => {
     await browser.ends();
     await until(() => outcomes.length === 1, "the lease to be back");
     expect(outcomes).toEqual([{ status: 101, error: "cut" }]);
-  });
-
-  test("that the app does not want is an ordinary request", async () => {
-    const app = await httpApp((request, response) => void response.end(`${request.headers.upgrade}`));
-    const { client } = await rig({ app });
-    const browser = await client();
-    await browser.send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`).sees("echo");
-    await browser.send(`GET / HTTP/1.1\r\n${KEEP}`).sees("undefined");
-  });
-
-  test.each([
-    ["to h2c", "GET", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n", ""],
-    ["without Connection", "GET", "Upgrade: echo\r\n", ""],
-    ["with a body", "POST", `${UPGRADE}Content-Length: 3\r\n`, "abc"],
-  ])("%s is not passed on", async (_name, method, fields, body) => {
-    const app = await httpApp((request, response) => {
-      request.resume().on("end", () => response.end(JSON.stringify(request.headers)));
-    });
-    const { client } = await rig({ app });
-    const browser = (await client()).send(`${method} / HTTP/1.1\r\n${fields}${KEEP}${body}`);
-    const seen = parsed(await browser.sees("}")).body;
-    expect(seen).not.toContain('"upgrade"');
-    expect(seen).not.toContain('"http2-settings"');
-  });
-
-  test("in HTTP/1.0 is not an upgrade", async () => {
-    const app = await httpApp((request, response) => void response.end(`${request.headers.upgrade}`));
-    const { ask } = await rig({ app });
-    expect(parsed(await ask(`GET / HTTP/1.0\r\nUpgrade: echo\r\n${CLOSE}`)).body).toBe("undefined");
   });
 });

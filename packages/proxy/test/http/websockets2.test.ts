@@ -1,11 +1,12 @@
 /** WebSockets over HTTP/2 (RFC 8441), with Node's client against a real WebSocket server and against apps that misbehave. */
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
-import { expect, onTestFinished, test } from "vitest";
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
+import { expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { openBrowser } from "../../../platform/test/helpers/browser.ts";
-import { type App, rawApp, received, serve, until } from "./helpers.ts";
+import { type App, headApp, serve, until } from "./helpers.ts";
+import { session as connected } from "./http2-client.ts";
 import { secured } from "./secured.ts";
 
 /** A server that sends back what it gets, with its own name in front, and remembers its last request. */
@@ -21,9 +22,7 @@ async function echo(): Promise<App & { sockets: WebSocketServer; heads: Record<s
 }
 
 async function session(port: number): Promise<ClientHttp2Session> {
-  const client = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, servername: "shop.test" });
-  client.on("error", () => {});
-  onTestFinished(() => client.destroy());
+  const client = connected(port);
   await once(client, "remoteSettings");
   return client;
 }
@@ -181,14 +180,7 @@ test.each([
   ["a switch with a wrong key", `${SWITCH}Upgrade: websocket\r\nSec-WebSocket-Accept: AAAA\r\n\r\n`],
   ["a switch to something else", `${SWITCH}Upgrade: chat\r\n\r\n`],
 ])("%s does not open a WebSocket: 502", async (_what, answer) => {
-  const app = await rawApp((socket) =>
-    received(socket, (text) => {
-      if (!text.includes("\r\n\r\n")) return false;
-      socket.write(answer);
-      return true;
-    }),
-  );
-  const { port, log } = await secured(app);
+  const { port, log } = await secured(await headApp((socket) => socket.write(answer)));
   const { stream, headers } = await open(await session(port));
   const got = collect(stream);
   await once(stream, "end");
@@ -199,13 +191,7 @@ test.each([
 });
 
 test("an app's refusal arrives as it is", async () => {
-  const refusing = await rawApp((socket) =>
-    received(socket, (text) => {
-      if (!text.includes("\r\n\r\n")) return false;
-      socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!");
-      return true;
-    }),
-  );
+  const refusing = await headApp((socket) => socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!"));
   const { port } = await secured(refusing);
   const { stream, headers } = await open(await session(port));
   const got = collect(stream);

@@ -1,8 +1,7 @@
 /** Plays one case through one proxy, and tells how it went. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setImmediate } from "node:timers/promises";
-import { connect as connectTls, type ConnectionOptions } from "node:tls";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { RawClient, until } from "../http/helpers.ts";
 import type { App } from "./app.ts";
 import { type Case, HELLO, type Step } from "./case.ts";
@@ -40,11 +39,7 @@ function bytesOf(step: Step): Buffer {
 async function take(step: Step, client: RawClient): Promise<void> {
   if (typeof step === "string" || Buffer.isBuffer(step)) return void client.send(step);
   if ("event" in step) return void client.socket.end();
-  for (const byte of step.slowly) {
-    if (client.ending !== undefined) return;
-    client.send(Buffer.from([byte]));
-    await setImmediate();
-  }
+  await client.sendSlowly(step.slowly);
 }
 
 /** `alert 112`, for a record that ends a handshake. */

@@ -79,10 +79,7 @@ describe("a balancer in front", () => {
   test("may send its header byte by byte", async () => {
     const { port, heads } = await tcpRig({ apps: { db: {} }, folder: folder.path, balancers: BALANCER });
     const client = new RawClient(await plain(port));
-    for (const byte of proxyHeader("v2", ORIGIN)) {
-      client.send(Buffer.from([byte]));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await client.sendSlowly(proxyHeader("v2", ORIGIN));
     await client.send("hi").sees("db hi");
     expect(heads[0]).toMatchObject({ clientAddress: "203.0.113.9" });
   });

@@ -176,12 +176,8 @@ describe("a client that is slow or does not speak TLS", () => {
     };
     const { port, heads } = await tcpRig({ apps: { own: { ...own, serve } }, folder });
     const hello = await nodesHello("own.test");
-    const socket = await plain(port);
-    const client = new RawClient(socket);
-    for (const byte of hello) {
-      client.send(Buffer.from([byte]));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    const client = new RawClient(await plain(port));
+    await client.sendSlowly(hello);
     await client.sees(`${hello.length}.`);
     expect(heads[0]?.host).toBe("own.test");
   });

@@ -1,5 +1,5 @@
 /** First messages of TLS, and the app that each leads to (RFC 8446 4.1.2, RFC 6066 3). */
-import { type Extension, hello, type HelloParts, number, records, serverName } from "../../tcp/hello.ts";
+import { type Extension, type HelloParts, hello, number, records, serverName } from "../../tcp/hello.ts";
 import { type Case, CLIENT_ENDS } from "../case.ts";
 
 const of = (extensions: readonly Extension[], more: HelloParts = {}) => records(hello({ extensions, ...more }));
