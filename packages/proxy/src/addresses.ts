@@ -34,25 +34,21 @@ export class AppAddresses {
 
   /** Returns the names at which an app answers: its hostnames, and those under the suffixes. Throws `not_found` when there is no such app. */
   namesOf(app: string): string[] {
-    const names = [...this.#hostnames.list(app), ...this.#suffixes.map((suffix) => `${app}.${suffix}`)];
-    return names.filter((name) => !this.#hostnames.isReserved(name));
+    const names = this.#hostnames.list(app).filter((name) => !this.#hostnames.isReserved(name));
+    return [...names, ...this.#suffixed(app)];
   }
 
   /** Returns the addresses of an app that are known for sure. None if proxies run in processes of their own. */
   urlsOf(app: string): string[] {
-    const owned = Object.entries(this.#hostnames.owners()).filter(([, owner]) => owner === app);
-    const hostnames = owned.map(([name]) => name);
-    const suffixes = this.#suffixes.filter((suffix) => !this.#hostnames.isReserved(`${app}.${suffix}`));
-    return urlsOf(app, { hostnames, suffixes, fronts: this.#proxy?.fronts ?? [] });
+    const owners = Object.entries(this.#hostnames.owners());
+    const own = owners.filter(([, owner]) => owner === app).map(([name]) => name);
+    return urlsOf([...own, ...this.#suffixed(app)], this.#proxy?.fronts ?? []);
   }
-}
 
-export interface Names {
-  /** The app's own hostnames. */
-  hostnames: readonly string[];
-  /** The app also answers at `<app>.<suffix>`. */
-  suffixes: readonly string[];
-  fronts: readonly Front[];
+  #suffixed(app: string): string[] {
+    const names = this.#suffixes.map((suffix) => `${app}.${suffix}`);
+    return names.filter((name) => !this.#hostnames.isReserved(name));
+  }
 }
 
 const LOOPBACK = ["127.0.0.1", "::1"];
@@ -60,13 +56,12 @@ const EVERYWHERE = ["0.0.0.0", "::"];
 const USUAL_PORT = { http: 80, https: 443 } as const;
 
 /**
- * Returns one address for each of the app's names, its own hostnames first, with TLS where there is a certificate.
+ * Returns one address for each of the names at which there is one, with TLS where there is a certificate.
  *
  * @example
- * urlsOf("shop", { hostnames: [], suffixes: ["localhost"], fronts: [plain] }); // ["http://shop.localhost:8080/"]
+ * urlsOf(["shop.localhost"], [plain]); // ["http://shop.localhost:8080/"]
  */
-export function urlsOf(app: string, { hostnames, suffixes, fronts }: Names): string[] {
-  const names = [...hostnames, ...suffixes.map((suffix) => `${app}.${suffix}`)];
+export function urlsOf(names: readonly string[], fronts: readonly Front[]): string[] {
   return names.flatMap((name) => {
     const fitting = fronts.filter((front) => reaches(name, front) && front.covers(name));
     // No authority vouches for names under localhost: clients refuse a certificate that covers them.

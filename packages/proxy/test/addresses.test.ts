@@ -8,7 +8,7 @@ const secure = (address: string, names: string[], port = 443): Front => ({
   port,
   covers: (name) => names.includes(name),
 });
-const own = { hostnames: ["www.example.com"], suffixes: ["localhost", "apps.example.com"] };
+const NAMES = ["www.example.com", "shop.localhost", "shop.apps.example.com"];
 
 test.each([
   ["loopback: the name of this host only", [plain("127.0.0.1")], ["http://shop.localhost:8080/"]],
@@ -35,4 +35,4 @@ test.each([
     ["https://www.example.com:8443/", "http://shop.localhost:8080/"],
   ],
   ["no proxy of ours: nothing is known", [], []],
-])("%s", (_name, fronts, urls) => expect(urlsOf("shop", { ...own, fronts })).toEqual(urls));
+])("%s", (_name, fronts, urls) => expect(urlsOf(NAMES, fronts)).toEqual(urls));
