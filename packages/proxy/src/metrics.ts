@@ -1,6 +1,5 @@
 /** The metrics of a proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { AppSeries } from "./app-series.ts";
 import type { AccessEntry, LeaseStart } from "./contract.ts";
 
 /** Buckets from a warm start to a cold start under emulation on a busy host. */
@@ -9,6 +8,11 @@ const WAKE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10,
 const WAKE_KINDS: readonly LeaseStart["kind"][] = ["warm", "resume", "cold"];
 /** The label of requests for hostnames that no app has. */
 const UNKNOWN = "unknown";
+/**
+ * How many apps that no longer exist keep their series. A deploy may take an app's last machine away for a moment, and
+ * its counters should not begin again; a program that makes an app for each of its runs must not make series without end.
+ */
+export const MOST_GONE_APPS = 200;
 
 interface ProxyCounts {
   /** How many requests wait for a machine, by app. */
@@ -19,15 +23,8 @@ interface ProxyCounts {
   exists(app: string): boolean;
 }
 
-interface ProxyMetrics {
-  onWake(app: string, wake: LeaseStart): void;
-  /** A machine of another host answered. */
-  onForwarded(host: string): void;
-  onAccess(entry: AccessEntry): void;
-}
-
-/** Registers a proxy's metrics. */
-export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetrics {
+/** Registers a proxy's metrics. Returns what has to be told of. */
+export function proxyMetrics(registry: Registry, counts: ProxyCounts) {
   const registers = [registry];
   new Gauge({
     name: "hibernaut_proxy_held_requests",
@@ -56,7 +53,13 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   });
   // Counted here, and given to prom-client only when it collects: its bookkeeping of labels is too slow for every request.
   const counted = new Map<string, { labels: { app: string; status: string }; count: number }>();
-  const series = new AppSeries();
+  /** The apps that have series, in the order in which they came, with the codes in them: nothing else knows those. */
+  const codesByApp = new Map<string, Set<string>>();
+  const codesOf = (app: string) => {
+    const codes = codesByApp.get(app) ?? new Set();
+    codesByApp.set(app, codes);
+    return codes;
+  };
   const countRequest = (app: string, status: string) => {
     const key = `${status} ${app}`;
     const known = counted.get(key);
@@ -65,15 +68,17 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
       return;
     }
     counted.set(key, { labels: { app, status }, count: 1 });
-    series.add(app);
+    codesOf(app);
   };
-  /** What the labels of an app go with, by app: nothing else knows which series it has. */
-  const codes = new Map<string, Set<string>>();
   const forget = (app: string) => {
     for (const [key, { labels }] of counted) if (labels.app === app) counted.delete(key);
-    for (const code of codes.get(app) ?? []) refused.remove({ app, code });
+    for (const code of codesOf(app)) refused.remove({ app, code });
     for (const kind of WAKE_KINDS) wakes.remove({ app, kind });
-    codes.delete(app);
+    codesByApp.delete(app);
+  };
+  const forgetGone = () => {
+    const gone = [...codesByApp.keys()].filter((app) => app !== UNKNOWN && !counts.exists(app));
+    for (const app of gone.slice(0, Math.max(0, gone.length - MOST_GONE_APPS))) forget(app);
   };
   new Counter({
     name: "hibernaut_proxy_requests_total",
@@ -81,7 +86,7 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
     labelNames: ["app", "status"],
     registers,
     collect() {
-      series.prune((app) => app === UNKNOWN || counts.exists(app), forget);
+      forgetGone();
       this.reset();
       for (const { labels, count } of counted.values()) this.inc(labels, count);
     },
@@ -99,19 +104,20 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
     registers,
   });
   return {
-    onForwarded(host) {
+    /** A machine of another host answered. */
+    onForwarded(host: string) {
       forwarded.inc({ host });
     },
-    onWake(app, { kind, durationMs }) {
-      series.add(app);
+    onWake(app: string, { kind, durationMs }: LeaseStart) {
+      codesOf(app);
       wakes.observe({ app, kind }, durationMs / 1000);
     },
-    onAccess({ appName, status, error }) {
+    onAccess({ appName, status, error }: AccessEntry) {
       // A hostname that a client made up must not become a series.
       const app = appName ?? UNKNOWN;
       countRequest(app, status === undefined ? "none" : `${Math.floor(status / 100)}xx`);
       if (error === undefined) return;
-      codes.set(app, (codes.get(app) ?? new Set()).add(error));
+      codesOf(app).add(error);
       refused.inc({ app, code: error });
     },
   };

@@ -3,9 +3,8 @@ import { noAmounts } from "@hibernaut/domain/usage";
 import { usageMetrics } from "@hibernaut/metering";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { MOST_GONE_APPS } from "../src/app-series.ts";
 import type { AccessEntry } from "../src/contract.ts";
-import { proxyMetrics } from "../src/metrics.ts";
+import { MOST_GONE_APPS, proxyMetrics } from "../src/metrics.ts";
 
 const entry = (more: Partial<AccessEntry>): AccessEntry => ({
   ...{ time: 0, requestId: "r", method: "GET", host: "x", target: "/", httpVersion: "1.1", clientAddress: "127.0.0.1" },
