@@ -1,11 +1,16 @@
 /** The machines of one app, prepared for what every request asks. */
 import type { RoutedMachine } from "./routed-machine.ts";
 
+/** What follows from the machines' configurations and names. */
 interface Prepared {
+  /** Those that HTTP requests go to which name no machine: pinned ones only if there are no others. */
   sharing: readonly RoutedMachine[];
   byName: ReadonlyMap<string, RoutedMachine>;
+  /** Whether requests may choose one of the machines. */
   addressable: boolean;
+  /** Whether requests over plain HTTP are redirected. */
   forcesHttps: boolean;
+  /** Whether browsers are shown a page while one of the machines cold starts. */
   hasWakePage: boolean;
 }
 
@@ -18,39 +23,14 @@ export class AppMachines {
     this.all = all;
   }
 
-  /** Those that HTTP requests go to which name no machine: pinned ones only if there are no others. */
-  get sharing(): readonly RoutedMachine[] {
-    return this.#get().sharing;
-  }
-
-  /** Whether requests may choose one of the machines. */
-  get addressable(): boolean {
-    return this.#get().addressable;
-  }
-
-  /** Whether requests over plain HTTP are redirected. */
-  get forcesHttps(): boolean {
-    return this.#get().forcesHttps;
-  }
-
-  /** Whether browsers are shown a page while one of the machines cold starts. */
-  get hasWakePage(): boolean {
-    return this.#get().hasWakePage;
-  }
-
-  /** Returns the machine with this name. */
-  named(name: string): RoutedMachine | undefined {
-    return this.#get().byName.get(name);
+  get prepared(): Prepared {
+    this.#prepared ??= prepare(this.all);
+    return this.#prepared;
   }
 
   /** The configuration or the name of one of the machines changed. */
   changed(): void {
     this.#prepared = undefined;
-  }
-
-  #get(): Prepared {
-    this.#prepared ??= prepared(this.all);
-    return this.#prepared;
   }
 }
 
@@ -66,7 +46,7 @@ export function sharingOf(all: readonly RoutedMachine[]): readonly RoutedMachine
   return unpinned.length > 0 ? unpinned : all;
 }
 
-function prepared(all: readonly RoutedMachine[]): Prepared {
+function prepare(all: readonly RoutedMachine[]): Prepared {
   return {
     sharing: sharingOf(webOf(all)),
     byName: new Map(all.map((machine) => [machine.row.name, machine])),

@@ -81,7 +81,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     this.#options = options;
     this.now = options.now ?? (() => performance.now());
     this.#table = new MachineTable(this.now);
-    this.#queues = new AppQueues(options, (app) => cordonHint(app, this.#table.ofApp(app)));
+    this.#queues = new AppQueues(options, (app) => cordonHint(app, this.#table.ofApp(app).all));
     this.#reporter = new LoadReporter(this.#table, options.link);
     this.#traffic = new TrafficReporter(options.link);
     this.#updater = new TableUpdater({
@@ -117,13 +117,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
   }
 
   leaseNow(app: string, request: RequestHead): Lease | undefined {
-    const location = this.#table.forcesHttps(app) ? httpsLocation(request, this.#options.tlsPort?.()) : undefined;
+    const { forcesHttps, hasWakePage } = this.#table.ofApp(app).prepared;
+    const location = forcesHttps ? httpsLocation(request, this.#options.tlsPort?.()) : undefined;
     if (location !== undefined) throw httpsRedirect(app, location);
     const chosen = chosenMachine(this.#table, app, request);
     // No request overtakes those that wait for the same.
     const waits = this.#queues.waitsIn(app, chosen?.machine.id ?? request.tcpPort);
     const lease = waits ? undefined : this.#leaseOrWake(app, request, chosen, request.since);
-    if (lease === undefined && this.#table.hasWakePage(app) && isVisit(request)) {
+    if (lease === undefined && hasWakePage && isVisit(request)) {
       const machines = candidates(this.#table, app, request, chosen);
       if (waitsForColdStart(machines)) {
         for (const machine of machines) machine.pageAt = this.now();
@@ -216,7 +217,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
 
   /** Whether an app of this name has a machine with a service. */
   hasApp(app: string): boolean {
-    return this.#table.ofApp(app).length > 0;
+    return this.#table.ofApp(app).all.length > 0;
   }
 
   /** How many requests wait, by app. */

@@ -27,7 +27,7 @@ export function chosenMachine(table: MachineTable, app: string, request: Request
   if (tcpPort !== undefined && to === undefined)
     return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
   if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, to.machineId, to.port);
-  if (!table.isAddressable(app)) return undefined;
+  if (!table.ofApp(app).prepared.addressable) return undefined;
   const address = addressOf(table.labelOf(host), fields, (word) => table.find(app, word));
   return address && accepted(app, address);
 }
@@ -48,11 +48,11 @@ export function candidates(
     if (only) return untried ? [machine] : [];
     if (untried && takes(machine, table.draining)) return [machine];
   }
-  const shared = tcpPort === undefined ? table.sharing(app) : withPort(table.ofApp(app), tcpPort);
+  const { all: ofApp, prepared } = table.ofApp(app);
+  const shared = tcpPort === undefined ? prepared.sharing : withPort(ofApp, tcpPort);
   // Another app may send requests only to the machines that allow it.
   const sender = to !== undefined && to.from !== app ? to.from : undefined;
-  const all =
-    sender === undefined ? shared : table.ofApp(app).filter(({ policy }) => policy.replayFrom.includes(sender));
+  const all = sender === undefined ? shared : ofApp.filter(({ policy }) => policy.replayFrom.includes(sender));
   return tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
 }
 
@@ -63,7 +63,7 @@ function withPort(all: readonly RoutedMachine[], tcpPort: number): readonly Rout
 
 /** Returns the machine that a TCP connection asks for by the hostname in its TLS. */
 function namedForTcp(table: MachineTable, app: string, host: string, tcpPort: number): ChosenMachine | undefined {
-  const label = table.isAddressable(app) ? table.labelOf(host) : undefined;
+  const label = table.ofApp(app).prepared.addressable ? table.labelOf(host) : undefined;
   if (label === undefined) return undefined;
   const machine = table.find(app, label);
   if (machine === undefined) throw unknownMachineRefusal(app, label);

@@ -50,7 +50,7 @@ export class MachineTable {
     const app = appOf(hostname, this.hostnames, this.suffixes);
     if (app !== undefined) return this.#byApp.has(app) ? app : undefined;
     const named = machineHostOf(hostname, this.suffixes)?.app;
-    return named !== undefined && this.isAddressable(named) ? named : undefined;
+    return named !== undefined && this.ofApp(named).prepared.addressable ? named : undefined;
   }
 
   /** Returns what the hostname has before the app, if it is a machine's. */
@@ -59,38 +59,19 @@ export class MachineTable {
     return machineHostOf(hostname, this.suffixes)?.label;
   }
 
-  /** Whether requests may choose a machine of the app. */
-  isAddressable(app: string): boolean {
-    return this.#byApp.get(app)?.addressable === true;
-  }
-
-  /** Whether requests to the app over plain HTTP are redirected. */
-  forcesHttps(app: string): boolean {
-    return this.#byApp.get(app)?.forcesHttps === true;
-  }
-
-  /** Whether browsers are shown a page while a machine of the app cold starts. */
-  hasWakePage(app: string): boolean {
-    return this.#byApp.get(app)?.hasWakePage === true;
-  }
-
   /** Returns a machine of the app by its whole id, or else by its name. */
   find(app: string, word: string): RoutedMachine | undefined {
     const machine = this.#machines.get(word);
-    return machine?.row.app === app ? machine : this.#byApp.get(app)?.named(word);
+    return machine?.row.app === app ? machine : this.ofApp(app).prepared.byName.get(word);
   }
 
   get(id: string): RoutedMachine | undefined {
     return this.#machines.get(id);
   }
 
-  ofApp(app: string): readonly RoutedMachine[] {
-    return (this.#byApp.get(app) ?? NO_MACHINES).all;
-  }
-
-  /** Returns the machines of the app that requests go to which name none. */
-  sharing(app: string): readonly RoutedMachine[] {
-    return (this.#byApp.get(app) ?? NO_MACHINES).sharing;
+  /** Returns the machines of the app. */
+  ofApp(app: string): AppMachines {
+    return this.#byApp.get(app) ?? NO_MACHINES;
   }
 
   all(): RoutedMachine[] {
@@ -117,7 +98,7 @@ export class MachineTable {
     }
     const machine = new RoutedMachine(row, policy, this.#now);
     this.#machines.set(row.id, machine);
-    this.#byApp.set(row.app, new AppMachines([...this.ofApp(row.app), machine]));
+    this.#byApp.set(row.app, new AppMachines([...this.ofApp(row.app).all, machine]));
     return { machine, moved: false };
   }
 
@@ -127,7 +108,7 @@ export class MachineTable {
     if (machine === undefined) return undefined;
     const { app } = machine.row;
     this.#machines.delete(id);
-    const left = this.ofApp(app).filter((other) => other !== machine);
+    const left = this.ofApp(app).all.filter((other) => other !== machine);
     if (left.length > 0) this.#byApp.set(app, new AppMachines(left));
     else this.#byApp.delete(app);
     return machine;

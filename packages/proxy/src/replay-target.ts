@@ -10,7 +10,7 @@ interface ReplayMachine {
 
 /** The machines of all apps. */
 export interface ReplayDirectory {
-  ofApp(app: string): readonly ReplayMachine[];
+  ofApp(app: string): { readonly all: readonly ReplayMachine[] };
   /** Finds a machine of the app by its whole id or its name. */
   find(app: string, word: string): ReplayMachine | undefined;
 }
@@ -27,7 +27,7 @@ export function replayTarget(
   const app = order.app ?? fromApp;
   const sent = `App ${fromApp} sent this request on to`;
   const allows = ({ policy }: ReplayMachine) => app === fromApp || policy.replayFrom.includes(fromApp);
-  const all = machines.ofApp(app);
+  const { all } = machines.ofApp(app);
   if (all.length === 0) {
     const message = `${sent} app ${app}, which does not exist or has no machine with a service. See: hibernaut machine list --app ${app}`;
     return new ProxyRefusal(502, "replay_unknown_app", message);

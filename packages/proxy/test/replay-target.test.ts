@@ -11,7 +11,7 @@ const APPS: Record<string, ReturnType<typeof machine>[]> = {
   closed: [machine("c1", ["other"])],
 };
 const directory = {
-  ofApp: (app: string) => APPS[app] ?? [],
+  ofApp: (app: string) => ({ all: APPS[app] ?? [] }),
   find: (app: string, word: string) => APPS[app]?.find(({ id }) => id === word),
 };
 
