@@ -53,7 +53,7 @@ export function choose<T extends Candidate>(machines: readonly T[]): MachineChoi
   const underSoft = leastLoaded(machines, "softLimit", false) ?? leastLoaded(machines, "softLimit");
   if (underSoft !== undefined) return { send: underSoft, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");
-  const up = machines.some((machine) => machine.state === "running" && machine.reachable);
+  const up = machines.some(isUp);
   const coming = machines.some(isComing);
   const wake = coming ? undefined : nextToWake(machines);
   if (underHard === undefined) {
@@ -61,6 +61,11 @@ export function choose<T extends Candidate>(machines: readonly T[]): MachineChoi
     if (there !== undefined) return { send: there, wake: undefined, hope: true };
   }
   return { send: underHard, wake, hope: underHard !== undefined || up || coming || wake !== undefined };
+}
+
+/** Whether the machine runs, and its app listens where requests arrive. */
+export function isUp({ state, reachable }: Pick<Candidate, "state" | "reachable">): boolean {
+  return state === "running" && reachable;
 }
 
 /** Whether the machine runs, and takes requests. */
@@ -77,8 +82,7 @@ function waitsElsewhere<T extends Candidate>(machines: readonly T[], wake: T | u
   if (wake !== undefined) return wake.distance > 0 ? wake : undefined;
   let best: T | undefined;
   for (const machine of machines) {
-    const up = machine.state === "running" && machine.reachable;
-    if (!up && !isComing(machine)) continue;
+    if (!isUp(machine) && !isComing(machine)) continue;
     if (machine.distance === 0) return undefined;
     if (best === undefined || machine.load < best.load) best = machine;
   }

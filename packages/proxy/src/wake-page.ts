@@ -1,4 +1,5 @@
 /** Which requests get the wake page instead of waiting for a cold start: pure rules. */
+import { isUp } from "./balance.ts";
 import type { RequestHead } from "./contract.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
@@ -50,8 +51,4 @@ export function waitsForColdStart(machines: readonly RoutedMachine[]): boolean {
 
 function isComing({ state, crashing }: RoutedMachine): boolean {
   return !crashing && (state === "starting" || state === "restarting" || state === "updating");
-}
-
-function isUp({ state, reachable }: RoutedMachine): boolean {
-  return state === "running" && reachable;
 }
