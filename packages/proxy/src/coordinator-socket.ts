@@ -1,10 +1,11 @@
 /** Where proxies in their own processes find the coordinator: a Unix socket in the data directory. */
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import type { ProxyCoordinator } from "./proxy-coordinator.ts";
 import { exchangeLines } from "./message-lines.ts";
 import type { FromProxy } from "./messages.ts";
+import type { ProxyCoordinator } from "./proxy-coordinator.ts";
 
 /** Returns the socket's path. Only the owner of the data directory can access it. */
 export function coordinatorSocketPath(dataDir: string): string {
@@ -30,7 +31,8 @@ export async function listenForProxies(
   });
   // Left by a platform that was killed. The lock on the data directory ensures that there is no other.
   await rm(path, { force: true });
-  await listen(server, path);
+  server.listen(path);
+  await once(server, "listening");
   return {
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -38,11 +40,4 @@ export async function listenForProxies(
       await closed;
     },
   };
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, resolve);
-  });
 }

@@ -41,7 +41,7 @@ export class WaitingQueue<T> {
   readonly #lanes = new Map<Lane, number>();
 
   /** `hint` says what else is known when the time of a request is over: empty, or a sentence with a space before it. */
-  constructor(app: string, limits: QueueLimits, hint: () => string = () => "") {
+  constructor(app: string, limits: QueueLimits, hint: () => string) {
     this.#app = app;
     this.#limits = limits;
     this.#hint = hint;

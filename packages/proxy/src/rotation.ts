@@ -4,7 +4,7 @@ import type { CoordinatedMachine } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
 import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
 
-interface RotationOptions {
+export interface RotationOptions {
   known: ReadonlyMap<string, CoordinatedMachine>;
   /** What the rules look at in a machine. */
   look(machine: CoordinatedMachine): IdleMachine;

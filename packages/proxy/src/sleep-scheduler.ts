@@ -6,23 +6,16 @@ import { activityOf } from "./awake.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
 import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
-import { Rotation, takesPart } from "./rotation.ts";
+import { Rotation, type RotationOptions, takesPart } from "./rotation.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
-interface SleepSchedulerOptions {
+interface SleepSchedulerOptions extends Omit<RotationOptions, "look"> {
   machines: Pick<Machines, "sleep">;
   commands: Pick<Commands, "count">;
-  known: ReadonlyMap<string, CoordinatedMachine>;
   proxies: ConnectedProxies;
   /** How often to look, in milliseconds. Machines that become idle in between are looked at then. */
   intervalMs: number;
-  /** Whether requests can be given to the machine: its checks pass, and its app listens where requests arrive. */
-  isUsable(machine: CoordinatedMachine): boolean;
-  /** Tells the proxies what changed about a machine. */
-  tell(machine: CoordinatedMachine): void;
   log: { warn(fields: Record<string, unknown>, message: string): void };
-  /** Milliseconds of a steady clock. */
-  now(): number;
 }
 
 /** The shortest time between two looks, in milliseconds: a machine that is still needed is not asked about at once. */

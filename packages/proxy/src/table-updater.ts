@@ -76,21 +76,25 @@ export class TableUpdater {
    * The platform is out of reach: it puts nothing to sleep, and wakes are requested again once it is back.
    */
   disconnected(): void {
-    const { table, queues } = this.#ports;
-    for (const machine of table.all()) Object.assign(machine, { draining: false, others: 0 });
-    for (const app of table.apps()) queues.serve(app);
+    for (const machine of this.#ports.table.all()) Object.assign(machine, { draining: false, others: 0 });
+    this.#serveAll();
   }
 
   /** Requests that wait for a wake are refused at once, or wait for one again. */
   #setDraining(draining: boolean): void {
-    const { table, queues } = this.#ports;
+    const { table } = this.#ports;
     table.draining = draining;
     for (const machine of table.all()) machine.wakeRequested = false;
+    this.#serveAll();
+  }
+
+  #serveAll(): void {
+    const { table, queues } = this.#ports;
     for (const app of table.apps()) queues.serve(app);
   }
 
   #replace({ machines, ...rest }: Extract<ToProxy, { kind: "table" }>): void {
-    const { table, queues, reporter } = this.#ports;
+    const { table, reporter } = this.#ports;
     const { hostnames, suffixes, connectionsSurvive, draining, gateway } = rest;
     Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway });
     table.reserved = new Set(rest.reserved);
@@ -104,7 +108,7 @@ export class TableUpdater {
       Object.assign(machine, { draining: false, wakeRequested: false, others: 0 });
       reporter.changed(machine.id);
     }
-    for (const app of table.apps()) queues.serve(app);
+    this.#serveAll();
   }
 
   #update(row: TableMachine): void {
@@ -154,15 +158,11 @@ export class TableUpdater {
   #drain({ id, question, idleMs }: Extract<ToProxy, { kind: "drain" }>): void {
     const { table, queues, link, onLeft, now } = this.#ports;
     const machine = table.get(id);
-    const isNeeded = ({ row: { app, tcp = [] } }: RoutedMachine) =>
-      queues.needs(
-        app,
-        id,
-        tcp.map(({ port }) => port),
-      );
-    const agreed =
-      machine === undefined ||
-      (machine.open.requests === 0 && !isNeeded(machine) && machine.open.idleMs(now()) >= idleMs);
+    const agrees = ({ open, row: { app, tcp = [] } }: RoutedMachine) => {
+      const ports = tcp.map(({ port }) => port);
+      return open.requests === 0 && !queues.needs(app, id, ports) && open.idleMs(now()) >= idleMs;
+    };
+    const agreed = machine === undefined || agrees(machine);
     if (agreed && machine !== undefined) {
       machine.draining = true;
       onLeft(id, false);
@@ -170,12 +170,12 @@ export class TableUpdater {
     link.send({ kind: "drained", question, agreed });
   }
 
-  #wakeFailed({ id, message, full, overQuota }: Extract<ToProxy, { kind: "wake_failed" }>): void {
+  #wakeFailed({ id, kind: _kind, ...refusal }: Extract<ToProxy, { kind: "wake_failed" }>): void {
     const { table, now } = this.#ports;
     const machine = table.get(id);
     if (machine === undefined) return;
-    machine.row = { ...machine.row, reason: message };
-    machine.refuse({ message, full, overQuota });
+    machine.row = { ...machine.row, reason: refusal.message };
+    machine.refuse(refusal);
     this.#change(id, { failedAt: now() });
   }
 }
