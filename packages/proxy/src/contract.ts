@@ -2,6 +2,7 @@
  * The contract between the proxy's HTTP engine and the part of the proxy that knows the machines. The engine knows HTTP
  * and sockets. Routing a hostname, choosing a machine and waking it is the lease provider's business.
  */
+import { randomUUID } from "node:crypto";
 import type { ConnectionOptions } from "node:tls";
 import type { BootKind } from "@hibernaut/domain/machine";
 import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
@@ -186,6 +187,9 @@ export interface LeaseStart {
   readonly durationMs: number;
 }
 
+/** The machine was running, as it is for nearly every request. */
+export const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
+
 /** How a lease ended. */
 export interface LeaseOutcome {
   /** The status that the client was sent, if any. */
@@ -243,4 +247,14 @@ export interface AccessEntry {
   readonly appName: string | undefined;
   /** A stable code for what went wrong; undefined if the whole response was sent. */
   readonly error: string | undefined;
+}
+
+/** Returns the line for what never became a request: of such a connection, only the given parts are known. */
+export function unservedEntry(known: Partial<AccessEntry> & Pick<AccessEntry, "clientAddress">): AccessEntry {
+  return {
+    ...{ time: Date.now(), requestId: randomUUID(), method: "", host: "", target: "", httpVersion: "" },
+    ...{ status: undefined, bytesIn: 0, bytesOut: 0, durationMs: 0 },
+    ...{ wake: undefined, machineId: undefined, appName: undefined, error: undefined },
+    ...known,
+  };
 }

@@ -1,9 +1,8 @@
 /** Where a request belongs that came over plain HTTP, and should have come over HTTPS: a pure rule. */
 import type { RequestHead } from "./contract.ts";
+import { CHALLENGE_PATH } from "./http/challenge.ts";
 import { splitAuthority } from "./http/grammar.ts";
 
-/** Authorities that issue certificates ask here, over plain HTTP only (RFC 8555 8.3). */
-const CHALLENGE = "/.well-known/acme-challenge/";
 const USUAL_PORT = 443;
 
 /**
@@ -16,7 +15,9 @@ export function httpsLocation(
   { secure, host, target, fields, to }: Pick<RequestHead, "secure" | "host" | "target" | "fields" | "to">,
   tlsPort: number | undefined,
 ): string | undefined {
-  if (secure || to !== undefined || !target.startsWith("/") || target.startsWith(CHALLENGE)) return undefined;
+  // Authorities that issue certificates ask over plain HTTP only.
+  const staysPlain = !target.startsWith("/") || target.startsWith(CHALLENGE_PATH);
+  if (secure || to !== undefined || staysPlain) return undefined;
   // Only trusted proxies can say so: the others' fields are gone by now.
   const said = (name: string) => fields.findLast(({ key }) => key === name)?.value;
   const scheme = said("x-forwarded-proto");

@@ -3,7 +3,7 @@ import { DRAIN_RETRY_S } from "@hibernaut/domain/drain";
 import type { MachineState } from "@hibernaut/domain/machine";
 import { withoutPeriod } from "@hibernaut/lib/text";
 import { ProxyRefusal } from "./contract.ts";
-import { hostUnreachable } from "./host-unreachable.ts";
+import { hostUnreachable } from "./http/refusals.ts";
 import { FAILED_REST_MS, type RoutedMachine, type WakeRefusal } from "./routed-machine.ts";
 
 /** Another machine of the app may fall asleep in the meantime. */

@@ -43,28 +43,20 @@ import { parseRequest, type RequestMessage } from "./http/request.ts";
 import { plainAddress, Trust } from "./http/trust.ts";
 import type { WakePage } from "./http/wake-page.ts";
 
-interface RequestPathOptions {
+export interface RequestPathOptions extends Pick<Engine, "machines" | "limits" | "wakePage" | "onAccess" | "onFault"> {
   leases: LeaseProvider;
-  /** How many connections to machines there may be, by app. */
-  machines: Shares;
-  limits: Limits;
   /** Addresses and networks of proxies in front of this one. */
   trustedProxies: readonly string[];
   /** How many seconds clients over TLS are told to use nothing else; 0: they are not told. */
   hstsS: number;
-  wakePage: WakePage;
   /** Undefined when traces are off. */
   tracing: Tracing | undefined;
   /** Whether the requests come from the proxies of other hosts, each for one machine. By default, from clients. */
   fromPeers?: boolean;
-  /** Called once for each request, when it has ended. */
-  onAccess(entry: AccessEntry): void;
-  /** Called for faults that no client is told about. */
-  onFault(error: unknown): void;
 }
 
 export class RequestPath implements Engine {
-  readonly limits: Limits;
+  readonly limits: Readonly<Limits>;
   readonly pool: ConnectionPool;
   readonly machines: Shares;
   readonly trust: Trust;
@@ -85,30 +77,38 @@ export class RequestPath implements Engine {
   requests = 0;
 
   constructor(options: RequestPathOptions) {
-    const {
-      leases,
-      machines,
-      limits,
-      trustedProxies,
-      hstsS,
-      wakePage,
-      tracing,
-      onAccess,
-      onFault,
-      fromPeers = false,
-    } = options;
-    this.fromPeers = fromPeers;
-    this.#leases = leases;
-    this.#tracing = tracing;
+    const { limits, machines, hstsS } = options;
+    this.fromPeers = options.fromPeers ?? false;
+    this.#leases = options.leases;
+    this.#tracing = options.tracing;
     this.limits = limits;
     this.machines = machines;
     this.pool = new ConnectionPool(limits, machines);
-    this.trust = new Trust(trustedProxies);
+    this.trust = new Trust(options.trustedProxies);
     this.bodies = new KeptBodies(limits);
     this.secureFields = hstsS > 0 ? [field("Strict-Transport-Security", `max-age=${hstsS}`)] : undefined;
-    this.wakePage = wakePage;
-    this.onAccess = onAccess;
-    this.onFault = onFault;
+    this.wakePage = options.wakePage;
+    this.onAccess = options.onAccess;
+    this.onFault = options.onFault;
+  }
+
+  /** Looks at all time limits. `now` is on the clock of `performance.now()`. */
+  tick(now: number): void {
+    for (const connection of this.connections) connection.tick(now);
+    this.pool.sweep(now);
+  }
+
+  /** Gives open requests `graceMs` milliseconds to finish, and then cuts them and the sockets off, which ends `closed`. */
+  async close(sockets: Iterable<Socket>, closed: Promise<unknown>, graceMs: number): Promise<void> {
+    this.closing = true;
+    for (const connection of this.connections) connection.finish();
+    const patience = setTimeout(() => {
+      for (const connection of this.connections) connection.cutRequests();
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
+    await closed;
+    clearTimeout(patience);
+    this.pool.close();
   }
 
   /** 1. The connection reads heads, parses them (2) and serves them (3 to 11), one after the other. */

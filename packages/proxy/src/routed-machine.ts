@@ -1,9 +1,9 @@
 /** What one proxy knows about one machine. */
 import type { MachineState } from "@hibernaut/domain/machine";
 import type { Candidate } from "./balance.ts";
-import type { LeaseStart } from "./contract.ts";
+import { type LeaseStart, RUNNING } from "./contract.ts";
 import { loadStep } from "./hosts/load-steps.ts";
-import type { TableMachine } from "./messages.ts";
+import type { TableMachine, ToProxy } from "./messages.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
@@ -14,18 +14,10 @@ export const FAILED_REST_MS = 10_000;
 export const REFUSED_REST_MS = 1_000;
 
 /** Why the platform did not start a machine. */
-export interface WakeRefusal {
-  message: string;
-  /** The host has no room for it in memory. */
-  full?: { retryAfterS: number } | undefined;
-  /** The app has as many running machines as its quota allows. */
-  overQuota?: boolean | undefined;
-}
+export type WakeRefusal = Omit<Extract<ToProxy, { kind: "wake_failed" }>, "kind" | "id">;
 
 /** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */
 const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "restarting"]);
-
-const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
 
 /** A machine that requests can be given to. Used as a {@link Candidate} directly, as every request looks at it. */
 export class RoutedMachine implements Candidate {

@@ -2,12 +2,8 @@
 import type { TLSSocket } from "node:tls";
 import type { Challenges } from "@hibernaut/certs";
 import type { CheckRunner } from "@hibernaut/checks";
-import type { ConnectionBudget } from "@hibernaut/connections";
 import type { Resources } from "@hibernaut/machines";
-import type { Settings } from "@hibernaut/settings";
 import type { Traffic } from "@hibernaut/store";
-import type { Tracing } from "@hibernaut/telemetry";
-import type { Registry } from "prom-client";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
@@ -16,7 +12,8 @@ import type { HostProxies, HostProxiesOptions } from "./hosts/open.ts";
 import { ProxyCoordinator } from "./proxy-coordinator.ts";
 import { type RunningProxy, type StartProxyOptions, startProxy } from "./start-proxy.ts";
 
-interface StartCoordinatorOptions {
+interface StartCoordinatorOptions
+  extends Pick<StartProxyOptions, "settings" | "connections" | "registry" | "tracing" | "log"> {
   resources: Pick<Resources, "machines" | "hostnames" | "commands" | "drain">;
   /** Decides whether machines may take requests. Already running, so that no machine is announced before its checks. */
   checks: Pick<CheckRunner, "isHealthy" | "subscribe">;
@@ -33,13 +30,6 @@ interface StartCoordinatorOptions {
   cluster?: HostProxiesOptions["cluster"] | undefined;
   /** Told what proxies have forwarded. */
   onTraffic(machineId: string, traffic: Traffic): void;
-  settings: Settings;
-  /** The connections of this process. */
-  connections: ConnectionBudget;
-  registry: Registry;
-  /** Absent when traces are off. */
-  tracing?: Tracing | undefined;
-  log: StartProxyOptions["log"];
 }
 
 /** The platform's side of the proxies, as the rest of the platform sees it. */
@@ -103,8 +93,8 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
       close,
       activity: (id) => coordinator.activity(id),
       closedPorts: (app) => coordinator.closedPorts(app),
-      acceptHost: (peer) => (hosts === undefined ? peer.destroy() : hosts.accept(peer)),
-      acceptTcp: (peer) => (hosts === undefined ? peer.destroy() : hosts.acceptTcp(peer)),
+      acceptHost: (peer) => (hosts === undefined ? peer.destroy() : hosts.accept(peer, "http")),
+      acceptTcp: (peer) => (hosts === undefined ? peer.destroy() : hosts.accept(peer, "tcp")),
     };
   } catch (error) {
     await close();

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { certificatesFolder } from "@hibernaut/certs";
 import { type ConnectionBudget, cannotListen } from "@hibernaut/connections";
-import { type Listens, ownPorts } from "@hibernaut/domain/own-ports";
+import { ownPorts } from "@hibernaut/domain/own-ports";
 import { findMachineMs } from "@hibernaut/domain/patience";
 import type { Listen, Settings } from "@hibernaut/settings";
 import { lineWriter, type Tracing } from "@hibernaut/telemetry";
@@ -21,23 +21,7 @@ import { proxyMetrics } from "./metrics.ts";
 import { TcpFronts } from "./tcp/fronts.ts";
 
 export interface StartProxyOptions {
-  settings: Pick<
-    Settings,
-    | keyof Listens
-    | "proxyTlsFolder"
-    | "dataDir"
-    | "proxyTcpListen"
-    | "proxyTrusted"
-    | "proxyProtocolFrom"
-    | "proxyHstsS"
-    | "proxyWakePage"
-    | "proxyHoldTimeoutMs"
-    | "proxyMaxHeld"
-    | "proxyConnectTimeoutMs"
-    | "proxyStallTimeoutMs"
-    | "logLevel"
-    | "logFormat"
-  >;
+  settings: Settings;
   registry: Registry;
   /** The connections of this process. */
   connections: ConnectionBudget;
@@ -57,9 +41,6 @@ export interface RunningProxy {
   fronts: readonly Front[];
   close(): Promise<void>;
 }
-
-/** How IPv4 addresses look to a socket that listens on IPv6. */
-const IPV4_IN_IPV6 = /^::ffff:/;
 
 /** How long open requests may take to end when the proxy closes: service managers usually wait at least 10 s. */
 const CLOSE_GRACE_MS = 8_000;
@@ -158,11 +139,10 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
         );
     }
     const host = settings.proxyTcpListen;
-    const isStranger = (client: string, app: string) =>
-      (broker.appOfAddress(client.replace(IPV4_IN_IPV6, "")) ?? app) !== app;
     if (host !== "off")
       tcp = new TcpFronts({
-        ...{ reusePort, leases: broker, connections, limits, isStranger, onAccess, certificates, log },
+        ...{ reusePort, leases: broker, connections, limits, onAccess, certificates, log },
+        isStranger: (client, app) => (broker.appOfAddress(client) ?? app) !== app,
         onClosed: tellClosed,
         balancers: new Trust(settings.proxyProtocolFrom),
         appFor: (hostname) => broker.appFor(hostname),

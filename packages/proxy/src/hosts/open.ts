@@ -12,11 +12,10 @@ import { DEFAULT_LIMITS } from "../http/limits.ts";
 import type { TableMachine } from "../messages.ts";
 import type { ProxyCoordinator } from "../proxy-coordinator.ts";
 import { PeerFront } from "./peer-front.ts";
-import type { ReachHost } from "./peer-lease.ts";
+import { type ReachHost, SERVICES } from "./peer-lease.ts";
 import { PeerLeases } from "./peer-leases.ts";
 import { Publisher } from "./publisher.ts";
 import { RemoteMachines } from "./remote-machines.ts";
-import { SERVICES } from "./services.ts";
 import { TcpFront } from "./tcp-front.ts";
 import { askToWake } from "./tcp-link.ts";
 
@@ -39,7 +38,7 @@ export class HostProxies {
   readonly #options: HostProxiesOptions;
   readonly #publisher: Publisher;
   readonly #end = new AbortController();
-  #served: { front: PeerFront; tcp: TcpFront; proxy: InProcessProxy } | undefined;
+  #served: { http: PeerFront; tcp: TcpFront; proxy: InProcessProxy } | undefined;
 
   constructor(options: HostProxiesOptions) {
     this.#options = options;
@@ -72,7 +71,7 @@ export class HostProxies {
     const proxy = connectInProcess(coordinator, {
       ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false },
       onLeft: (machineId, ended) => {
-        front.forget(machineId, ended);
+        http.forget(machineId, ended);
         tcp.forget(machineId, ended);
       },
       onTable: () => leases.tableChanged(),
@@ -83,24 +82,19 @@ export class HostProxies {
       ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
     };
     const tcp: TcpFront = new TcpFront({ leases, limits, machines });
-    const front: PeerFront = new PeerFront({
+    const http: PeerFront = new PeerFront({
       ...{ leases, limits, machines, tracing },
       onFault: (error) => log.warn({ err: error }, "a fault in the proxy, in a request of another host"),
     });
-    this.#served = { front, tcp, proxy };
+    this.#served = { http, tcp, proxy };
     this.#publisher.connect((send) => coordinator.connect(send, { everywhere: false }));
   }
 
   /** Serves a connection of another host's proxy. It is closed if this host does not take requests yet. */
-  accept(socket: TLSSocket): void {
-    if (this.#served === undefined) socket.destroy();
-    else this.#served.front.accept(socket);
-  }
-
-  /** The same for a TCP connection. */
-  acceptTcp(socket: TLSSocket): void {
-    if (this.#served === undefined) socket.destroy();
-    else this.#served.tcp.accept(socket);
+  accept(socket: TLSSocket, kind: keyof typeof SERVICES): void {
+    const server = this.#served?.[kind];
+    if (server === undefined) socket.destroy();
+    else server.accept(socket);
   }
 
   /** How many requests of other hosts wait for a machine. */
@@ -111,7 +105,7 @@ export class HostProxies {
   async close(): Promise<void> {
     this.#end.abort(new Error("The platform is closing."));
     this.#served?.tcp.close();
-    await this.#served?.front.close(CLOSE_GRACE_MS);
+    await this.#served?.http.close(CLOSE_GRACE_MS);
     this.#served?.proxy.close();
     await this.#publisher.close();
     this.remote.close();

@@ -1,35 +1,23 @@
 /** Where the proxies of other hosts send requests for this host's machines: the same HTTP engine, on their connections. */
 import type { TLSSocket } from "node:tls";
-import type { Shares } from "@hibernaut/connections";
-import type { Tracing } from "@hibernaut/telemetry";
-import type { LeaseProvider } from "../contract.ts";
-import type { Limits } from "../http/limits.ts";
 import { OWN_WAKE_PAGE } from "../http/wake-page.ts";
-import { RequestPath } from "../request-path.ts";
+import { RequestPath, type RequestPathOptions } from "../request-path.ts";
 
-interface PeerFrontOptions {
-  leases: LeaseProvider;
-  limits: Limits;
-  /** How many connections to machines there may be, by app. */
-  machines: Shares;
-  /** Undefined when traces are off. */
-  tracing: Tracing | undefined;
-  /** A fault that no client is told about. */
-  onFault(error: unknown): void;
-}
+type PeerFrontOptions = Pick<RequestPathOptions, "leases" | "limits" | "machines" | "tracing" | "onFault">;
 
 export class PeerFront {
   readonly #path: RequestPath;
   readonly #sockets = new Set<TLSSocket>();
   readonly #sweep: NodeJS.Timeout;
 
-  constructor({ leases, limits, machines, tracing, onFault }: PeerFrontOptions) {
+  constructor(options: PeerFrontOptions) {
     this.#path = new RequestPath({
-      ...{ leases, limits, machines, tracing, onFault, fromPeers: true },
+      ...options,
+      fromPeers: true,
       // What follows is the first proxy's business: it knows the client, and logs the request.
       ...{ trustedProxies: [], hstsS: 0, wakePage: OWN_WAKE_PAGE, onAccess: () => {} },
     });
-    this.#sweep = setInterval(() => this.#look(performance.now()), limits.sweepMs).unref();
+    this.#sweep = setInterval(() => this.#path.tick(performance.now()), options.limits.sweepMs).unref();
   }
 
   /** Serves a connection whose other end has shown the certificate of a host. */
@@ -46,23 +34,8 @@ export class PeerFront {
 
   /** Gives open requests `graceMs` milliseconds to finish, and then cuts them off. */
   async close(graceMs: number): Promise<void> {
-    this.#path.closing = true;
-    const closed = Promise.all(
-      [...this.#sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve))),
-    );
-    for (const connection of this.#path.connections) connection.finish();
-    const patience = setTimeout(() => {
-      for (const connection of this.#path.connections) connection.cutRequests();
-      for (const socket of this.#sockets) socket.destroy();
-    }, graceMs);
-    await closed;
-    clearTimeout(patience);
+    const closed = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+    await this.#path.close(this.#sockets, Promise.all(closed), graceMs);
     clearInterval(this.#sweep);
-    this.#path.pool.close();
-  }
-
-  #look(now: number): void {
-    for (const connection of this.#path.connections) connection.tick(now);
-    this.#path.pool.sweep(now);
   }
 }

@@ -1,8 +1,12 @@
 /** A place at a machine of another host. That host's proxy counts the request, wakes the machine and moves the bytes. */
-import type { Lease, LeasePeer, LeaseStart, OwnHeader, PeerTarget } from "../contract.ts";
-import { hostUnreachable } from "../host-unreachable.ts";
+import { type Lease, type LeasePeer, type LeaseStart, type OwnHeader, type PeerTarget, RUNNING } from "../contract.ts";
+import { hostUnreachable } from "../http/refusals.ts";
+import type { LeaseKeeper } from "../machine-lease.ts";
 import type { RemoteMachine } from "../messages.ts";
 import type { RoutedMachine } from "../routed-machine.ts";
+
+/** Which service of another host takes what a client asks for. */
+export const SERVICES = { http: "proxy", tcp: "tcp" } as const;
 
 /**
  * Returns how to connect to the proxy of another host, which says by `peer` where that is. Throws if this host has no
@@ -10,23 +14,16 @@ import type { RoutedMachine } from "../routed-machine.ts";
  */
 export type ReachHost = (
   remote: { host: string; peer: string; fingerprint: string },
-  kind: "http" | "tcp",
+  kind: keyof typeof SERVICES,
 ) => PeerTarget;
 
 /** What a lease tells the broker. */
-export interface PeerLeaseKeeper {
+export interface PeerLeaseKeeper extends Pick<LeaseKeeper, "onReleased" | "now"> {
   /** How to connect to other hosts. */
   readonly reach: ReachHost;
-  /** The machine has room again. */
-  onReleased(machine: RoutedMachine): void;
   /** The machine of another host answered. */
   onForwarded(app: string, host: string, wake: LeaseStart): void;
-  /** Milliseconds of a steady clock. */
-  now(): number;
 }
-
-/** Until the other host has said how its machine came to answer. */
-const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
 
 /** Attempts to connect to another host end after this time, in milliseconds: it is up, and one round trip away. */
 const CONNECT_MS = 3_000;
@@ -39,7 +36,8 @@ export class PeerLease implements Lease {
   readonly peer: LeasePeer;
   readonly connectDeadline: number;
   readonly ownHeaders: readonly OwnHeader[] | undefined;
-  wake = RUNNING;
+  /** Until the other host has said how its machine came to answer, it runs. */
+  wake: LeaseStart = RUNNING;
   readonly #keeper: PeerLeaseKeeper;
   readonly #machine: RoutedMachine;
   readonly #remote: RemoteMachine;

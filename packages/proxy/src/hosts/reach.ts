@@ -1,9 +1,8 @@
 /** How a proxy in a process of its own reaches other hosts: with the certificate that its platform keeps on the disk. */
-import { type Home, isInCluster, readHome, splitAddress, tlsTo } from "@hibernaut/cluster";
+import { type Home, readHome, splitAddress, tlsTo } from "@hibernaut/cluster";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
-import type { ReachHost } from "./peer-lease.ts";
-import { SERVICES } from "./services.ts";
+import { type ReachHost, SERVICES } from "./peer-lease.ts";
 
 /** How often the files are read again: the platform renews the certificate months before it expires. */
 const READ_MS = 3_600_000;
@@ -13,12 +12,8 @@ interface ReachOptions {
   log: { warn(fields: object, message: string): void };
 }
 
-/** Reads the files of the host's cluster. Undefined if the host is in none: it is read once, when the proxy starts. */
-export async function openReach({
-  dataDir,
-  log,
-}: ReachOptions): Promise<{ reach: ReachHost; close(): void } | undefined> {
-  if (!isInCluster(dataDir)) return undefined;
+/** Reads the files of the host's cluster. Rejects if it is in none. */
+export async function openReach({ dataDir, log }: ReachOptions): Promise<{ reach: ReachHost; close(): void }> {
   let home: Home = await readHome(dataDir);
   const read = async () => {
     try {

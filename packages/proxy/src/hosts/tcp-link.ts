@@ -2,9 +2,9 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { type Lease, type LeasePeer, type LeaseStart, type PeerTarget, ProxyRefusal } from "../contract.ts";
-import { hostUnreachable } from "../host-unreachable.ts";
 import { connectPeer } from "../http/connect-peer.ts";
 import type { Limits } from "../http/limits.ts";
+import { hostUnreachable } from "../http/refusals.ts";
 import type { Origin } from "../proxy-protocol.ts";
 import { readStart } from "../tcp/read-start.ts";
 import { LinkStream } from "./link-stream.ts";
@@ -96,14 +96,11 @@ export function refuseLink(socket: TLSSocket, { status, code, message }: ProxyRe
 
 /** Reads a line of JSON, and leaves what follows in the socket. */
 async function readLine<T>(socket: Socket, signal: AbortSignal): Promise<T> {
-  const { length, line } = await readStart(socket, {
-    read(bytes): { kind: "more" } | { kind: "line"; length: number; line: string } {
-      const end = bytes.indexOf(LF);
-      if (end !== -1) return { kind: "line", length: end + 1, line: bytes.toString("utf8", 0, end) };
-      return bytes.length < LINE_BYTES ? { kind: "more" } : { kind: "line", length: bytes.length, line: "" };
-    },
-    used: (reading) => (reading.kind === "line" ? reading.length : 0),
-    signal,
-  });
-  return JSON.parse(length > 0 ? line : "") as T;
+  const read = (bytes: Buffer): { kind: "more" } | { kind: "line"; length: number; line: string } => {
+    const end = bytes.indexOf(LF);
+    if (end !== -1) return { kind: "line", length: end + 1, line: bytes.toString("utf8", 0, end) };
+    return bytes.length < LINE_BYTES ? { kind: "more" } : { kind: "line", length: bytes.length, line: "" };
+  };
+  const { line } = await readStart(socket, read, signal);
+  return JSON.parse(line) as T;
 }

@@ -62,6 +62,14 @@ export interface ResponseHandler {
   onRoom(): void;
 }
 
+/**
+ * The machine went to sleep or ended while a connection to it was being made, or its guest ended with a request: the
+ * request needs a new lease.
+ */
+export class MachineLeft extends Error {
+  override name = "MachineLeft";
+}
+
 /** The app ended an HTTP/2 stream with an error. */
 export class StreamReset extends Error {
   override name = "StreamReset";

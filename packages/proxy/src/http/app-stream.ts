@@ -5,9 +5,9 @@ import type { Field } from "../contract.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable } from "./app-request.ts";
 import { Malformed } from "./grammar.ts";
 import type { Origin } from "./heads.ts";
-import { endsWithHead, http2RequestHead, parseHttp2Response, parseHttp2Trailers, toHeaders } from "./http2-messages.ts";
+import { http2RequestHead, parseHttp2Response, parseHttp2Trailers, toHeaders } from "./http2-messages.ts";
 import { MOST_INTERIM } from "./limits.ts";
-import type { RequestMessage } from "./request.ts";
+import { endsWithHead, type RequestMessage } from "./request.ts";
 
 /** What a stream needs of its connection. */
 interface StreamSession {

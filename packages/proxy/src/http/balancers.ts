@@ -1,12 +1,11 @@
 /** Load balancers in front of the HTTP server, whose connections begin with a header of the PROXY protocol. */
-import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
-import { type AccessEntry, ProxyRefusal } from "../contract.ts";
-import { readProxyHeader } from "../proxy-protocol.ts";
-import { readStart } from "../tcp/read-start.ts";
+import { type AccessEntry, ProxyRefusal, unservedEntry } from "../contract.ts";
+import { readBalancersHeader } from "../tcp/read-start.ts";
 import type { Limits } from "./limits.ts";
+import { toProxyRefusal } from "./refusals.ts";
 import { plainAddress, Trust } from "./trust.ts";
 
 export interface BalancersOptions {
@@ -53,17 +52,13 @@ export class Balancers {
     const refusal = new ProxyRefusal(408, "request_timeout", "The connection did not begin in time.");
     const timer = setTimeout(() => late.abort(refusal), this.#options.limits.headMs);
     try {
-      const header = await readStart(socket, {
-        read: readProxyHeader,
-        used: (reading) => (reading.kind === "header" ? reading.length : 0),
-        signal: late.signal,
-      });
-      if (header.kind === "bad") throw new ProxyRefusal(400, "proxy_header_invalid", header.reason);
-      if (header.origin === undefined) return true;
-      return this.#options.budget.seatOf(socket)?.isOf(header.origin.source.address) ?? false;
+      const { origin } = await readBalancersHeader(socket, late.signal);
+      if (origin === undefined) return true;
+      return this.#options.budget.seatOf(socket)?.isOf(origin.source.address) ?? false;
     } catch (error) {
       socket.destroy();
-      this.#options.onAccess(entryOf(address, error instanceof ProxyRefusal ? error.code : "internal"));
+      const { code } = toProxyRefusal(error);
+      this.#options.onAccess(unservedEntry({ clientAddress: address, error: code }));
       return false;
     } finally {
       clearTimeout(timer);
@@ -75,12 +70,4 @@ function pass(server: Pick<Server, "emit">, socket: Socket, tls: boolean): void 
   server.emit("connection", socket);
   // TLS reads below the socket.
   if (!tls) socket.resume();
-}
-
-function entryOf(clientAddress: string, error: string): AccessEntry {
-  return {
-    ...{ time: Date.now(), requestId: randomUUID(), durationMs: 0, clientAddress, error },
-    ...{ method: "", host: "", target: "", httpVersion: "", status: undefined, appName: undefined },
-    ...{ bytesIn: 0, bytesOut: 0, wake: undefined, machineId: undefined },
-  };
 }

@@ -1,8 +1,8 @@
 /** The HTTP-01 challenges of certificate authorities (RFC 8555 8.3). Pure. */
-import { field, reasonOf, type Answer } from "./heads.ts";
+import { type Answer, field, ownAnswer } from "./heads.ts";
 
 /** Paths below it belong to challenges. Those that the platform has no answer to are the app's, as any other path. */
-const CHALLENGE_PATH = "/.well-known/acme-challenge/";
+export const CHALLENGE_PATH = "/.well-known/acme-challenge/";
 
 /** Whether a request may be for a challenge. Cheap: every request is looked at. */
 export function isChallenge({ target, method }: { target: string; method: string }): boolean {
@@ -17,12 +17,10 @@ export function challengeKey(hostname: string, target: string): string {
 
 /** Returns the head and the body of the answer to a challenge. */
 export function challengeAnswer(text: string, requestId: string): { answer: Answer; body: Buffer } {
-  const body = Buffer.from(text);
   const fields = [
     field("Content-Type", "application/octet-stream"),
     field("Date", new Date().toUTCString()),
     field("Hibernaut-Request-Id", requestId),
   ];
-  const framing = { kind: "length", length: body.length } as const;
-  return { answer: { status: 200, reason: reasonOf(200), fields, framing, length: body.length }, body };
+  return ownAnswer(200, fields, Buffer.from(text));
 }

@@ -9,15 +9,15 @@
 import type { Socket } from "node:net";
 import type { Seat } from "@hibernaut/connections";
 import type { Field } from "../contract.ts";
-import { originOf, type Peer } from "./admission.ts";
+import type { Peer } from "./admission.ts";
 import type { Upgraded } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
 import type { FieldMemory } from "./fields.ts";
 import type { Answer } from "./heads.ts";
-import { logRefused } from "./log-refused.ts";
 import { Outbox } from "./outbox.ts";
-import { proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
+import { proxyRefusal } from "./refusals.ts";
+import { refuseEarly } from "./refuse-early.ts";
 import { Reply } from "./reply.ts";
 import type { RequestMessage } from "./request.ts";
 import { RequestReader, type RequestReaderEvents } from "./request-reader.ts";
@@ -209,12 +209,9 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
 
   /** Responds to what never became a request. */
   #refuse(error: unknown): void {
-    const refusal = toProxyRefusal(error);
-    const origin = originOf([], this.#peer, this.#engine.trust);
-    const { answer, body } = refusalAnswer(refusal, origin.requestId);
+    const { answer, body } = refuseEarly(this.#engine, this.#peer, error);
     this.#reply.head(answer, "1.1", true);
     this.#reply.data(body);
-    logRefused(this.#engine, origin, refusal, body.length);
     this.#linger();
   }
 

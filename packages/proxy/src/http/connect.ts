@@ -39,29 +39,48 @@ export async function connect({ address, port, deadline, signal, limits, more }:
 }
 
 function attempt(options: TcpNetConnectOpts, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+  const place = `${options.host}:${options.port}`;
+  const late = `${place} did not answer within ${timeoutMs} ms.`;
+  const socket = open({ ...options, noDelay: true, allowHalfOpen: true });
+  return opened(socket, "connect", { place, late, timeoutMs, signal });
+}
+
+interface Opening {
+  /** What the socket connects to, for the error when it closes. */
+  place: string;
+  timeoutMs: number;
+  /** What the error says after that time. */
+  late: string;
+  signal: AbortSignal;
+}
+
+/** Resolves with the socket on the event. Otherwise destroys it, and rejects with what went wrong or the signal's reason. */
+export function opened<S extends Socket>(
+  socket: S,
+  event: "connect" | "secureConnect",
+  { place, timeoutMs, late, signal }: Opening,
+): Promise<S> {
   return new Promise((resolve, reject) => {
-    const socket = open({ ...options, noDelay: true, allowHalfOpen: true });
-    const { host, port } = options;
-    const end = (settle: () => void) => {
+    const end = () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
-      socket.off("connect", connected).off("error", failed);
-      settle();
+      socket.off(event, connected).off("error", giveUp).off("close", closed);
     };
-    const giveUp = (error: Error) =>
-      end(() => {
-        // The socket may still report that its connection failed, when nothing waits for it anymore.
-        socket.on("error", () => {}).destroy();
-        reject(error);
-      });
-    const connected = () => end(() => resolve(socket));
-    const failed = (error: Error) => giveUp(error);
+    const giveUp = (error: Error) => {
+      end();
+      // The socket may still report that its connection failed, when nothing waits for it anymore.
+      socket.on("error", () => {}).destroy();
+      reject(error);
+    };
+    const connected = () => {
+      end();
+      resolve(socket);
+    };
+    const closed = () => giveUp(new Error(`${place} closed the connection.`));
     const abort = () => giveUp(signal.reason as Error);
-    const timer = setTimeout(
-      () => giveUp(new Error(`${host}:${port} did not answer within ${timeoutMs} ms.`)),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => giveUp(new Error(late)), timeoutMs);
+    socket.once(event, connected).once("error", giveUp).once("close", closed);
     signal.addEventListener("abort", abort, { once: true });
-    socket.once("connect", connected).once("error", failed);
+    if (signal.aborted) abort();
   });
 }

@@ -30,26 +30,23 @@ export function awaited(phase: ExchangePhase, appsTurn: boolean, clientFull: boo
   }
 }
 
+const LIMITS = {
+  machine: "findMachineMs",
+  requestBody: "requestBodyMs",
+  responseHead: "responseHeadMs",
+  responseBody: "responseBodyMs",
+  client: "clientStallMs",
+} as const;
+
 /**
  * Returns how long it may take, in milliseconds.
  *
  * @param elsewhere whether the machine is on another host, whose proxy may have to wake it first
  */
 export function patienceMs(what: Awaited, limits: Limits, elsewhere = false): number {
-  switch (what) {
-    case "machine":
-      return limits.findMachineMs;
-    case "requestBody":
-      return limits.requestBodyMs;
-    case "responseHead":
-      return limits.responseHeadMs + (elsewhere ? limits.findMachineMs : 0);
-    case "responseBody":
-      return limits.responseBodyMs;
-    case "client":
-      return limits.clientStallMs;
-    case "nothing":
-      return Number.POSITIVE_INFINITY;
-  }
+  if (what === "nothing") return Number.POSITIVE_INFINITY;
+  const more = elsewhere && what === "responseHead" ? limits.findMachineMs : 0;
+  return limits[LIMITS[what]] + more;
 }
 
 /** Returns the response to send when the time is up, or, if it is too late for one, the code of the ending. */

@@ -9,10 +9,16 @@
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
 import { background } from "@hibernaut/lib/background";
-import type { RequestTrace } from "@hibernaut/telemetry";
-import type { AccessEntry, Destination, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
+import type { AccessEntry, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
 import type { Peer } from "./admission.ts";
-import { type AppRequest, type ResponseHandler, StreamReset, Unsendable, type Upgraded } from "./app-request.ts";
+import {
+  type AppRequest,
+  MachineLeft,
+  type ResponseHandler,
+  StreamReset,
+  Unsendable,
+  type Upgraded,
+} from "./app-request.ts";
 import { challengeAnswer } from "./challenge.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
@@ -21,13 +27,11 @@ import { Malformed, TooLarge } from "./grammar.ts";
 import { grpcAnswer, isGrpc } from "./grpc.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
-import { leaseRequest } from "./lease-request.ts";
-import { MachineLeft } from "./machine-left.ts";
-import { MachineSearch } from "./machine-search.ts";
+import { type Begun, MachineSearch } from "./machine-search.ts";
 import { type PeerRefusal, peerAnswer, peerRefusal, refusedByPeer, wakeAtPeer } from "./peer-heads.ts";
 import { ENDINGS, MOVED, mayHelpElsewhere, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { bodyRefusal, Replay, replaySource } from "./replay.ts";
-import type { RequestMessage } from "./request.ts";
+import { endsWithHead, type RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
 import { webSocketFault } from "./websocket.ts";
@@ -35,19 +39,6 @@ import { webSocketFault } from "./websocket.ts";
 /** Methods whose requests may be sent twice (RFC 9110 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
 const NO_TRAILERS: readonly Field[] = [];
-
-/** A request that was admitted. */
-interface Begun {
-  message: RequestMessage;
-  origin: Origin;
-  peer: Peer;
-  /** Undefined when it is not traced. */
-  trace: RequestTrace | undefined;
-  /** Where the request goes, if the proxy of another host has decided that. */
-  to?: Destination;
-  /** The value of `fly-replay-src` that the app gets, if that proxy says so. */
-  source?: string | undefined;
-}
 
 export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   readonly search: MachineSearch;
@@ -91,17 +82,15 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #bytesIn = 0;
   #bytesOut = 0;
 
-  constructor(engine: Engine, client: ClientSide, { message, origin, peer, trace, to, source }: Begun) {
+  constructor(engine: Engine, client: ClientSide, begun: Begun) {
     this.#engine = engine;
     this.#client = client;
-    this.#message = message;
-    this.#origin = origin;
-    this.#peer = peer;
-    this.#source = source;
-    const head = leaseRequest(message, origin, peer, trace, to);
-    this.search = new MachineSearch(engine, head, this.#begun, trace);
-    const { framing } = message;
-    this.#requestDone = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
+    this.#message = begun.message;
+    this.#origin = begun.origin;
+    this.#peer = begun.peer;
+    this.#source = begun.source;
+    this.search = new MachineSearch(engine, begun, this.#begun);
+    this.#requestDone = endsWithHead(begun.message);
   }
 
   // From the client.

@@ -36,7 +36,7 @@ const NOT_TO_APPS = new Set([
 ]);
 /** Fields that {@link forwardedLines} rewrites. */
 const FORWARDED = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
-const TRAILERS = /(^|[\s,])trailers\b/i;
+export const TRAILERS: RegExp = /(^|[\s,])trailers\b/i;
 /** Fields that are too late in a trailer: they frame, route, or were acted upon before (RFC 9110 6.5.1). */
 const NOT_IN_TRAILERS = new Set([
   ...NOT_FORWARDED,
@@ -200,6 +200,12 @@ function endToEnd(fields: readonly Field[], connection: readonly string[]): Fiel
 export function passingTrailers(trailers: readonly Field[], forbidden: (key: string) => boolean): readonly Field[] {
   if (trailers.length === 0) return trailers;
   return trailers.filter(({ key }) => !NOT_IN_TRAILERS.has(key) && !forbidden(key));
+}
+
+/** Returns a response of the proxy's own, with all of its body. */
+export function ownAnswer(status: number, fields: readonly Field[], body: Buffer): { answer: Answer; body: Buffer } {
+  const framing = { kind: "length", length: body.length } as const;
+  return { answer: { status, reason: reasonOf(status), fields, framing, length: body.length }, body };
 }
 
 /** Returns the head as HTTP/1.1 text. `extra` are whole lines about framing and connection. */

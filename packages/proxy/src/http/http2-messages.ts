@@ -23,11 +23,6 @@ export function http2RequestHead(message: RequestMessage, origin: Origin, source
   return head;
 }
 
-/** Whether the head of a request is all of it. */
-export function endsWithHead({ framing }: RequestMessage): boolean {
-  return framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
-}
-
 /**
  * Reads the head of a response. Throws {@link Malformed}.
  *

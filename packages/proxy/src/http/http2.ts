@@ -2,13 +2,13 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Seat } from "@hibernaut/connections";
-import { originOf, type Peer } from "./admission.ts";
+import { TokenBucket } from "@hibernaut/lib/token-bucket";
+import type { Peer } from "./admission.ts";
 import type { RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
 import { parseHttp2Request } from "./http2-request.ts";
 import { Http2Side } from "./http2-side.ts";
-import { logRefused } from "./log-refused.ts";
-import { refusalAnswer, toProxyRefusal } from "./refusals.ts";
+import { refuseEarly } from "./refuse-early.ts";
 
 /** `:method`, `:scheme`, `:authority`, `:path` and, for a WebSocket, `:protocol`. */
 const PSEUDO_FIELDS = 5;
@@ -36,9 +36,8 @@ class Http2Connection implements ClientConnectionHandle {
   readonly #seat: Seat;
   readonly #requests = new Set<RequestHandler>();
   #idleSince = performance.now();
-  /** How many requests the client has cancelled of late: falls as time passes. */
-  #cancelled = 0;
-  #cancelledAt = 0;
+  /** How many requests the client may still cancel. */
+  readonly #cancels: TokenBucket;
   /** Whether it has cancelled too many, and the connection is about to be closed. */
   #sentAway = false;
 
@@ -47,6 +46,7 @@ class Http2Connection implements ClientConnectionHandle {
     this.#session = session;
     this.#peer = peer;
     this.#seat = seat;
+    this.#cancels = new TokenBucket(engine.limits.cancels);
     engine.connections.add(this);
     session.on("error", () => session.destroy());
     session.on("close", () => engine.connections.delete(this));
@@ -66,7 +66,7 @@ class Http2Connection implements ClientConnectionHandle {
       stream.once("close", () => {
         this.#requests.delete(request);
         if (this.#requests.size === 0) this.#seat.rest();
-        if (!stream.headersSent && !this.#peer.trusted) this.#countCancelled(performance.now());
+        if (!stream.headersSent && !this.#peer.trusted) this.#countCancelled();
         this.#idleSince = performance.now();
       });
     } catch (error) {
@@ -75,12 +75,9 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   /** Ends the connection of a client that cancels too many requests. nghttp2 has a limit, but reads on for a while. */
-  #countCancelled(now: number): void {
-    const { burst, perS } = this.#engine.limits.cancels;
-    const forgiven = ((now - this.#cancelledAt) * perS) / 1000;
-    this.#cancelled = Math.max(0, this.#cancelled - forgiven) + 1;
-    this.#cancelledAt = now;
-    if (this.#cancelled <= burst || this.#sentAway) return;
+  #countCancelled(): void {
+    this.#cancels.take(1);
+    if (this.#cancels.left >= 0 || this.#sentAway) return;
     this.#sentAway = true;
     this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     // Once that is written. What else has arrived until then is not looked at.
@@ -89,13 +86,10 @@ class Http2Connection implements ClientConnectionHandle {
 
   /** Responds to what never became a request. */
   #refuse(side: Http2Side, error: unknown): void {
-    const refusal = toProxyRefusal(error);
-    const origin = originOf([], this.#peer, this.#engine.trust);
-    const { answer, body } = refusalAnswer(refusal, origin.requestId);
+    const { answer, body } = refuseEarly(this.#engine, this.#peer, error);
     side.sendHead(answer);
     side.sendData(body);
     side.sendEnd([], () => {});
-    logRefused(this.#engine, origin, refusal, body.length);
   }
 
   finish(): void {

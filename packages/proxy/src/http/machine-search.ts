@@ -3,14 +3,37 @@ import type { Socket } from "node:net";
 import type { Shares } from "@hibernaut/connections";
 import type { RequestTrace } from "@hibernaut/telemetry";
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
-import { hostUnreachable } from "../host-unreachable.ts";
-import type { AppRequest } from "./app-request.ts";
+import type { Peer } from "./admission.ts";
+import { type AppRequest, MachineLeft } from "./app-request.ts";
 import { connect, type MoreOptions } from "./connect.ts";
 import { connectPeer } from "./connect-peer.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
+import type { Origin } from "./heads.ts";
 import type { Limits } from "./limits.ts";
-import { MachineLeft } from "./machine-left.ts";
-import { ENDINGS, REFUSALS, tooManyConnections, toProxyRefusal, unreachableMachine } from "./refusals.ts";
+import {
+  ENDINGS,
+  hostUnreachable,
+  REFUSALS,
+  tooManyConnections,
+  toProxyRefusal,
+  unreachableMachine,
+} from "./refusals.ts";
+import type { RequestMessage } from "./request.ts";
+
+const NONE_TRIED: readonly string[] = [];
+
+/** A request that was admitted. */
+export interface Begun {
+  message: RequestMessage;
+  origin: Origin;
+  peer: Peer;
+  /** Undefined when it is not traced. */
+  trace: RequestTrace | undefined;
+  /** Where the request goes, if the proxy of another host has decided that. */
+  to?: Destination;
+  /** The value of `fly-replay-src` that the app gets, if that proxy says so. */
+  source?: string | undefined;
+}
 
 /** What all searches share. */
 interface SearchPorts {
@@ -42,9 +65,24 @@ export class MachineSearch {
   #came: number;
 
   /** @param came when the request came, on the clock of `performance.now()` */
-  constructor(ports: SearchPorts, head: RequestHead, came: number, trace: RequestTrace | undefined) {
+  constructor(ports: SearchPorts, { message, origin, peer, trace, to }: Begun, came: number) {
     this.#ports = ports;
-    this.head = head;
+    // Without a spread, which would make one object more: this runs for every request.
+    this.head = {
+      method: message.method,
+      target: message.target,
+      host: message.host,
+      httpVersion: message.httpVersion,
+      fields: message.fields,
+      clientAddress: origin.clientAddress,
+      secure: origin.secure,
+      requestId: origin.requestId,
+      connection: peer.connection,
+      tried: NONE_TRIED,
+      since: undefined,
+      to,
+      trace,
+    };
     this.#came = came;
     this.trace = trace;
   }

@@ -5,7 +5,7 @@
 import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
 import { type Destination, type Field, type Lease, type LeaseStart, ProxyRefusal } from "../contract.ts";
 import { Malformed } from "./grammar.ts";
-import { type Answer, endingHere, field, framingField, type Origin, reasonOf } from "./heads.ts";
+import { type Answer, endingHere, field, framingField, type Origin, ownAnswer, TRAILERS } from "./heads.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 
@@ -14,7 +14,6 @@ const REQUEST = "Hibernaut-Peer-Request";
 /** Of a response: the proxy gives it in the app's place, as JSON. There is no body. */
 const REFUSED = "Hibernaut-Peer-Refused";
 const WAKE = "hibernaut-wake";
-const TRAILERS = /(^|[\s,])trailers\b/i;
 const WAKE_VALUE = /^([a-z]+); dur=(\d+)$/;
 /** Longer messages are cut: a head has a limit. */
 const MOST_MESSAGE = 4_000;
@@ -107,10 +106,7 @@ export function peerAnswer(response: ResponseMessage, { wake }: Pick<Lease, "wak
  */
 export function peerRefusal({ status, code, message, retryAfterS, location, page }: ProxyRefusal, seen: boolean) {
   const wire: RefusalWire = { code, message: message.slice(0, MOST_MESSAGE), retryAfterS, location, page, seen };
-  const framing = { kind: "length", length: 0 } as const;
-  const fields = [field(REFUSED, asciiJson(wire))];
-  const answer: Answer = { status, reason: reasonOf(status), fields, framing, length: 0 };
-  return { answer, body: Buffer.alloc(0) };
+  return ownAnswer(status, [field(REFUSED, asciiJson(wire))], Buffer.alloc(0));
 }
 
 interface RefusalWire {

@@ -2,7 +2,7 @@
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import { type ConnectionKey, type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
-import { type Answer, field, reasonOf } from "./heads.ts";
+import { field, ownAnswer } from "./heads.ts";
 import { OWN_WAKE_PAGE, wakePageAnswer } from "./wake-page.ts";
 
 /** Codes of the engine, with their statuses. Stable. The lease provider has more. */
@@ -26,6 +26,8 @@ export const REFUSALS = {
   replay_invalid: 502,
   overloaded: 503,
   shutting_down: 503,
+  /** The machines are on another host, which is away. */
+  host_unreachable: 503,
   wake_timeout: 504,
   upstream_timeout: 504,
   version_not_supported: 505,
@@ -57,6 +59,15 @@ export function proxyRefusal(code: RefusalCode, message: string, options?: Error
 export function unreachableMachine({ machineId, appName, port }: Lease, cause: unknown): ProxyRefusal {
   const message = `Machine ${machineId} of app ${appName} is running, but nothing answers on its port ${port} (${messageOf(cause)}). The app may have stopped listening, or it listens on another port or only on 127.0.0.1. See: hibernaut machine status ${machineId} --app ${appName}`;
   return proxyRefusal("upstream_unreachable", message, { cause });
+}
+
+/** Roughly the time, in seconds, after which a host that restarts, or a broken connection to it, is back. */
+const HOST_AWAY_RETRY_S = 10;
+
+/** The refusal for a request that only machines of a host could take which is away. */
+export function hostUnreachable(app: string, host: string, cause?: unknown): ProxyRefusal {
+  const message = `Host ${host}, which has the machines of app ${app} that could answer, cannot be reached. Try again in a while. See: hibernaut cluster status`;
+  return proxyRefusal("host_unreachable", message, { cause, retryAfterS: HOST_AWAY_RETRY_S });
 }
 
 /** The refusal for an app whose service says that it speaks HTTP/2, and which does not. */
@@ -104,7 +115,5 @@ export function refusalAnswer(refusal: ProxyRefusal, requestId: string, wakePage
   if (status === 405) fields.push(field("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
   if (retryAfterS !== undefined) fields.push(field("Retry-After", String(Math.ceil(retryAfterS))));
   if (location !== undefined) fields.push(field("Location", location));
-  const framing = { kind: "length", length: body.length } as const;
-  const answer: Answer = { status, reason: reasonOf(status), fields, framing, length: body.length };
-  return { answer, body };
+  return ownAnswer(status, fields, body);
 }

@@ -93,6 +93,11 @@ function hostField(fields: readonly Field[]): string {
   return host;
 }
 
+/** Whether the head of a request is all of it. */
+export function endsWithHead({ framing }: RequestMessage): boolean {
+  return framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
+}
+
 /** Returns whether `target` is one for an app: a path with or without a query, or `*`. */
 export function isTarget(method: string, target: string): boolean {
   return ORIGIN_FORM.test(target) || (target === "*" && method === "OPTIONS");

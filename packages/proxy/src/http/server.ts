@@ -46,30 +46,10 @@ export interface TlsOptions extends CertificateFolders {
 /** With `reusePort`, several processes can share the port, and the kernel spreads the connections. */
 type ProxyListen = Pick<ListenOptions, "host" | "port" | "reusePort" | "backlog">;
 
-export interface ProxyServer {
-  /** Starts to accept connections. Resolves with the address, which has the real port if 0 was given. */
-  listen(listen: ProxyListen): Promise<AddressInfo>;
-  /** Stops accepting, gives open requests `graceMs` milliseconds to finish, and then cuts them off. */
-  close(graceMs: number): Promise<void>;
-  /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
-  covers(hostname: string): boolean;
-  /** What it shows over TLS. Undefined without TLS, and until it listens. */
-  readonly certificates: Certificates | undefined;
-  /**
-   * Closes the connections to a machine. Call it before the machine is suspended or stopped, and with `ended` when its
-   * guest is gone: requests that it did not answer then fail, or wait for a machine again if they may be repeated.
-   */
-  forget(machineId: string, ended?: boolean): void;
-  /** Closes the connections to another host's proxy, which is away: requests on them fail, or go elsewhere if they may. */
-  forgetHost(host: string): void;
-  /** Returns the number of client connections, including upgraded ones and those in a handshake. */
-  openConnections(): number;
-  stats(): ProxyStats;
-}
-
 interface ProxyStats {
   /** Requests in progress, including upgraded connections. */
   requests: number;
+  /** Including upgraded ones, and those in a handshake. */
   clientConnections: number;
   machineConnections: number;
   /** Machine connections that are kept for the next request. */
@@ -88,10 +68,11 @@ export const REFRESH_MS = 2000;
  * await proxy.close(5000);
  */
 export function createProxyServer(options: ProxyOptions): ProxyServer {
-  return new HttpProxy(options);
+  return new ProxyServer(options);
 }
 
-class HttpProxy implements ProxyServer {
+/** Made by {@link createProxyServer}. */
+export class ProxyServer {
   readonly #path: RequestPath;
   readonly #leases: LeaseProvider;
   readonly #tls: TlsOptions | undefined;
@@ -108,11 +89,13 @@ class HttpProxy implements ProxyServer {
     const {
       leases,
       connections = new ConnectionBudget(connectionLimits(mostFiles())),
-      onAccess,
-      onFault,
+      onAccess = () => {},
+      onFault = () => {},
       trustedProxies = [],
       limits: some,
       hstsS = 0,
+      wakePage = OWN_WAKE_PAGE,
+      tracing,
       tls,
       balancers: from = [],
     } = options;
@@ -120,21 +103,13 @@ class HttpProxy implements ProxyServer {
     this.#leases = leases;
     this.#tls = tls;
     this.#budget = connections;
-    if (from.length > 0)
-      this.#balancers = new Balancers({ from, limits, budget: connections, onAccess: onAccess ?? (() => {}) });
-    this.#path = new RequestPath({
-      leases,
-      machines: connections.machines,
-      limits,
-      trustedProxies,
-      hstsS,
-      wakePage: options.wakePage ?? OWN_WAKE_PAGE,
-      onAccess: onAccess ?? (() => {}),
-      onFault: onFault ?? (() => {}),
-      tracing: options.tracing,
-    });
+    if (from.length > 0) this.#balancers = new Balancers({ from, limits, budget: connections, onAccess });
+    const { machines } = connections;
+    const parts = { leases, machines, limits, trustedProxies, hstsS, wakePage, onAccess, onFault, tracing };
+    this.#path = new RequestPath(parts);
   }
 
+  /** Starts to accept connections. Resolves with the address, which has the real port if 0 was given. */
   async listen(listen: ProxyListen): Promise<AddressInfo> {
     if (this.#server !== undefined) throw new Error("A proxy can listen only once.");
     const inner = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
@@ -145,42 +120,40 @@ class HttpProxy implements ProxyServer {
     await once(server, "listening");
     // Running out of file descriptors, for example, is temporary, and must not end the process.
     server.on("error", (error) => this.#path.onFault(error));
-    this.#every(this.#path.limits.sweepMs, () => this.#sweep(performance.now()));
+    this.#every(this.#path.limits.sweepMs, () => this.#path.tick(performance.now()));
     return server.address() as AddressInfo;
   }
 
+  /** Stops accepting, gives open requests `graceMs` milliseconds to finish, and then cuts them off. */
   async close(graceMs: number): Promise<void> {
-    const { connections, pool } = this.#path;
-    this.#path.closing = true;
     const server = this.#server;
     if (server === undefined) return;
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const connection of connections) connection.finish();
-    const patience = setTimeout(() => this.#cut(), graceMs);
-    await closed;
-    clearTimeout(patience);
+    const closed = new Promise((resolve) => server.close(resolve));
+    await this.#path.close(this.#sockets, closed, graceMs);
     for (const timer of this.#timers) clearInterval(timer);
-    pool.close();
   }
 
+  /** What it shows over TLS. Undefined without TLS, and until it listens. */
   get certificates(): Certificates | undefined {
     return this.#certificates;
   }
 
+  /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
   covers(hostname: string): boolean {
     return this.#tls === undefined || this.#certificates?.find(hostname) !== undefined;
   }
 
+  /**
+   * Closes the connections to a machine. Call it before the machine is suspended or stopped, and with `ended` when its
+   * guest is gone: requests that it did not answer then fail, or wait for a machine again if they may be repeated.
+   */
   forget(machineId: string, ended = false): void {
     this.#path.pool.forget(machineId, ended);
   }
 
+  /** Closes the connections to another host's proxy, which is away: requests on them fail, or go elsewhere if they may. */
   forgetHost(host: string): void {
     this.#path.pool.forgetHost(host);
-  }
-
-  openConnections(): number {
-    return this.#sockets.size;
   }
 
   stats(): ProxyStats {
@@ -246,15 +219,5 @@ class HttpProxy implements ProxyServer {
 
   #every(ms: number, work: () => void): void {
     this.#timers.push(setInterval(work, ms).unref());
-  }
-
-  #sweep(now: number): void {
-    for (const connection of this.#path.connections) connection.tick(now);
-    this.#path.pool.sweep(now);
-  }
-
-  #cut(): void {
-    for (const connection of this.#path.connections) connection.cutRequests();
-    for (const socket of this.#sockets) socket.destroy();
   }
 }

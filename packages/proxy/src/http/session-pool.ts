@@ -1,10 +1,10 @@
 /** The HTTP/2 connections to all machines whose apps speak it. Each carries many requests at once. */
 import type { Socket } from "node:net";
 import type { ConnectionKey } from "../contract.ts";
+import { MachineLeft } from "./app-request.ts";
 import { AppSession, NotHttp2 } from "./app-session.ts";
 import type { AppStream } from "./app-stream.ts";
 import type { Limits } from "./limits.ts";
-import { MachineLeft } from "./machine-left.ts";
 import { notHttp2, tooManyConnections } from "./refusals.ts";
 
 interface MachineSessions {

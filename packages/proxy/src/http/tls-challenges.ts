@@ -49,7 +49,7 @@ async function look(
   // Of the handshake with an authority as well, which ends with the connection.
   socket.once("close", () => clearTimeout(timer));
   try {
-    const hello = await readStart(socket, { read: readClientHello, used: () => 0, signal: late.signal });
+    const hello = await readStart(socket, readClientHello, late.signal);
     const pem = certificateFor(hello, open);
     if (pem === undefined) {
       clearTimeout(timer);

@@ -6,7 +6,7 @@ import { ENDINGS } from "./refusals.ts";
 import { lookAtTunnel } from "./tunnel-looks.ts";
 
 /** What went through a tunnel. */
-interface Tunnelled {
+export interface Tunnelled {
   bytesIn: number;
   bytesOut: number;
   error: string | undefined;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
-import { type Answer, field, reasonOf } from "./heads.ts";
+import { type Answer, field, ownAnswer } from "./heads.ts";
 
 /**
  * Seconds until the page reloads itself. An app's own start takes a second or more, and a screen reader begins to read
@@ -111,6 +111,5 @@ export function wakePageAnswer({ body, policy }: WakePage, requestId: string): {
     field("X-Content-Type-Options", "nosniff"),
     field("Hibernaut-Request-Id", requestId),
   ];
-  const framing = { kind: "length", length: body.length } as const;
-  return { answer: { status: 503, reason: reasonOf(503), fields, framing, length: body.length }, body };
+  return ownAnswer(503, fields, body);
 }

@@ -47,7 +47,7 @@ export async function acceptTls(raw: Socket, options: TlsOptions): Promise<Accep
   // Not even PostgreSQL's own clients encrypt it, up to version 16. It names no hostname.
   if (start === "cancel" && apps.size === 1 && sole !== undefined) return { client: raw, app: sole, serverName: "" };
   if (start === "plain" || start === "cancel") throw tlsRequired();
-  const hello = await readStart(raw, { read: readClientHello, used: () => 0, signal });
+  const hello = await readStart(raw, readClientHello, signal);
   if (hello.kind === "bad")
     throw new TlsRefusal("tls_invalid", "The connection does not begin with a valid TLS handshake.", {
       lastWords: alertRecord(hello.alert),
@@ -64,11 +64,7 @@ export async function acceptTls(raw: Socket, options: TlsOptions): Promise<Accep
 /** Answers what a PostgreSQL client asks for before TLS. Its connection continues with TLS unless it does without. */
 async function askedByPostgres(raw: Socket, signal: AbortSignal): Promise<"tls" | "postgres" | "cancel" | "plain"> {
   for (let asked = false; ; asked = true) {
-    const reading = await readStart(raw, {
-      read: readPostgresStart,
-      used: (one) => ("length" in one ? one.length : 0),
-      signal,
-    });
+    const reading = await readStart(raw, readPostgresStart, signal);
     if (reading.kind === "tls") return "tls";
     if (reading.kind === "plain" || reading.kind === "cancel") return reading.kind;
     // What came with the request was not encrypted: another one than the client may have sent it.

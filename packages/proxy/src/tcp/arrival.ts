@@ -3,10 +3,10 @@ import type { Socket } from "node:net";
 import { ProxyRefusal } from "../contract.ts";
 import type { Limits } from "../http/limits.ts";
 import { plainAddress, type Trust } from "../http/trust.ts";
-import { type Origin, readProxyHeader } from "../proxy-protocol.ts";
+import type { Origin } from "../proxy-protocol.ts";
 import { type Accepted, acceptTls, type TlsOptions, TlsRefusal } from "./accept-tls.ts";
 import { type PortApps, plainOwner } from "./ports.ts";
-import { readStart } from "./read-start.ts";
+import { readBalancersHeader, readStart } from "./read-start.ts";
 
 export interface ArrivalOptions extends Omit<TlsOptions, "apps" | "signal"> {
   /** Load balancers whose connections begin with a header of the PROXY protocol. */
@@ -53,16 +53,11 @@ export async function arrive(raw: Socket, apps: PortApps, options: ArrivalOption
   let looked = false;
   try {
     if (balancers.has(origin.source.address)) {
-      const header = await readStart(raw, {
-        read: readProxyHeader,
-        used: (reading) => (reading.kind === "header" ? reading.length : 0),
-        signal: late.signal,
-      });
-      if (header.kind === "bad") throw new ProxyRefusal(400, "proxy_header_invalid", header.reason);
+      const header = await readBalancersHeader(raw, late.signal);
       origin = header.origin ?? origin;
       looked = header.local;
       // A check of the balancer's own must not wake a machine.
-      if (header.local) await readStart(raw, { read: something, used: () => 0, signal: late.signal });
+      if (header.local) await readStart(raw, something, late.signal);
       looked = false;
     }
     const app = plainOwner(apps);

@@ -1,5 +1,4 @@
 /** Carries one TCP connection: finds a machine for it, waking one if necessary, and connects the two sockets. */
-import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Shares } from "@hibernaut/connections";
 import {
@@ -10,12 +9,13 @@ import {
   type LeaseStart,
   ProxyRefusal,
   type RequestHead,
+  unservedEntry,
 } from "../contract.ts";
 import { openLink } from "../hosts/tcp-link.ts";
 import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
 import { MOVED, mayHelpElsewhere, tooManyConnections, toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
-import { openTunnel } from "../http/tunnel.ts";
+import { openTunnel, type Tunnelled } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
@@ -73,23 +73,9 @@ export function entryOf(
   { port, origin, serverName }: Pick<CarryOptions, "port" | "origin" | "serverName">,
   app: string | undefined,
 ): AccessEntry {
-  return {
-    time: Date.now(),
-    requestId: randomUUID(),
-    method: "TCP",
-    host: serverName,
-    target: `:${port}`,
-    httpVersion: "",
-    clientAddress: origin.source.address,
-    status: undefined,
-    appName: app,
-    durationMs: 0,
-    ...NOTHING,
-  };
+  const { address: clientAddress } = origin.source;
+  return unservedEntry({ method: "TCP", host: serverName, target: `:${port}`, clientAddress, appName: app });
 }
-
-type Over = Pick<AccessEntry, "bytesIn" | "bytesOut" | "error" | "wake" | "machineId">;
-const NOTHING: Over = { bytesIn: 0, bytesOut: 0, error: undefined, wake: undefined, machineId: undefined };
 
 async function exchange(options: CarryOptions, requestId: string, came: number) {
   const { client, app, origin, cut, leases, machines, limits, onMachine, onClientData } = options;
@@ -176,8 +162,7 @@ interface Ends {
   onClientData: CarryOptions["onClientData"];
 }
 
-function tunnel(ends: Ends): Promise<Over> {
-  const { client, upstream, intake, lease, fromClient, stallMs, cut, onClientData } = ends;
+function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut, onClientData }: Ends): Promise<Tunnelled> {
   if (fromClient.length > 0) onClientData?.();
   lease.upgraded?.();
   client.setKeepAlive(true, KEEP_ALIVE_MS);
@@ -194,7 +179,7 @@ function tunnel(ends: Ends): Promise<Over> {
       },
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
-      onClose: ({ bytesIn, bytesOut, error }) => resolve({ ...NOTHING, bytesIn, bytesOut, error }),
+      onClose: resolve,
     });
     // Its end was read ahead, and no pipe will see it.
     if (client.readableEnded) upstream.end();

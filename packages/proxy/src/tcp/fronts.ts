@@ -197,7 +197,7 @@ export class TcpFronts {
       if (!arrival.looked) onAccess({ ...entryOf({ port, ...arrival }, undefined), error: arrival.code });
       return;
     }
-    if (isStranger(raw.remoteAddress ?? "", arrival.app)) return cut();
+    if (isStranger(plainAddress(raw.remoteAddress ?? ""), arrival.app)) return cut();
     const { address } = arrival.origin.source;
     if (address !== plainAddress(seat.address ?? "") && !seat.isOf(address)) return;
     // Until its first byte for the app, the connection is one of those that make room for others.

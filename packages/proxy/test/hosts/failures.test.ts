@@ -4,9 +4,7 @@ import { connect } from "node:net";
 import { KEYS } from "@hibernaut/cluster/keys";
 import { expect, test } from "vitest";
 import { RawClient, until } from "../http/helpers.ts";
-import { APP, startHost, startHosts, type TestHost } from "./hosts-world.ts";
-
-const noFaults = (...hosts: TestHost[]) => expect(hosts.flatMap(({ faults }) => faults)).toEqual([]);
+import { APP, noFaults, startHost, startHosts, type TestHost } from "./hosts-world.ts";
 
 const says =
   (text: string): RequestListener =>
@@ -29,7 +27,7 @@ test("a host that is away: requests go to the app's machine on another host", as
   await b.away();
   await c.suspend(two.id);
   await a.hears(two.id, "suspended");
-  await until(() => a.view.host("b")?.up === undefined, "host a to hear that b is away");
+  await a.hearsAway("b");
   const { body, headers } = await a.ask("/");
   expect(body).toBe("c");
   expect(headers["hibernaut-wake"]).toMatch(/^resume/);
@@ -46,8 +44,7 @@ test("a host that is away with all machines of an app: 503 host_unreachable, and
   expect(unheard).toMatchObject(refused);
   expect(JSON.parse(unheard.body)).toMatchObject({ error: "host_unreachable" });
   await b.away();
-  await until(() => a.view.host("b")?.up === undefined, "host a to hear that b is away");
-  await a.settled();
+  await a.hearsAway("b");
   const heard = await a.ask("/");
   expect(heard).toMatchObject(refused);
   expect(JSON.parse(heard.body)).toMatchObject({
@@ -73,8 +70,7 @@ test("an app that listens where nobody comes: both hosts say so, as long as the 
     rest: { error: "upstream_unreachable", message: expect.stringContaining("listens on 127.0.0.1:8080 only") },
   });
   await b.away();
-  await until(() => a.view.host("b")?.up === undefined, "host a to hear that b is away");
-  await a.settled();
+  await a.hearsAway("b");
   expect(await told(a)).toMatchObject({ status: 503, rest: { error: "host_unreachable" } });
 });
 
@@ -83,7 +79,7 @@ test("a host that falls silent: requests that may be repeated go elsewhere once 
   const one = await b.machine(() => {}, { service: { concurrency: { soft_limit: 100 } } });
   await a.hears(one.id, "running");
   const asked = a.ask("/");
-  await until(() => b.coordinator.load(one.id) === 1, "the request to be at its machine");
+  await until(() => b.proxies.load(one.id) === 1, "the request to be at its machine");
   const two = await c.machine(says("c"));
   await a.hears(two.id, "running");
   await b.away();

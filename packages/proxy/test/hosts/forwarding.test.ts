@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { APP, startHosts, type TestHost } from "./hosts-world.ts";
 import { RawClient, until } from "../http/helpers.ts";
+import { APP, noFaults, startHosts, type TestHost } from "./hosts-world.ts";
 
 /** Answers with what it was asked, as JSON. */
 function echo(request: IncomingMessage, response: ServerResponse): void {
@@ -15,8 +15,6 @@ function echo(request: IncomingMessage, response: ServerResponse): void {
     response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.rawHeaders, body }));
   });
 }
-
-const noFaults = (...hosts: TestHost[]) => expect(hosts.flatMap(({ faults }) => faults)).toEqual([]);
 
 test("a request at one host wakes a machine that sleeps on another", async () => {
   const [a, b] = await startHosts("a", "b");
@@ -139,9 +137,9 @@ test("a WebSocket passes, and counts at the host of its machine until it closes"
   expect(client.text).toMatch(/Hibernaut-Wake: resume/);
   client.send("ping");
   await client.sees("ping");
-  await until(() => b.coordinator.load(id) === 1, "the open WebSocket to count");
+  await until(() => b.proxies.load(id) === 1, "the open WebSocket to count");
   client.socket.destroy();
-  await until(() => b.coordinator.load(id) === 0, "the WebSocket to be over");
+  await until(() => b.proxies.load(id) === 0, "the WebSocket to be over");
   noFaults(a, b);
 });
 

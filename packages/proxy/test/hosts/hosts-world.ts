@@ -19,7 +19,7 @@ import type { MachineConfig } from "@hibernaut/domain/config";
 import type { AppRecord, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import type { Tracing } from "@hibernaut/telemetry";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { Directory } from "../../../cluster/src/contract.ts";
 import { LocalDirectory } from "../../../cluster/src/local/directory.ts";
 import { DirectoryView } from "../../../cluster/src/view.ts";
@@ -112,8 +112,7 @@ export class TestHost {
       this.peerConnections += 1;
       this.#peerSockets.add(socket);
       socket.once("close", () => this.#peerSockets.delete(socket));
-      if (socket.alpnProtocol === "hib-tcp") this.hosts.acceptTcp(socket);
-      else this.hosts.accept(socket);
+      this.hosts.accept(socket, socket.alpnProtocol === "hib-tcp" ? "tcp" : "http");
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -171,12 +170,8 @@ export class TestHost {
     ({ port: this.port } = await this.server.listen({ host: "127.0.0.1", port: 0 }));
     this.tcp = new TcpFronts({
       ...{ reusePort: false, leases: this.proxy.broker, limits: { ...DEFAULT_LIMITS, sweepMs: 20 } },
-      ...{
-        isStranger: () => false,
-        onAccess: (entry) => void this.log.push(entry),
-        balancers: new Trust([]),
-        connections,
-      },
+      ...{ isStranger: () => false, balancers: new Trust([]), connections },
+      onAccess: (entry) => void this.log.push(entry),
       ...{ appFor: (hostname) => this.proxy.broker.appFor(hostname), log: { warn } },
       certificates: () => Promise.reject(new Error("No certificate was expected to be needed.")),
     });
@@ -235,6 +230,12 @@ export class TestHost {
   /** Waits until this host has heard that another host's machine is in a state. */
   async hears(id: string, state: string): Promise<void> {
     await until(() => this.view.state(id)?.state === state, `host ${this.name} to hear that ${id} is ${state}`);
+    await this.settled();
+  }
+
+  /** Waits until this host has heard that another host is away. */
+  async hearsAway(name: string): Promise<void> {
+    await until(() => this.view.host(name)?.up === undefined, `host ${this.name} to hear that ${name} is away`);
     await this.settled();
   }
 
@@ -411,6 +412,9 @@ export interface Answer {
   trailers: NodeJS.Dict<string>;
   body: string;
 }
+
+/** Nothing was logged as a fault, or as something to be warned of. */
+export const noFaults = (...hosts: TestHost[]) => expect(hosts.flatMap(({ faults }) => faults)).toEqual([]);
 
 /** Starts hosts with these names, which end when the test has finished. */
 export async function startHosts<const N extends readonly string[]>(

@@ -34,7 +34,7 @@ test("a connection wakes its machine, carries bytes both ways, and ends one dire
   const one = client(port).send("early ");
   await one.sees("hello ");
   expect(b.state(id)).toBe("running");
-  await until(() => b.coordinator.load(id) === 1, "the connection to count");
+  await until(() => b.proxies.load(id) === 1, "the connection to count");
   one.send(Buffer.alloc(3_000_000, "x"));
   one.socket.end();
   expect(await one.ends()).toBe("hello 3000006 bytes");
@@ -42,7 +42,7 @@ test("a connection wakes its machine, carries bytes both ways, and ends one dire
   await until(() => a.log.length === 1, "the log's line");
   expect(a.log[0]).toMatchObject({ method: "TCP", appName: APP, machineId: id, bytesIn: 3_000_006, error: undefined });
   expect(a.log[0]?.wake?.kind).toBe("resume");
-  await until(() => b.coordinator.load(id) === 0, "the connection to be over");
+  await until(() => b.proxies.load(id) === 0, "the connection to be over");
 });
 
 test("a large answer arrives whole at a client that reads slowly", async () => {
@@ -80,7 +80,7 @@ test("a host that is away: the client is cut off, and so are those that were con
   const one = client(port);
   await one.sees("ready");
   await b.away();
-  await until(() => a.view.host("b")?.up === undefined, "host a to hear that b is away");
+  await a.hearsAway("b");
   await one.ends();
   expect(one.ending).toBe("reset");
   const two = client(port);

@@ -53,7 +53,7 @@ async function dial({ port }: Rig) {
 const silent = () => httpApp((request) => void request.on("error", () => {}).resume());
 
 test("a client that cancels one request after the other is sent away", async () => {
-  const rig = await secured(await silent(), { cancels: { burst: 20, perS: 1 } });
+  const rig = await secured(await silent(), { cancels: { burst: 20, perSecond: 1 } });
   const client = await dial(rig);
   // They fit into one record of TLS, and so arrive together.
   client.cancel(400);
@@ -64,7 +64,7 @@ test("a client that cancels one request after the other is sent away", async () 
 });
 
 test("cancels that are few for their time, and those of a trusted proxy, end nothing", async () => {
-  const limits = { cancels: { burst: 20, perS: 100_000 } };
+  const limits = { cancels: { burst: 20, perSecond: 100_000 } };
   const [slow, trusted] = [
     await secured(await silent(), limits),
     await secured(await silent(), limits, { trustedProxies: ["127.0.0.1"] }),

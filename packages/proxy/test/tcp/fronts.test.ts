@@ -1,98 +1,50 @@
 /** TCP connections through the proxy: what is kept of them, what a client notices, and which ports are open. */
 import { once } from "node:events";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
-import { budgetOf } from "../../../platform/test/helpers/connections.ts";
-import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "../../src/contract.ts";
-import { DEFAULT_LIMITS } from "../../src/http/limits.ts";
-import { Trust } from "../../src/http/trust.ts";
-import { TcpFronts } from "../../src/tcp/fronts.ts";
+import { type Lease, ProxyRefusal, type RequestHead } from "../../src/contract.ts";
 import { portOwners, tcpPortsOf } from "../../src/tcp/ports.ts";
+import { plain, type TcpRig, tcpRig } from "./tcp-rig.ts";
 
 const HOST = "127.0.0.1";
 
-/** A machine's program. */
-let app: Server;
+let rig: TcpRig;
+/** The program's ends of all connections. */
 let accepted: Socket[];
-let fronts: TcpFronts;
-/** The machine, or what a client gets instead. */
-let machine: () => Lease | ProxyRefusal | undefined;
+/** The lease that a connection gets, or what its client gets instead. */
+let machine: (head: RequestHead, lease: () => Lease) => Lease | undefined;
 let waiting: PromiseWithResolvers<Lease>;
-let heads: RequestHead[];
-let released: number;
-let log: AccessEntry[];
 let warned: string[];
 /** How often it was told that other ports are closed. */
 let told: number;
 /** Apps to which the test's clients are strangers. */
 let strangers: Set<string>;
-let port: number;
 
 beforeEach(async () => {
-  [accepted, heads, released, log, warned, told, strangers] = [[], [], 0, [], [], 0, new Set()];
-  waiting = Promise.withResolvers();
-  app = createServer({ allowHalfOpen: true }, (socket) => {
-    accepted.push(socket);
-    socket.on("error", () => {});
-  }).listen(0, HOST);
-  await once(app, "listening");
-  machine = lease;
-  fronts = new TcpFronts({
-    isStranger: (_address, name) => strangers.has(name),
-    reusePort: false,
-    limits: DEFAULT_LIMITS,
-    leases: {
-      leaseNow(_app, head) {
-        heads.push(head);
-        const found = machine();
-        if (found instanceof ProxyRefusal) throw found;
-        return found;
-      },
-      waitForLease: (_app, _head, signal) =>
-        Promise.race([waiting.promise, once(signal, "abort").then(() => Promise.reject(signal.reason as Error))]),
+  [accepted, warned, told, strangers, waiting] = [[], [], 0, new Set(), Promise.withResolvers()];
+  machine = (_head, lease) => lease();
+  rig = await tcpRig({
+    apps: { db: { serve: (socket) => void accepted.push(socket) } },
+    leaseNow: (...asked) => machine(...asked),
+    waitFor: waiting.promise,
+    more: {
+      isStranger: (_address, name) => strangers.has(name),
+      log: { warn: (_fields, message) => void warned.push(message) },
+      onClosed: () => void (told += 1),
     },
-    onAccess: (entry) => void log.push(entry),
-    balancers: new Trust([]),
-    connections: budgetOf(),
-    appFor: () => undefined,
-    certificates: () => Promise.reject(new Error("Nobody handles TLS here.")),
-    log: { warn: (_fields, message) => void warned.push(message) },
-    onClosed: () => void (told += 1),
   });
-  port = await freePort();
-  fronts.update(new Map([[port, owned("db")]]), [HOST]);
-  await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
 });
-afterEach(async () => {
-  for (const socket of accepted) socket.destroy();
-  await fronts.close(0);
-  app.close();
-});
+// The timers of a test that moved them are real again.
+afterEach(() => void vi.useRealTimers());
 
 /** An app that takes connections as they are. */
 function owned(name: string) {
   return new Map([[name, undefined]]);
 }
 
-function lease(): Lease {
-  return {
-    address: HOST,
-    port: (app.address() as { port: number }).port,
-    machineId: "m1",
-    appName: "db",
-    wake: { kind: "resume", durationMs: 7 },
-    connectDeadline: performance.now() + 1000,
-    release: () => void (released += 1),
-  };
-}
-
-async function client(): Promise<Socket> {
-  const socket = connect({ host: HOST, port, allowHalfOpen: true });
-  await once(socket, "connect");
-  return socket;
-}
+const client = () => plain(rig.port);
 
 /** Lets an attempt to open a port end, which takes the event loop a few turns: the test itself moves the timers. */
 async function turns(): Promise<void> {
@@ -113,10 +65,16 @@ describe("a connection", () => {
     expect(await text(there)).toBe("all that the client says");
     there.end("the answer comes after the client's end");
     expect(await text(here)).toBe("the answer comes after the client's end");
-    await vi.waitFor(() => expect(log).toHaveLength(1));
-    expect(log[0]).toMatchObject({ method: "TCP", target: `:${port}`, bytesIn: 24, bytesOut: 39, machineId: "m1" });
-    expect(log[0]?.error).toBeUndefined();
-    expect([released, heads[0]?.tcpPort]).toEqual([1, port]);
+    await vi.waitFor(() => expect(rig.log).toHaveLength(1));
+    expect(rig.log[0]).toMatchObject({
+      method: "TCP",
+      target: `:${rig.port}`,
+      bytesIn: 24,
+      bytesOut: 39,
+      machineId: "db-1",
+    });
+    expect(rig.log[0]?.error).toBeUndefined();
+    expect([rig.released(), rig.heads[0]?.tcpPort]).toEqual([1, rig.port]);
   });
 
   test("gets a greeting from a program that speaks first", async () => {
@@ -131,8 +89,8 @@ describe("a connection", () => {
     const here = await client();
     const sent = Buffer.alloc(1024 * 1024, "x");
     here.end(sent);
-    await vi.waitFor(() => expect(heads).toHaveLength(1));
-    waiting.resolve(lease());
+    await vi.waitFor(() => expect(rig.heads).toHaveLength(1));
+    waiting.resolve(rig.lease());
     const there = await programs();
     expect((await text(there)).length).toBe(sent.length);
     there.end();
@@ -143,10 +101,10 @@ describe("a connection", () => {
     machine = () => undefined;
     const here = await client();
     here.end("one question");
-    await vi.waitFor(() => expect(heads).toHaveLength(1));
+    await vi.waitFor(() => expect(rig.heads).toHaveLength(1));
     // Its end has arrived, too.
     await new Promise((resolve) => setImmediate(resolve));
-    waiting.resolve(lease());
+    waiting.resolve(rig.lease());
     const there = await programs();
     expect(await text(there)).toBe("one question");
     there.end("one answer");
@@ -159,32 +117,34 @@ describe("a connection", () => {
     const broken = once(here.resume(), "error");
     there.resetAndDestroy();
     expect((await broken)[0]).toMatchObject({ code: "ECONNRESET" });
-    await vi.waitFor(() => expect(released).toBe(1));
+    await vi.waitFor(() => expect(rig.released()).toBe(1));
     const again = await client();
     await vi.waitFor(() => expect(accepted).toHaveLength(2));
     const torn = once((await programs()).resume(), "error");
     again.resetAndDestroy();
     expect((await torn)[0]).toMatchObject({ code: "ECONNRESET" });
-    await vi.waitFor(() => expect(log.map(({ error }) => error)).toEqual(["upstream_broke", "client_gone"]));
+    await vi.waitFor(() => expect(rig.log.map(({ error }) => error)).toEqual(["upstream_broke", "client_gone"]));
   });
 
   test("is cut off when no machine can take it, and the log has the code", async () => {
-    machine = () => new ProxyRefusal(503, "no_machine", "There is none.");
-    const here = connect({ host: HOST, port });
+    machine = () => {
+      throw new ProxyRefusal(503, "no_machine", "There is none.");
+    };
+    const here = connect({ host: HOST, port: rig.port });
     const [error] = (await once(here, "error")) as [NodeJS.ErrnoException];
     expect(error.code).toBe("ECONNRESET");
-    await vi.waitFor(() => expect(log[0]).toMatchObject({ error: "no_machine", machineId: undefined }));
+    await vi.waitFor(() => expect(rig.log[0]).toMatchObject({ error: "no_machine", machineId: undefined }));
   });
 
   test("goes to another machine if one does not answer, and is cut off after the third", async () => {
     const deaf = await freePort();
-    machine = () => ({ ...lease(), port: deaf, machineId: `deaf-${heads.length}`, connectDeadline: 0 });
-    const here = connect({ host: HOST, port });
+    machine = (_head, lease) => ({ ...lease(), port: deaf, machineId: `deaf-${rig.heads.length}` });
+    const here = connect({ host: HOST, port: rig.port });
     expect((await once(here, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
-    expect(heads.map(({ tried }) => tried)).toEqual([[], ["deaf-1"], ["deaf-1", "deaf-2"]]);
-    await vi.waitFor(() => expect(log[0]).toMatchObject({ error: "upstream_unreachable" }));
-    expect(released).toBe(3);
-    machine = () => (heads.at(-1)?.tried.length === 0 ? { ...lease(), port: deaf, connectDeadline: 0 } : lease());
+    expect(rig.heads.map(({ tried }) => tried)).toEqual([[], ["deaf-1"], ["deaf-1", "deaf-2"]]);
+    await vi.waitFor(() => expect(rig.log[0]).toMatchObject({ error: "upstream_unreachable" }));
+    expect(rig.released()).toBe(3);
+    machine = ({ tried }, lease) => (tried.length === 0 ? { ...lease(), port: deaf } : lease());
     const second = await client();
     const there = await programs();
     there.end("the second machine");
@@ -195,18 +155,18 @@ describe("a connection", () => {
   test("whose client leaves while it waits is forgotten", async () => {
     machine = () => undefined;
     const here = await client();
-    await vi.waitFor(() => expect(heads).toHaveLength(1));
+    await vi.waitFor(() => expect(rig.heads).toHaveLength(1));
     here.resetAndDestroy();
-    await vi.waitFor(() => expect(log[0]).toMatchObject({ error: "client_gone" }));
+    await vi.waitFor(() => expect(rig.log[0]).toMatchObject({ error: "client_gone" }));
   });
 
   test("to a machine whose guest has ended is broken at once", async () => {
     const here = await client();
     await programs();
     const broken = once(here.resume(), "error");
-    fronts.forget("another", true);
-    fronts.forget("m1", false);
-    fronts.forget("m1", true);
+    rig.fronts.forget("another", true);
+    rig.fronts.forget("db-1", false);
+    rig.fronts.forget("db-1", true);
     const [error] = (await broken) as [NodeJS.ErrnoException];
     expect(error.code).toBe("ECONNRESET");
   });
@@ -214,27 +174,27 @@ describe("a connection", () => {
 
 describe("the ports", () => {
   test("are open at each address, and closed to machines of other apps", async () => {
-    fronts.update(new Map([[port, owned("db")]]), [HOST, "127.0.0.2"]);
-    await vi.waitFor(() => expect(fronts.ports).toEqual([port, port]));
-    const inside = connect({ host: "127.0.0.2", port });
+    rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST, "127.0.0.2"]);
+    await vi.waitFor(() => expect(rig.fronts.ports).toEqual([rig.port, rig.port]));
+    const inside = connect({ host: "127.0.0.2", port: rig.port });
     await once(inside, "connect");
     inside.destroy();
     strangers.add("db");
-    const refused = connect({ host: "127.0.0.2", port });
+    const refused = connect({ host: "127.0.0.2", port: rig.port });
     expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
-    fronts.update(new Map([[port, owned("db")]]), [HOST]);
-    await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
+    rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST]);
+    await vi.waitFor(() => expect(rig.fronts.ports).toEqual([rig.port]));
   });
 
   test("open and close with their services; connections outlive the port", async () => {
     const here = await client();
     const there = await programs();
-    fronts.update(new Map(), [HOST]);
+    rig.fronts.update(new Map(), [HOST]);
     await expect(client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
     here.write("still here");
     expect(String(await once(there, "data"))).toBe("still here");
-    fronts.update(new Map([[port, owned("db")]]), [HOST]);
-    await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
+    rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST]);
+    await vi.waitFor(() => expect(rig.fronts.ports).toEqual([rig.port]));
     here.destroy();
     (await client()).destroy();
   });
@@ -244,17 +204,16 @@ describe("the ports", () => {
     const other = createServer().listen(taken, HOST);
     await once(other, "listening");
     const owners = new Map([
-      [port, owned("db")],
+      [rig.port, owned("db")],
       [taken, owned("mail")],
     ]);
     // Only the pauses between the attempts: the ports are real.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    fronts.update(owners, [HOST]);
+    rig.fronts.update(owners, [HOST]);
     await turns();
     expect(warned).toEqual([expect.stringContaining(`TCP port ${taken} cannot be opened`)]);
-    expect(fronts.ports).toEqual([port]);
-    expect(fronts.closed).toEqual(new Map([[taken, expect.stringContaining("EADDRINUSE")]]));
+    expect(rig.fronts.ports).toEqual([rig.port]);
+    expect(rig.fronts.closed).toEqual(new Map([[taken, expect.stringContaining("EADDRINUSE")]]));
     // It is tried again for 3 minutes. A service of the host that is away for longer keeps its port.
     for (let pause = 0; pause < 36; pause += 1) {
       expect(vi.getTimerCount()).toBe(1);
@@ -264,11 +223,11 @@ describe("the ports", () => {
     expect(vi.getTimerCount()).toBe(0);
     other.close();
     await once(other, "close");
-    fronts.update(owners, [HOST], () => false);
-    expect([vi.getTimerCount(), fronts.ports, fronts.closed.size]).toEqual([0, [port], 1]);
-    fronts.update(owners, [HOST], (each) => each === taken);
+    rig.fronts.update(owners, [HOST], () => false);
+    expect([vi.getTimerCount(), rig.fronts.ports, rig.fronts.closed.size]).toEqual([0, [rig.port], 1]);
+    rig.fronts.update(owners, [HOST], (each) => each === taken);
     await turns();
-    expect([fronts.ports, fronts.closed.size]).toEqual([[port, taken], 0]);
+    expect([rig.fronts.ports, rig.fronts.closed.size]).toEqual([[rig.port, taken], 0]);
     expect(warned).toHaveLength(1);
     expect(told).toBe(2);
   });
@@ -278,24 +237,23 @@ describe("the ports", () => {
     const other = createServer().listen(taken, HOST);
     await once(other, "listening");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    fronts.update(new Map([[taken, owned("mail")]]), [HOST]);
+    rig.fronts.update(new Map([[taken, owned("mail")]]), [HOST]);
     await turns();
     other.close();
     await once(other, "close");
     vi.advanceTimersByTime(5_000);
     await turns();
-    expect(fronts.ports).toEqual([taken]);
+    expect(rig.fronts.ports).toEqual([taken]);
     // One that nobody claims any more is not closed, but forgotten.
-    fronts.update(new Map(), [HOST]);
-    expect(fronts.closed.size).toBe(0);
+    rig.fronts.update(new Map(), [HOST]);
+    expect(rig.fronts.closed.size).toBe(0);
   });
 
   test("close with the proxy: what is quiet is cut off, what moves has its time", async () => {
     const here = await client();
     await programs();
     const gone = once(here.resume(), "end");
-    await fronts.close(60_000);
+    await rig.fronts.close(60_000);
     await gone;
     here.destroy();
   });

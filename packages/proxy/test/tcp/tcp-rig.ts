@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import type { TlsHandler } from "@hibernaut/domain/tcp-handlers";
+import { abortable } from "@hibernaut/lib/async";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { budgetOf } from "../../../platform/test/helpers/connections.ts";
@@ -11,7 +12,7 @@ import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "..
 import { Certificates } from "../../src/http/certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/http/limits.ts";
 import { Trust } from "../../src/http/trust.ts";
-import { TcpFronts } from "../../src/tcp/fronts.ts";
+import { TcpFronts, type TcpFrontsOptions } from "../../src/tcp/fronts.ts";
 import { until } from "../http/helpers.ts";
 
 const HOST = "127.0.0.1";
@@ -35,6 +36,11 @@ interface RigOptions {
   connections?: ConnectionBudget;
   /** The addresses of machines, by app. */
   machines?: Record<string, readonly string[]>;
+  /** Decides which lease a connection gets, or refuses it. Undefined: it waits for what `waitFor` brings. */
+  leaseNow?(head: RequestHead, lease: () => Lease): Lease | undefined;
+  waitFor?: Promise<Lease>;
+  /** Further options of the ports. */
+  more?: Partial<TcpFrontsOptions>;
 }
 
 export interface TcpRig {
@@ -42,6 +48,8 @@ export interface TcpRig {
   fronts: TcpFronts;
   log: AccessEntry[];
   heads: RequestHead[];
+  /** A lease of the first app. */
+  lease(): Lease;
   released(): number;
   /** Connects, and ends TLS. Rejects if the handshake fails. */
   dial(options?: ConnectionOptions): Promise<TLSSocket>;
@@ -54,7 +62,11 @@ export async function tcpRig({
   limits: some,
   connections = budgetOf(),
   machines = {},
+  leaseNow = (_head, lease) => lease(),
+  waitFor = Promise.reject(new ProxyRefusal(500, "internal", "No connection was expected to wait.")),
+  more = {},
 }: RigOptions): Promise<TcpRig> {
+  waitFor.catch(() => {});
   const [log, heads]: [AccessEntry[], RequestHead[]] = [[], []];
   let released = 0;
   const ports = new Map<string, number>();
@@ -66,6 +78,13 @@ export async function tcpRig({
     });
     return opened;
   };
+  const leaseOf = (app: string): Lease => ({
+    ...{ address: HOST, port: ports.get(app) ?? 0, machineId: `${app}-1`, appName: app },
+    wake: { kind: "running", durationMs: 0 },
+    connectDeadline: 0,
+    proxyProtocol: apps[app]?.proxyProtocol,
+    release: () => void (released += 1),
+  });
   const fronts = new TcpFronts({
     isStranger: () => false,
     reusePort: false,
@@ -77,16 +96,10 @@ export async function tcpRig({
     leases: {
       leaseNow(app, head) {
         heads.push(head);
-        return {
-          ...{ address: HOST, port: ports.get(app) ?? 0, machineId: `${app}-1`, appName: app },
-          wake: { kind: "running", durationMs: 0 },
-          connectDeadline: 0,
-          proxyProtocol: apps[app]?.proxyProtocol,
-          release: () => void (released += 1),
-        };
+        return leaseNow(head, () => leaseOf(app));
       },
       appOfAddress: (address) => Object.keys(machines).find((app) => machines[app]?.includes(address)),
-      waitForLease: () => Promise.reject(new ProxyRefusal(500, "internal", "No connection was expected to wait.")),
+      waitForLease: (_app, _head, signal) => abortable(waitFor, signal),
     },
     onAccess: (entry) => void log.push(entry),
     log: {
@@ -94,12 +107,14 @@ export async function tcpRig({
         throw new Error(message);
       },
     },
+    ...more,
   });
   const port = await freePort();
   fronts.update(new Map([[port, new Map(Object.entries(apps).map(([name, { tls }]) => [name, tls]))]]), [HOST]);
   await until(() => fronts.ports.length === 1, "the port to open");
   onTestFinished(() => fronts.close(0));
-  return { port, fronts, log, heads, released: () => released, dial: (options) => dial(port, options) };
+  const lease = () => leaseOf(Object.keys(apps)[0] ?? "");
+  return { port, fronts, log, heads, lease, released: () => released, dial: (options) => dial(port, options) };
 }
 
 async function serve(name: string, { serve: act }: RigApp): Promise<number> {
