@@ -12,7 +12,7 @@ import type { Traffic } from "@hibernaut/store";
 import type { WakeTraces } from "@hibernaut/telemetry";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
-import type { RemoteRows } from "./hosts/remote-machines.ts";
+import type { RemoteMachines } from "./hosts/remote-machines.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import { RoomWaits } from "./room-waits.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
@@ -41,7 +41,7 @@ interface CoordinatorOptions {
   /** Is told which wakes belong to traced requests. By default, nobody is. */
   traces?: Pick<WakeTraces, "asked" | "refused"> | undefined;
   /** The machines of other hosts. Absent on a host that is in no cluster. */
-  remote?: RemoteRows | undefined;
+  remote?: RemoteMachines | undefined;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
@@ -103,11 +103,6 @@ export class ProxyCoordinator {
       unsubscribeRemote?.();
     };
     this.#sleep.plan();
-  }
-
-  /** The machine's load over all proxies, in the unit of its service. */
-  load(id: string): number {
-    return this.#proxies.load(id);
   }
 
   /** Why a machine does not sleep. Undefined unless it is running. */

@@ -4,19 +4,8 @@ import { KEYS, nameOf, type PublishedMachine } from "@hibernaut/cluster/keys";
 import type { TableMachine } from "../messages.ts";
 import { remoteRow } from "./remote-rows.ts";
 
-/** Other hosts' machines, as the coordinator sees them. */
-export interface RemoteRows {
-  /** The machines that requests can reach. */
-  all(): TableMachine[];
-  /** Whether another host owns the machine, so that what this host's store says about it is void. */
-  has(id: string): boolean;
-  /** Whether this host owns the machine, whether it knows that machine yet or not. */
-  isOwn(id: string): boolean;
-  /** A request needs the machine, and is not sent there. */
-  wake(id: string): void;
-  /** Calls `listener` when something about a machine has changed. Row undefined: no other host has it for requests. */
-  subscribe(listener: (id: string, row: TableMachine | undefined) => void): () => void;
-}
+/** Row undefined: no other host has the machine for requests. */
+type Listener = (id: string, row: TableMachine | undefined) => void;
 
 interface RemoteMachinesOptions {
   cluster: Pick<Cluster, "host" | "view">;
@@ -24,11 +13,11 @@ interface RemoteMachinesOptions {
   wake(row: TableMachine): void;
 }
 
-export class RemoteMachines implements RemoteRows {
+export class RemoteMachines {
   readonly #cluster: RemoteMachinesOptions["cluster"];
   readonly #wake: RemoteMachinesOptions["wake"];
   readonly #rows = new Map<string, TableMachine>();
-  readonly #listeners = new Set<(id: string, row: TableMachine | undefined) => void>();
+  readonly #listeners = new Set<Listener>();
   readonly #unsubscribes: (() => void)[];
 
   constructor({ cluster, wake }: RemoteMachinesOptions) {
@@ -46,25 +35,30 @@ export class RemoteMachines implements RemoteRows {
     for (const { id } of view.machines()) this.#look(id);
   }
 
+  /** The machines that requests can reach. */
   all(): TableMachine[] {
     return [...this.#rows.values()];
   }
 
+  /** Whether another host owns the machine, so that what this host's store says about it is void. */
   has(id: string): boolean {
     const owner = this.#cluster.view.owner(id);
     return owner !== undefined && owner.host !== this.#cluster.host;
   }
 
+  /** Whether this host owns the machine, whether it knows that machine yet or not. */
   isOwn(id: string): boolean {
     return this.#cluster.view.owner(id)?.host === this.#cluster.host;
   }
 
+  /** A request needs the machine, and is not sent there. */
   wake(id: string): void {
     const row = this.#rows.get(id);
     if (row !== undefined) this.#wake(row);
   }
 
-  subscribe(listener: (id: string, row: TableMachine | undefined) => void): () => void {
+  /** Calls `listener` when something about a machine has changed. */
+  subscribe(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
