@@ -142,6 +142,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     if (host !== "off")
       tcp = new TcpFronts({
         ...{ reusePort, leases: broker, connections, limits, onAccess, certificates, log },
+        isStranger: (client, app) => (broker.appOfAddress(client) ?? app) !== app,
         onClosed: tellClosed,
         balancers: new Trust(settings.proxyProtocolFrom),
         appFor: (hostname) => broker.appFor(hostname),

@@ -15,6 +15,8 @@ export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAcces
   limits: Limits;
   /** How many connections there may be, at these ports and others. */
   connections: ConnectionBudget;
+  /** Whether the client is a machine of another app, which has no business at this app's ports. */
+  isStranger(address: string, app: string): boolean;
   /** Whether several processes may share the ports. */
   reusePort: boolean;
   log: { warn(fields: object, message: string): void };
@@ -183,7 +185,7 @@ export class TcpFronts {
   }
 
   async #serve(port: number, apps: PortApps, one: Carried, seat: Seat): Promise<void> {
-    const { leases, limits, connections, onAccess } = this.#options;
+    const { leases, limits, connections, onAccess, isStranger } = this.#options;
     const raw = one.client;
     const app = arrivedAt(raw, apps, this.#options);
     const arrival =
@@ -195,9 +197,7 @@ export class TcpFronts {
       if (!arrival.looked) onAccess({ ...entryOf({ port, ...arrival }, undefined), error: arrival.code });
       return;
     }
-    // A machine of another app has no business at this app's ports.
-    const clientsApp = leases.appOfAddress?.(plainAddress(raw.remoteAddress ?? ""));
-    if (clientsApp !== undefined && clientsApp !== arrival.app) return cut();
+    if (isStranger(plainAddress(raw.remoteAddress ?? ""), arrival.app)) return cut();
     const { address } = arrival.origin.source;
     if (address !== plainAddress(seat.address ?? "") && !seat.isOf(address)) return;
     // Until its first byte for the app, the connection is one of those that make room for others.

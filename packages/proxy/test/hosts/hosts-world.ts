@@ -170,11 +170,8 @@ export class TestHost {
     ({ port: this.port } = await this.server.listen({ host: "127.0.0.1", port: 0 }));
     this.tcp = new TcpFronts({
       ...{ reusePort: false, leases: this.proxy.broker, limits: { ...DEFAULT_LIMITS, sweepMs: 20 } },
-      ...{
-        onAccess: (entry) => void this.log.push(entry),
-        balancers: new Trust([]),
-        connections,
-      },
+      ...{ isStranger: () => false, balancers: new Trust([]), connections },
+      onAccess: (entry) => void this.log.push(entry),
       ...{ appFor: (hostname) => this.proxy.broker.appFor(hostname), log: { warn } },
       certificates: () => Promise.reject(new Error("No certificate was expected to be needed.")),
     });

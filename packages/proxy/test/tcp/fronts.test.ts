@@ -19,18 +19,18 @@ let waiting: PromiseWithResolvers<Lease>;
 let warned: string[];
 /** How often it was told that other ports are closed. */
 let told: number;
-/** Addresses of machines of another app. */
-let strangers: string[];
+/** Apps to which the test's clients are strangers. */
+let strangers: Set<string>;
 
 beforeEach(async () => {
-  [accepted, warned, told, strangers, waiting] = [[], [], 0, [], Promise.withResolvers()];
+  [accepted, warned, told, strangers, waiting] = [[], [], 0, new Set(), Promise.withResolvers()];
   machine = (_head, lease) => lease();
   rig = await tcpRig({
     apps: { db: { serve: (socket) => void accepted.push(socket) } },
     leaseNow: (...asked) => machine(...asked),
     waitFor: waiting.promise,
-    machines: { another: strangers },
     more: {
+      isStranger: (_address, name) => strangers.has(name),
       log: { warn: (_fields, message) => void warned.push(message) },
       onClosed: () => void (told += 1),
     },
@@ -179,7 +179,7 @@ describe("the ports", () => {
     const inside = connect({ host: "127.0.0.2", port: rig.port });
     await once(inside, "connect");
     inside.destroy();
-    strangers.push(HOST);
+    strangers.add("db");
     const refused = connect({ host: "127.0.0.2", port: rig.port });
     expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
     rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST]);
