@@ -16,7 +16,7 @@ import { ROOT } from "./node.mjs";
 
 const FINGERPRINT = ".fingerprint";
 /** What the image is made by. */
-const OWN = ["base", "entries", "layer", "layout", "libraries", "tar"].map((name) =>
+const OWN = ["base", "entries", "layer", "layout", "libraries", "../archive-entries"].map((name) =>
   join(ROOT, `packages/cli/src/build/${name}.ts`),
 );
 

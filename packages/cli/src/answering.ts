@@ -1,12 +1,11 @@
 /** Where an app answers, as seen from this host. */
 import type { App, Machine } from "@hibernaut/client";
 import type { Context } from "./context.ts";
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+import { isLoopback } from "./upload/where.ts";
 
 /** The URLs of the app that work from here: names under `localhost` work only on the platform's own host. */
 export function urlsFrom(apiUrl: string, { urls }: Pick<App, "urls">): string[] {
-  if (LOOPBACK.test(new URL(apiUrl).hostname)) return urls;
+  if (isLoopback(apiUrl)) return urls;
   return urls.filter((url) => !new URL(url).hostname.endsWith(".localhost"));
 }
 

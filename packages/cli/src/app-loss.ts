@@ -4,7 +4,6 @@ import { requireAllHosts } from "./absent-hosts.ts";
 import { agree } from "./confirming.ts";
 import { megabytes } from "./terminal.ts";
 
-/** The machines and volumes of an app. */
 interface Loss {
   app: string;
   /** Hosts of a cluster that did not answer, and may have volumes of the app. */
@@ -38,7 +37,6 @@ export async function agreeToLose(loss: Loss, yes: boolean): Promise<void> {
   await agree(lossText(loss), { yes, what: "destroyed" });
 }
 
-/** One line for each machine and volume, and a closing sentence. */
 function lossText({ app, missing, machines, volumes }: Loss): string {
   return [
     `Together with app ${app}, these will be deleted permanently:`,

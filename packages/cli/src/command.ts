@@ -44,6 +44,14 @@ export interface Option {
   names?: Named;
 }
 
+/** The option of commands about an app. */
+export const APP: Option = {
+  flags: "-a, --app <name>",
+  description: "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)",
+};
+/** The option of every command. */
+export const JSON_OUTPUT: Option = { flags: "--json", description: "print one JSON document instead of text" };
+
 /** The result of a command. */
 export interface Result {
   /** For `--json`. */
@@ -106,6 +114,17 @@ export function command<const Options extends readonly Option[] = []>(
   },
 ): Command {
   return definition;
+}
+
+/** Defines an option for a time. `otherwise` is what it is by default, and `example` how it can be written. */
+export function timeOption<const Flags extends string>(
+  flags: Flags,
+  what: string,
+  otherwise: number | string,
+  example = "5m",
+) {
+  const description = `${what}: seconds, or a unit as in ${example} (default: ${otherwise})`;
+  return { flags, description, minimum: 1, unit: "seconds" } as const satisfies Option;
 }
 
 /** The values of options, named as the parser names them: `--wait-timeout` is `waitTimeout`. Those made at run time have no type here. */

@@ -9,18 +9,18 @@ import { cluster } from "./commands/cluster.ts";
 import { completionCommands } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
-import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
+import { drainCommands } from "./commands/drain.ts";
+import { events } from "./commands/events.ts";
+import { hostnames } from "./commands/hostnames.ts";
 import { hosts } from "./commands/hosts.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
-import { events } from "./commands/events.ts";
-import { hostnames } from "./commands/hostnames.ts";
 import { machine } from "./commands/machine.ts";
 import { open } from "./commands/open.ts";
-import { overviewCommands } from "./commands/ps.ts";
 import { proxy } from "./commands/proxy.ts";
+import { overviewCommands } from "./commands/ps.ts";
 import { registry } from "./commands/registry.ts";
 import { scale } from "./commands/scale.ts";
 import { secrets } from "./commands/secrets.ts";
@@ -32,7 +32,6 @@ import { usage } from "./commands/usage.ts";
 import { volumes } from "./commands/volumes.ts";
 import { webhooks } from "./commands/webhooks.ts";
 
-/** The commands at the top level. */
 const platform: Noun = {
   name: "",
   summary: "",

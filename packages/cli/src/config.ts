@@ -21,14 +21,12 @@ export interface TlsFiles {
   key?: NamedFile;
 }
 
-/** How to reach a platform. */
 interface Connection {
   apiUrl: string;
   token: string;
   tls: TlsFiles;
 }
 
-/** What `config.json` may have. */
 interface Saved {
   api_url?: string;
   api_token?: string;

@@ -5,7 +5,6 @@ import { Interrupted, UsageError } from "./failure.ts";
 /** The option that confirms in advance. */
 export const YES = { flags: "-y, --yes", description: "do not ask" } as const satisfies Option;
 
-/** What is being confirmed. */
 interface Agreement {
   /** Confirmed in advance: the warning is only shown. */
   yes: boolean;
@@ -15,7 +14,6 @@ interface Agreement {
   canAsk?: boolean;
 }
 
-/** The terminal to ask on. */
 interface Terminal {
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;

@@ -2,8 +2,7 @@
 import type { ClientCertificate, HibernautClient } from "@hibernaut/client";
 import { findApp, findConnection, isAppNamed, type TlsFiles } from "./config.ts";
 import { UsageError } from "./failure.ts";
-import { trustAuthorities } from "./trust.ts";
-import { showProgress } from "./terminal.ts";
+import { showProgress, style } from "./terminal.ts";
 import { shown } from "./visible.ts";
 
 /** Options of every command, or of every command about an app. */
@@ -17,7 +16,6 @@ export interface GlobalOptions {
 /** The platform, the app and the terminal of one command. */
 export class Context {
   readonly json: boolean;
-  /** How many of the command's words follow `--`; undefined without `--`. */
   readonly afterDashes: number | undefined;
   readonly #app: string | undefined;
   /** The only app of the platform, if nothing names one. */
@@ -72,6 +70,11 @@ export class Context {
     process.stderr.write(shown(`${line}\n`, process.stderr));
   }
 
+  /** Says what the user should know although the command goes on. */
+  warn(line: string): void {
+    this.say(`${style("yellow", "Warning:", process.stderr)} ${line}`);
+  }
+
   /** Shows that work is in progress. */
   progress<T>(label: string, work: Promise<T>): Promise<T> {
     return showProgress(label, work);
@@ -79,11 +82,12 @@ export class Context {
 }
 
 /** Loads what TLS needs only where it is configured. Returns what the CLI shows to the platform, if anything. */
-async function prepareTls({ ca, cert, key }: TlsFiles): Promise<ClientCertificate | undefined> {
+async function prepareTls(tls: TlsFiles): Promise<ClientCertificate | undefined> {
+  const { ca, cert, key } = tls;
+  if (ca === undefined && cert === undefined && key === undefined) return undefined;
+  const { readClientCertificate, trustAuthorities } = await import("./tls.ts");
   if (ca !== undefined) await trustAuthorities(ca);
-  if (cert === undefined && key === undefined) return undefined;
-  const { readClientCertificate } = await import("./client-certificate.ts");
-  return readClientCertificate({ cert, key });
+  return readClientCertificate(tls);
 }
 
 /** More names than this are not a help any more. */

@@ -1,6 +1,7 @@
 /** Makes a copy of a machine. */
 import type { Machine } from "@hibernaut/client";
 import type { Context } from "./context.ts";
+import { given } from "./option-values.ts";
 import { settle } from "./waiting.ts";
 
 /** A machine that was made as a copy, and what to say about it. */
@@ -18,16 +19,12 @@ interface Copy {
 export async function copyMachine(
   context: Context,
   model: Machine,
-  { name, waitTimeout }: { name?: string; waitTimeout: number },
+  { name, waitTimeout }: { name?: string | undefined; waitTimeout: number },
 ): Promise<Copy> {
   const client = await context.client();
-  const [{ withVolumeNames }, { withoutPredecessor }] = await Promise.all([
-    import("./deploy/mounts.ts"),
-    import("./deploy/leftovers.ts"),
-  ]);
+  const { asWanted } = await import("./deploy/plan.ts");
   const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
-  const config = withVolumeNames(withoutPredecessor(model.config));
-  const made = await client.createMachine(context.app, { config, ...(name !== undefined && { name }) });
+  const made = await client.createMachine(context.app, { config: asWanted(model.config), ...given({ name }) });
   const machine = await context.progress(
     `Starting machine ${made.id}`,
     settle(context, made.id, "running", { waitTimeout }),

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Drain, DrainedMachine } from "@hibernaut/client";
 import type { Context } from "./context.ts";
+import { type Display, oneLine } from "./display.ts";
 import { CliError } from "./failure.ts";
 
 /** How often the platform is asked, in milliseconds: a suspend takes a tenth of a second. */
@@ -17,7 +18,7 @@ export async function followDrain(
   stream: NodeJS.WriteStream = process.stderr,
 ): Promise<Drain> {
   const client = await context.client();
-  const display = context.json ? jsonLines(stream) : stream.isTTY ? counter(stream) : plainLines(stream);
+  const display = context.json ? jsonLines(stream) : stream.isTTY ? oneLine(countText, stream) : plainLines(stream);
   try {
     for (let drain = begun; ; drain = await client.getDrain()) {
       display.show(drain);
@@ -31,13 +32,8 @@ export async function followDrain(
   }
 }
 
-interface Display {
-  show(drain: Drain): void;
-  end(): void;
-}
-
 /** Calls `say` for each machine that is new or has changed since the last call. */
-function onChange(say: (machine: DrainedMachine) => void): Display {
+function onChange(say: (machine: DrainedMachine) => void): Display<Drain> {
   const said = new Map<string, string>();
   return {
     show({ machines }) {
@@ -51,31 +47,21 @@ function onChange(say: (machine: DrainedMachine) => void): Display {
   };
 }
 
-function jsonLines(stream: NodeJS.WriteStream): Display {
+function jsonLines(stream: NodeJS.WriteStream): Display<Drain> {
   return onChange((machine) => void stream.write(`${JSON.stringify(machine)}\n`));
 }
 
-function plainLines(stream: NodeJS.WriteStream): Display {
+function plainLines(stream: NodeJS.WriteStream): Display<Drain> {
   return onChange(({ app_name: app, name, machine_id: id, result, reason }) => {
     if (result !== "waiting")
       stream.write(`${app}/${name} (${id}): ${result}${reason === null ? "" : `: ${reason}`}\n`);
   });
 }
 
-/** One line that counts, and stays as long as there is something to wait for. */
-function counter(stream: NodeJS.WriteStream): Display {
-  return {
-    show({ machines, deadline }) {
-      const done = machines.filter(({ result }) => result === "suspended" || result === "left").length;
-      const now = machines
-        .filter(({ result }) => result === "suspending")
-        .map(({ app_name, name }) => `${app_name}/${name}`);
-      const leftS = deadline === null ? 0 : Math.max(0, Math.round((Date.parse(deadline) - Date.now()) / 1000));
-      const doing = now.length === 0 ? "" : `: ${now.join(", ")}`;
-      const line = `Suspending machines, ${done} of ${machines.length} done, ${leftS} s left${doing}`;
-      // One line only: a longer one could not be redrawn.
-      stream.write(`\r\x1b[2K${line.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
-    },
-    end: () => void stream.write("\r\x1b[2K"),
-  };
+function countText({ machines, deadline }: Drain): string {
+  const done = machines.filter(({ result }) => result === "suspended" || result === "left").length;
+  const now = machines.filter(({ result }) => result === "suspending");
+  const doing = now.map(({ app_name, name }) => `${app_name}/${name}`).join(", ");
+  const leftS = deadline === null ? 0 : Math.max(0, Math.round((Date.parse(deadline) - Date.now()) / 1000));
+  return `Suspending machines, ${done} of ${machines.length} done, ${leftS} s left${doing && `: ${doing}`}`;
 }

@@ -1,7 +1,6 @@
 /** Lets a command end its work in order when it is interrupted, and remove what is half done. */
 import { Interrupted } from "./failure.ts";
 
-/** The signals that interrupt. */
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**

@@ -1,10 +1,10 @@
 /** Shows something again and again until Ctrl-C: `top`, and `--watch`. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Option, OptionValues, Result } from "./command.ts";
+import { type OptionValues, type Result, timeOption } from "./command.ts";
 import type { Context } from "./context.ts";
 import { EXIT, failureText, toFailure } from "./failure.ts";
-import { localTime } from "./local-time.ts";
 import { interruptible } from "./interrupting.ts";
+import { localTime } from "./local-time.ts";
 import { write } from "./terminal.ts";
 import { shown } from "./visible.ts";
 
@@ -13,12 +13,9 @@ export const INTERVAL_S = 2;
 
 /** The option of commands whose result can be watched. */
 export const WATCH = {
-  flags: "-w, --watch [time]",
-  description: `show it again and again, until Ctrl-C: seconds, or a unit as in 1m (default: ${INTERVAL_S})`,
-  minimum: 1,
-  unit: "seconds",
+  ...timeOption("-w, --watch [time]", "show it again and again, until Ctrl-C", INTERVAL_S, "1m"),
   preset: String(INTERVAL_S),
-} as const satisfies Option;
+} as const;
 
 /** Looks once, or with `--watch` until Ctrl-C. */
 export async function watched(
@@ -61,12 +58,13 @@ export async function repeat(
 }
 
 /** Draws on a terminal, in place. */
-export function screen(stream: NodeJS.WriteStream = process.stdout): (result: Result) => Promise<void> {
+export function screen(): (result: Result) => Promise<void> {
+  const { stdout } = process;
   let first = true;
   return async ({ text }) => {
     // Some terminals don't know their size.
-    const size = { columns: stream.columns || 80, rows: stream.rows || 24 };
-    await write(`${first ? CLEAR : ""}${frame(shown(text, stream), size)}`, stream);
+    const size = { columns: stdout.columns || 80, rows: stdout.rows || 24 };
+    await write(`${first ? CLEAR : ""}${frame(shown(text, stdout), size)}`);
     first = false;
   };
 }

@@ -1,6 +1,5 @@
 /** Cells about machines that several tables have. */
 import type { Machine } from "@hibernaut/client";
-import { bootWord } from "./boot-words.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB } from "./defaults.ts";
 import { ago } from "./terminal.ts";
 
@@ -21,11 +20,20 @@ export function memoryMb({ config }: Machine): number {
   return config.guest?.memory_mb ?? DEFAULT_MEMORY_MB;
 }
 
+type Boot = NonNullable<Machine["last_boot"]>;
+
+const BOOT_WORDS: Record<Boot["kind"], string> = { warm: "resumed warm", resume: "resumed", cold: "cold" };
+
+/** How a machine came up: `resumed in 307 ms`. */
+export function bootText({ kind, duration_ms: took }: Boot, word = BOOT_WORDS[kind]): string {
+  return `${word} in ${Math.round(took)} ms`;
+}
+
 /** `resumed in 307 ms, 12 s ago` */
 export function lastStart({ last_boot: boot }: Machine): string {
   if (boot === null) return "never";
-  const kind = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : bootWord(boot);
-  return `${kind} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)}`;
+  const word = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : undefined;
+  return `${bootText(boot, word)}, ${ago(boot.at)}`;
 }
 
 /** The column that says where machines are: in a cluster on which host, elsewhere in which region. */

@@ -1,7 +1,7 @@
 /** The options of `machine create`, `run` and `update` that name files to write into the machine. */
 import { readFileSync } from "node:fs";
 import type { FileConfig } from "@hibernaut/client";
-import type { Option } from "./command.ts";
+import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
 
 /** As Fly's command names them. */
@@ -23,17 +23,10 @@ export const FILE_OPTIONS = [
   },
 ] as const satisfies readonly Option[];
 
-/** The values of {@link FILE_OPTIONS}. */
-interface FileOptions {
-  fileLocal?: string[];
-  fileLiteral?: string[];
-  fileSecret?: string[];
-}
-
 /** The files with those of the options, which replace the ones at the same paths. Undefined when there are none. */
 export function withFileOptions(
   before: FileConfig[] | undefined,
-  { fileLocal = [], fileLiteral = [], fileSecret = [] }: FileOptions,
+  { fileLocal = [], fileLiteral = [], fileSecret = [] }: OptionValues<typeof FILE_OPTIONS>,
 ): FileConfig[] | undefined {
   const given = [
     ...fileLocal

@@ -1,12 +1,12 @@
 /** The `hibernaut` program: parses the command line, runs one command, prints its result and sets the exit code. */
 import { CommanderError } from "commander";
 import type { Result } from "./command.ts";
+import { NOUNS } from "./commands.ts";
 import { Context } from "./context.ts";
 import { EXIT, exitCodeOf, failureText, Interrupted, toFailure } from "./failure.ts";
 import { asksForJson } from "./output-format.ts";
 import { isPaged, NO_PAGER, printLines } from "./pager.ts";
 import { buildProgram } from "./program.ts";
-import { NOUNS } from "./commands.ts";
 import { style } from "./terminal.ts";
 import { shown } from "./visible.ts";
 

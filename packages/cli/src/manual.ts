@@ -1,5 +1,5 @@
 /** Manual pages, made from the definitions of the commands: `hibernaut(1)`, and one for each noun. */
-import type { Argument, Command, Noun, Option } from "./command.ts";
+import { APP, type Argument, type Command, JSON_OUTPUT, type Noun, type Option } from "./command.ts";
 
 /** One page: `hibernaut-machine.1`, and its text for `man`. */
 export interface ManualPage {
@@ -80,16 +80,7 @@ function commandTexts({ commands, nouns = [] }: Noun, path: string): string[] {
 function commandText(command: Command, path: string): string[] {
   const { name, aliases = [], arguments: words = [], options = [], summary, description, ofApp = false } = command;
   const also = aliases.length === 0 ? "" : ` Also: ${aliases.join(", ")}.`;
-  const app: Option[] = ofApp
-    ? [
-        {
-          flags: "-a, --app <name>",
-          description: "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)",
-        },
-      ]
-    : [];
-  const json = { flags: "--json", description: "print one JSON document instead of text" };
-  const shown = [...options.filter(({ hidden }) => hidden !== true), ...app, json];
+  const shown = [...options.filter(({ hidden }) => hidden !== true), ...(ofApp ? [APP] : []), JSON_OUTPUT];
   return [
     `.SS "${plain([path, name, ...words.map(({ usage }) => usage)].join(" "))}"`,
     plain(`${summary}.${description === undefined ? "" : ` ${description}`}${also}`),

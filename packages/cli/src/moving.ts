@@ -1,11 +1,11 @@
 /** Shows how far moves of machines are. */
 import type { Context } from "./context.ts";
+import { type Display, gauge, jsonLines, oneLine, shareOf } from "./display.ts";
+import { interruptible } from "./interrupting.ts";
 import { megabytes } from "./terminal.ts";
 
-const BAR_WIDTH = 24;
-
 /** One machine on its way. */
-export interface Moving {
+interface Moving {
   /** What the line is about, such as `shop/web`. */
   what: string;
   host: string;
@@ -23,46 +23,46 @@ const STEPS: Record<Moving["step"], string> = {
   done: "Moved",
 };
 
-/** A display of moves. */
-export interface MoveDisplay {
-  show(moving: Moving): void;
-  end(): void;
-}
-
 /**
- * Returns a bar on a terminal, a line for each step elsewhere, and with `--json` every event as a line of JSON. All of it goes
- * to standard error, because standard output is for the result.
+ * Moves machines, and shows how far they are: a bar on a terminal, a line for each step elsewhere, and with `--json` every
+ * event as a line of JSON. Ctrl-C aborts the signal, and rejects with this message.
  */
-export function moveDisplay(context: Pick<Context, "json">, stream: NodeJS.WriteStream = process.stderr): MoveDisplay {
-  if (context.json) return { show: (moving) => void stream.write(`${JSON.stringify(moving)}\n`), end: () => {} };
-  return stream.isTTY ? bar(stream) : plainLines(stream);
+export async function showingMoves<T>(
+  { json }: Context,
+  interrupted: string,
+  move: (show: (moving: Moving) => void, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { stderr } = process;
+  const display = json ? jsonLines<Moving>(stderr) : stderr.isTTY ? oneLine(moveLine, stderr) : plainLines(stderr);
+  using stop = interruptible(interrupted);
+  try {
+    return await move(display.show, stop.signal);
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error;
+  } finally {
+    display.end();
+  }
 }
 
-/** Returns the line of one move. Pure. */
-export function moveLine({ what, host, step, bytes, total_bytes: total }: Moving): string {
-  if (step !== "precopy" && step !== "copy") return `${STEPS[step]} ${what} (to host ${host})`;
-  const share = total === 0 ? 1 : Math.min(1, bytes / total);
-  const full = Math.round(share * BAR_WIDTH);
-  const gauge = `[${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}]`;
-  return `${STEPS[step]} ${what} ${gauge} ${Math.floor(share * 100)}%, ${megabytes(bytes)} of ${megabytes(total)}`;
+function moveLine(moving: Moving): string {
+  const { what, step, bytes, total_bytes: total } = moving;
+  if (step !== "precopy" && step !== "copy") return stepText(moving);
+  const share = shareOf(bytes, total);
+  const amounts = `${Math.floor(share * 100)}%, ${megabytes(bytes)} of ${megabytes(total)}`;
+  return `${STEPS[step]} ${what} ${gauge(share)} ${amounts}`;
 }
 
-function bar(stream: NodeJS.WriteStream): MoveDisplay {
-  return {
-    // One line only: a longer one could not be redrawn.
-    show: (moving) =>
-      void stream.write(`\r\x1b[2K${moveLine(moving).slice(0, Math.max(20, (stream.columns || 80) - 1))}`),
-    end: () => void stream.write("\r\x1b[2K"),
-  };
+function stepText({ what, host, step }: Moving): string {
+  return `${STEPS[step]} ${what} (to host ${host})`;
 }
 
-function plainLines(stream: NodeJS.WriteStream): MoveDisplay {
+function plainLines(stream: NodeJS.WriteStream): Display<Moving> {
   const said = new Map<string, string>();
   return {
     show(moving) {
       if (said.get(moving.what) === moving.step) return;
       said.set(moving.what, moving.step);
-      stream.write(`${STEPS[moving.step]} ${moving.what} (to host ${moving.host})...\n`);
+      stream.write(`${stepText(moving)}...\n`);
     },
     end: () => {},
   };

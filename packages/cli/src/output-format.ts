@@ -13,7 +13,6 @@ export const OUTPUT = {
 /** The options of commands that show a table, which may be long. */
 export const TABLE = [OUTPUT, NO_PAGER] as const satisfies readonly Option[];
 
-/** The value of {@link OUTPUT}. */
 export type OutputOptions = OptionValues<[typeof OUTPUT]>;
 
 /**

@@ -1,11 +1,11 @@
 /** Builds the parser from the command definitions. */
 import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOption } from "commander";
-import type { Command, Noun, Option } from "./command.ts";
-import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
+import { APP, type Command, JSON_OUTPUT, type Noun, type Option } from "./command.ts";
 import type { GlobalOptions } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import type { OutputOptions } from "./output-format.ts";
 import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
+import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
 
 /** Called with the command that the user asked for. */
 type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
@@ -112,10 +112,9 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
     .addHelpText("after", examplesText(command.examples));
   for (const { usage, description } of command.arguments ?? []) parser.addArgument(new Argument(usage, description));
   for (const option of command.options ?? []) parser.addOption(parserOption(option));
-  if (command.ofApp)
-    parser.option("-a, --app <name>", "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)");
+  if (command.ofApp) parser.option(APP.flags, APP.description);
   refuseContradictions(parser, command.options ?? []);
-  parser.option("--json", "print one JSON document instead of text");
+  parser.option(JSON_OUTPUT.flags, JSON_OUTPUT.description);
   parser.action(() => {
     const { json: asked, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();
     const { output } = options as OutputOptions;
@@ -141,25 +140,15 @@ function refuseContradictions(parser: Parser, options: readonly Option[]): void 
   }
 }
 
-function parserOption({
-  flags,
-  description,
-  repeats,
-  choices,
-  minimum,
-  maximum,
-  unit,
-  preset,
-  hidden,
-}: Option): ParserOption {
-  const option = new ParserOption(flags, description).hideHelp(hidden ?? false);
-  if (choices) option.choices(choices);
-  // An option whose value can be left out says yes then.
-  if (flags.endsWith("]")) option.preset("true");
-  if (minimum !== undefined) option.argParser((text) => number(text, { minimum, maximum, unit }));
-  if (preset !== undefined) option.preset(preset);
-  if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
-  return option;
+function parserOption(option: Option): ParserOption {
+  const { flags, minimum, maximum, unit } = option;
+  const made = new ParserOption(flags, option.description).hideHelp(option.hidden ?? false);
+  if (option.choices) made.choices(option.choices);
+  // An option whose value can be left out says yes then, unless it says something else.
+  if (flags.endsWith("]")) made.preset(option.preset ?? "true");
+  if (minimum !== undefined) made.argParser((text) => number(text, { minimum, maximum, unit }));
+  if (option.repeats) made.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
+  return made;
 }
 
 function number(text: string, quantity: Quantity): number {

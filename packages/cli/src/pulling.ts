@@ -1,9 +1,9 @@
 /** Pulls an image before it is used, and shows the progress of pulls and uploads. */
 import type { PulledImage, UploadProgress } from "@hibernaut/client";
 import type { Context } from "./context.ts";
-import { megabytes } from "./terminal.ts";
+import { type Display, gauge, jsonLines, shareOf } from "./display.ts";
+import { clearLine, megabytes, redraw, shortDigest } from "./terminal.ts";
 
-const BAR_WIDTH = 24;
 /** How often progress is shown, in milliseconds: on a terminal, and in a log. */
 const DRAW_MS = 100;
 const LINE_MS = 5000;
@@ -22,26 +22,21 @@ const STEPS: Record<Exclude<UploadProgress["step"], "exists">, string> = {
 };
 
 /** Pulls the image and shows how far the pull is. */
-export async function pull(
-  context: Context,
-  ref: string,
-  stream: NodeJS.WriteStream = process.stderr,
-): Promise<PulledImage> {
+export async function pull(context: Context, ref: string): Promise<PulledImage> {
   const client = await context.client();
-  return showing(context, ref, (onProgress) => client.pullImage(ref, { onProgress }), stream);
+  return showing(context, ref, (onProgress) => client.pullImage(ref, { onProgress }));
 }
 
 /**
- * Runs `work` and shows what it reports. Shows a bar on a terminal, a line every few seconds elsewhere, and with `--json` every event as a
- * line of JSON. All of it goes to standard error, because standard output is for the result.
+ * Runs `work` and shows what it reports: a bar on a terminal, a line every few seconds elsewhere, and with `--json` every
+ * event as a line of JSON.
  */
 export async function showing<T>(
   context: Context,
   ref: string,
   work: (onProgress: (progress: UploadProgress) => void) => Promise<T>,
-  stream: NodeJS.WriteStream = process.stderr,
 ): Promise<T> {
-  const display = context.json ? jsonLines(stream) : stream.isTTY ? bar(ref, stream) : plainLines(ref, stream);
+  const display = displayOf(context, ref, process.stderr);
   try {
     return await work(display.show);
   } finally {
@@ -49,16 +44,12 @@ export async function showing<T>(
   }
 }
 
-interface Display {
-  show(progress: UploadProgress): void;
-  end(): void;
+function displayOf({ json }: Context, ref: string, stream: NodeJS.WriteStream): Display<UploadProgress> {
+  if (json) return jsonLines(stream);
+  return stream.isTTY ? bar(ref, stream) : plainLines(ref, stream);
 }
 
-function jsonLines(stream: NodeJS.WriteStream): Display {
-  return { show: (progress) => void stream.write(`${JSON.stringify(progress)}\n`), end: () => {} };
-}
-
-function plainLines(ref: string, stream: NodeJS.WriteStream): Display {
+function plainLines(ref: string, stream: NodeJS.WriteStream): Display<UploadProgress> {
   const speed = speedometer();
   let said: string | undefined;
   let saidAt = performance.now();
@@ -78,42 +69,38 @@ function plainLines(ref: string, stream: NodeJS.WriteStream): Display {
   };
 }
 
-function bar(ref: string, stream: NodeJS.WriteStream): Display {
+function bar(ref: string, stream: NodeJS.WriteStream): Display<UploadProgress> {
   const speed = speedometer();
   let latest: Exclude<UploadProgress, { step: "exists" }> = { step: "resolve" };
   let rate: number | undefined;
   const draw = () => {
-    const line = `${STEPS[latest.step]} ${ref}${gauge(latest)}${amounts(latest, rate)}`;
-    // One line only: a longer one could not be redrawn.
-    stream.write(`\r\x1b[2K${line.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+    const drawn = isMoving(latest) ? ` ${gauge(share(latest))}` : "";
+    redraw(`${STEPS[latest.step]} ${ref}${drawn}${amounts(latest, rate)}`, stream);
   };
   const timer = setInterval(draw, DRAW_MS);
   draw();
   return {
     show(progress) {
-      if (progress.step === "exists") return void stream.write(`\r\x1b[2K${there(progress)}\n`);
+      if (progress.step === "exists") {
+        clearLine(stream);
+        return void stream.write(`${there(progress)}\n`);
+      }
       latest = progress;
       if (isMoving(progress)) rate = speed(progress.image_done_bytes, performance.now());
     },
     end() {
       clearInterval(timer);
-      stream.write("\r\x1b[2K");
+      clearLine(stream);
     },
   };
 }
 
 function there({ layer, total_bytes: bytes }: UploadProgress & { step: "exists" }): string {
-  return `Layer ${layer.slice("sha256:".length, "sha256:".length + 12)} (${megabytes(bytes)}) is already there.`;
+  return `Layer ${shortDigest(layer)} (${megabytes(bytes)}) is already there.`;
 }
 
 function isMoving(progress: UploadProgress): progress is Moving {
   return progress.step === "download" || progress.step === "upload";
-}
-
-function gauge(progress: UploadProgress): string {
-  if (!isMoving(progress)) return "";
-  const full = Math.round(share(progress) * BAR_WIDTH);
-  return ` [${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}]`;
 }
 
 function amounts(progress: UploadProgress, rate: number | undefined): string {
@@ -124,7 +111,7 @@ function amounts(progress: UploadProgress, rate: number | undefined): string {
 }
 
 function share({ image_done_bytes: done, image_total_bytes: total }: Moving): number {
-  return total === 0 ? 1 : Math.min(1, done / total);
+  return shareOf(done, total);
 }
 
 /** Bytes per second; undefined until known. Bytes that were there at the beginning do not count. */

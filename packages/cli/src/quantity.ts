@@ -43,7 +43,7 @@ export function acceptedForms({ minimum, maximum, unit }: Quantity): string {
   switch (unit) {
     case "seconds": {
       const least = `${minimum} ${minimum === 1 ? "second" : "seconds"}`;
-      const longest = maximum === undefined ? "" : ` and at most ${longText(maximum)}`;
+      const longest = maximum === undefined ? "" : ` and at most ${spanText(maximum, 3600, "h")}`;
       return `Use at least ${least}${longest}, in whole seconds or with the units s, m and h, as in 90, 90s, 5m or 1h30m.`;
     }
     case "life":
@@ -59,14 +59,9 @@ export function acceptedForms({ minimum, maximum, unit }: Quantity): string {
   }
 }
 
-/** `30d` or `60s`: in days if they are whole. */
-function spanText(seconds: number): string {
-  return seconds > 0 && seconds % DAY_S === 0 ? `${seconds / DAY_S}d` : `${seconds}s`;
-}
-
-/** `24h` or `90s`: in hours if they are whole. */
-function longText(seconds: number): string {
-  return seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds}s`;
+/** `30d` or `60s`: in the larger unit if it is whole. */
+function spanText(seconds: number, unitS = DAY_S, unit = "d"): string {
+  return seconds > 0 && seconds % unitS === 0 ? `${seconds / unitS}${unit}` : `${seconds}s`;
 }
 
 /** The value of an argument. Throws a usage error that says what is accepted. */

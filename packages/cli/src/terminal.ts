@@ -5,6 +5,7 @@ type Style = "red" | "green" | "yellow" | "dim" | "bold";
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME_MS = 100;
+const CLEAR_LINE = "\r\x1b[2K";
 
 /** Colours text for a stream that shows colours, unless NO_COLOR is set. */
 export function style(format: Style, text: string, stream: NodeJS.WriteStream): string {
@@ -13,7 +14,7 @@ export function style(format: Style, text: string, stream: NodeJS.WriteStream): 
 }
 
 /** Writes, and waits while the terminal, or the program that reads the output, is slow. */
-export async function write(text: string, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
+export async function write(text: string | Uint8Array, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
   if (!stream.write(text)) await new Promise((resolve) => stream.once("drain", resolve));
 }
 
@@ -31,7 +32,7 @@ export async function showProgress<T>(
   let frame = 0;
   const draw = () => {
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
-    stream.write(`\r\x1b[2K${FRAMES[frame++ % FRAMES.length]} ${label} ${style("dim", `${seconds} s`, stream)}`);
+    stream.write(`${CLEAR_LINE}${FRAMES[frame++ % FRAMES.length]} ${label} ${style("dim", `${seconds} s`, stream)}`);
   };
   draw();
   const timer = setInterval(draw, FRAME_MS);
@@ -39,8 +40,18 @@ export async function showProgress<T>(
     return await work;
   } finally {
     clearInterval(timer);
-    stream.write("\r\x1b[2K");
+    clearLine(stream);
   }
+}
+
+/** Draws a line of a terminal again. It is cut: a longer one could not be redrawn. */
+export function redraw(line: string, stream: NodeJS.WriteStream): void {
+  stream.write(`${CLEAR_LINE}${line.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+}
+
+/** Leaves the line of a terminal empty for what follows. */
+export function clearLine(stream: NodeJS.WriteStream): void {
+  stream.write(CLEAR_LINE);
 }
 
 /** Cells up to this width are never shortened: ids stay whole, because people copy them. */
@@ -74,9 +85,10 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1));
 }
 
-/** Names and values, one pair per line. Values are never shortened. */
-export function fields(rows: readonly (readonly [string, string])[]): string {
-  return columns(rows, widest(rows));
+/** Names and values, one pair per line; those without a value are skipped. Values are never shortened. */
+export function fields(rows: readonly (readonly [name: string, value: string | null | undefined])[]): string {
+  const known = rows.flatMap(([name, value]) => (value === null || value === undefined ? [] : [[name, value]]));
+  return columns(known, widest(known));
 }
 
 /** The columns of a terminal; unlimited for anything else, so that programs read everything. */
@@ -136,6 +148,16 @@ export function shortImage(ref: string): string {
   const [, name = ref] =
     /^((?:oci|oci-archive|docker-archive|docker-daemon|upload):.*|.*:[^@/]+)@sha256:[0-9a-f]{64}$/.exec(ref) ?? [];
   return name;
+}
+
+/** The beginning of a digest, enough to tell one from others. */
+export function shortDigest(digest: string): string {
+  return digest.slice("sha256:".length, "sha256:".length + 12);
+}
+
+/** `1 machine`, `2 machines` */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** `256 MB` */

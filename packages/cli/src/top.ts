@@ -1,7 +1,7 @@
 /** The rows of `hibernaut top`. Pure. */
 import type { Activity, Machine } from "@hibernaut/client";
-import { bootWord } from "./boot-words.ts";
 import { isWarm, stateCell } from "./crashed.ts";
+import { bootText } from "./machine-columns.ts";
 import { ago, megabytes } from "./terminal.ts";
 
 /** A machine and what it was used for, at one moment. */
@@ -16,7 +16,6 @@ export const HEAD = ["APP", "NAME", "STATE", "CPU", "HOST MEMORY", "LAST START",
 
 export const SPARE = ["LAST START"];
 
-/** Below the table. */
 export const FOOT = "HOST MEMORY is what QEMU occupies of the host's RAM. 100 % CPU is one CPU.";
 
 /** One row per machine: those that are running first, the busiest at the top, and those that are kept warm after them. `before` are the samples of the last time. */
@@ -54,6 +53,5 @@ function warmCell({ snapshot }: Machine, now: number): string {
 }
 
 function startCell({ last_boot: boot }: Machine, now: number): string {
-  if (boot === null) return "never";
-  return `${bootWord(boot)} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at, now)}`;
+  return boot === null ? "never" : `${bootText(boot)}, ${ago(boot.at, now)}`;
 }

@@ -1,5 +1,5 @@
 /** Turns the parser's errors into sentences that lead to the help of the right command. */
-import type { Command as Parser, CommanderError } from "commander";
+import type { CommanderError, Command as Parser } from "commander";
 import { UsageError } from "./failure.ts";
 import { closest, elsewhere } from "./suggest.ts";
 

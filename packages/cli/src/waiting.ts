@@ -1,10 +1,9 @@
 /** Waits for machines, one or many at once. */
 import type { Machine, MachineState, WaitState } from "@hibernaut/client";
-import type { Option, OptionValues, Result } from "./command.ts";
+import { type Option, type OptionValues, type Result, timeOption } from "./command.ts";
 import type { Context } from "./context.ts";
-import { WAIT_TIMEOUT_S } from "./defaults.ts";
 import { crashError, hasCrashed, isCrashLoop } from "./crashed.ts";
-import { style } from "./terminal.ts";
+import { WAIT_TIMEOUT_S } from "./defaults.ts";
 import { CliError, failureText, toFailure } from "./failure.ts";
 
 /** An app without a port to wait for counts as running at once: one that is broken ends within this time. */
@@ -17,12 +16,7 @@ const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restart
 const REQUEST_S = 60;
 
 /** The option of a command that only waits. */
-export const WAIT_TIMEOUT = {
-  flags: "--wait-timeout <time>",
-  description: `how long to wait: seconds, or a unit as in 5m (default: ${WAIT_TIMEOUT_S})`,
-  minimum: 1,
-  unit: "seconds",
-} as const satisfies Option;
+export const WAIT_TIMEOUT = timeOption("--wait-timeout <time>", "how long to wait", WAIT_TIMEOUT_S);
 /** The options of a command that acts and then waits. */
 export const WAITING = [
   WAIT_TIMEOUT,
@@ -124,14 +118,9 @@ async function settleRunning(context: Context, id: string, options: WaitingOptio
     const next = `See \`hibernaut machine events ${id} --app ${context.app}\`.`;
     throw new CliError("failed_precondition", `Machine ${id} ${what}: ${why}. ${next}`);
   }
-  if (machine.unreachable !== null) warnUnreachable(context, machine);
+  // Before the first visitor finds out.
+  if (machine.unreachable !== null) context.warn(`Requests do not reach machine ${id}: ${machine.unreachable}.`);
   return machine;
-}
-
-/** Warns of a machine that is running but cannot be reached, before the first visitor finds out. */
-function warnUnreachable(context: Context, { id, unreachable }: Machine): void {
-  const warning = style("yellow", "Warning:", process.stderr);
-  context.say(`${warning} Requests do not reach machine ${id}: ${unreachable}.`);
 }
 
 /** The result for one of several machines. */

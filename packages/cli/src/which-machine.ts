@@ -9,13 +9,11 @@ import { forEach, type MachineOutcome } from "./waiting.ts";
 
 const FORMS = "id, name, or beginning of the id";
 
-/** The argument of commands for one machine. */
 export const MACHINE: Argument = {
   usage: "[id]",
   names: "machine",
   description: `the machine: ${FORMS} (default: the only machine of the app)`,
 };
-/** The argument of commands for several machines. */
 export const MACHINES: Argument = {
   usage: "[id...]",
   names: "machine",

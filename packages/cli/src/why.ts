@@ -1,9 +1,8 @@
 /** Why a machine is awake or not, and why its last start was cold, in sentences. Pure. */
 import { type Activity, COLD_REASONS, type Machine } from "@hibernaut/client";
 import { stateText } from "./crashed.ts";
-import { ago } from "./terminal.ts";
+import { ago, lines } from "./terminal.ts";
 
-/** What is around a machine. */
 interface Around {
   /** Those of its app. */
   urls: readonly string[];
@@ -11,9 +10,8 @@ interface Around {
   draining: boolean;
 }
 
-/** Answers both questions. */
 export function whyText(machine: Machine, { awake }: Activity, around: Around, now = Date.now()): string {
-  return [stateSentence(machine, awake, around), startSentence(machine, now)].filter((line) => line !== "").join("\n");
+  return lines(stateSentence(machine, awake, around), startSentence(machine, now));
 }
 
 const DRAINING = "The platform is draining, so nothing starts it: `hibernaut undrain` ends that.";

@@ -3,17 +3,12 @@
  *
  * @module-tag again
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
 import { KEYS } from "@hibernaut/cluster/keys";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type ApiHost, type ApiHosts, startApiHosts } from "../../api/test/cluster-hosts.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { runCli } from "./helpers.ts";
-
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let folder: string;
 let cluster: ApiHosts;
@@ -21,7 +16,7 @@ let c: ApiHost;
 let client: HibernautClient;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
+  folder = await tempFolder("cli");
   cluster = await startApiHosts();
   const [a] = cluster.hosts;
   c = cluster.hosts.at(-1) as ApiHost;
@@ -32,10 +27,9 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   await cluster.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
-const hibernaut = (...args: string[]) => runCli(args, { folder, url: client.apiUrl, token: cluster.token }).ended;
+const hibernaut = (words: string) => runCli(words, { folder, url: client.apiUrl, token: cluster.token }).ended;
 
 /** Host c answers lists of volumes only when told to. */
 function holdVolumes(): { answer(): void } {
@@ -47,7 +41,7 @@ function holdVolumes(): { answer(): void } {
 test("an app is not destroyed with volumes that a late host has and nobody was shown", async () => {
   const volume = await client.createVolume("shop", { name: "data", size_gb: 1, host: "c" });
   const held = holdVolumes();
-  const refused = await hibernaut("apps", "destroy", "shop", "--force");
+  const refused = await hibernaut("apps destroy shop --force");
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toMatch(/^Error: Nothing was changed\. Host c did not answer, and may have volumes of shop,/);
   expect(await client.getApp("shop")).toMatchObject({ name: "shop" });
@@ -55,9 +49,9 @@ test("an app is not destroyed with volumes that a late host has and nobody was s
   vi.restoreAllMocks();
   expect(await client.listVolumes("shop")).toEqual([volume]);
 
-  const asked = await hibernaut("apps", "destroy", "shop", "--force");
+  const asked = await hibernaut("apps destroy shop --force");
   expect(asked.stderr).toContain(`volume ${volume.id} (data)`);
-  expect(await hibernaut("apps", "destroy", "shop", "--force", "--yes")).toMatchObject({ code: 0 });
+  expect(await hibernaut("apps destroy shop --force --yes")).toMatchObject({ code: 0 });
 });
 
 /** A machine of host c, as the others know it, which is running. */
@@ -77,7 +71,7 @@ test("scale count destroys nothing while it cannot tell which machines have data
   const id = await machineOfC();
   await client.createVolume("shop", { name: "other", size_gb: 1, host: "c" });
   const held = holdVolumes();
-  const refused = await hibernaut("scale", "count", "1", "--yes");
+  const refused = await hibernaut("scale count 1 --yes");
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toMatch(
     /^Error: Nothing was changed\. Host c did not answer, and which machines are destroyed/,
@@ -86,7 +80,7 @@ test("scale count destroys nothing while it cannot tell which machines have data
   vi.restoreAllMocks();
 
   await cluster.setUp("c", false);
-  expect((await hibernaut("scale", "count", "0", "--yes")).stderr).toContain("Host c did not answer");
+  expect((await hibernaut("scale count 0 --yes")).stderr).toContain("Host c did not answer");
   await cluster.setUp("c", true);
   const ids = (await client.listMachines("shop")).map((machine) => machine.id);
   expect(ids.toSorted()).toEqual([full.id, id].toSorted());
@@ -95,7 +89,7 @@ test("scale count destroys nothing while it cannot tell which machines have data
 test("scale count copies a machine that it can ask, or none", async () => {
   await machineOfC();
   await cluster.setUp("c", false);
-  expect(await hibernaut("scale", "count", "2")).toMatchObject({
+  expect(await hibernaut("scale count 2")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("Host c did not answer, and has the only machines that could be copied."),
   });
@@ -107,7 +101,7 @@ test("scale count copies a machine that it can ask, or none", async () => {
   await cluster.setUp("c", false);
   // Of the two hosts that are up, the one that is asked gets the new machine.
   await cluster.setUp("b", { memoryMb: { total: 8192, free: 4096 }, draining: true });
-  expect(await hibernaut("scale", "count", "4")).toMatchObject({
+  expect(await hibernaut("scale count 4")).toMatchObject({
     stdout: expect.stringMatching(/^Created machine \w+\.\n$/),
     code: 0,
   });
@@ -123,18 +117,18 @@ test("top shows the machines of a host that is away, and does not fail", async (
     code: 0,
     stdout: expect.stringMatching(/^shop +far +unreachable \(was running\) /m),
   });
-  const { stdout } = await hibernaut("top", "--json");
+  const { stdout } = await hibernaut("top --json");
   expect(JSON.parse(stdout)).toMatchObject([{ machine_id: id, host_state: "unreachable", process: null }]);
 });
 
 test("volumes list and show tell which volume is an old copy, and destroy says on which host it deletes", async () => {
   const { id } = await client.createVolume("shop", { name: "data", size_gb: 1, host: "c" });
   await cluster.write({ [`${KEYS.volumes}shop/${id}`]: { host: "b", epoch: 1 } });
-  const list = await hibernaut("volumes", "list", "--app", "shop");
+  const list = await hibernaut("volumes list --app shop");
   expect(list.stdout).toMatch(new RegExp(`${id}.* c .*outdated`));
-  const shown = await hibernaut("volumes", "show", id, "--app", "shop");
+  const shown = await hibernaut(`volumes show ${id} --app shop`);
   expect(shown.stdout).toContain("outdated: host b has a newer copy");
-  const asked = await hibernaut("volumes", "destroy", id, "--app", "shop");
+  const asked = await hibernaut(`volumes destroy ${id} --app shop`);
   expect(asked.stderr).toContain(`Volume ${id} (data, 1 GB) on host c and its 0 snapshot(s)`);
 });
 
@@ -144,13 +138,13 @@ test("scale memory changes the machines that it can, and names the others and wh
   await cluster.claim(cluster.hosts[0] as ApiHost, "shop", here.id, "near");
   const far = await machineOfC();
   await cluster.setUp("c", false);
-  const run = await hibernaut("scale", "memory", "512mb", "--app", "shop");
+  const run = await hibernaut("scale memory 512mb --app shop");
   expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining("1 machine(s) of shop now have 512 MB.") });
   expect(run.stderr).toContain(`Machine ${far} stays as it is: its host c is away.`);
   expect(run.stderr).toContain(`Not changed: ${far} (host c), because host c is away.`);
   expect(run.stderr).toContain("Once host c is back, run `hibernaut scale memory 512mb --app shop`.");
   expect(await client.getMachine("shop", here.id)).toMatchObject({ config: { guest: { memory_mb: 512 } } });
   await cluster.setUp("c", true);
-  expect(await hibernaut("scale", "memory", "512mb", "--app", "shop")).toMatchObject({ code: 0 });
+  expect(await hibernaut("scale memory 512mb --app shop")).toMatchObject({ code: 0 });
   expect(await client.getMachine("shop", far)).toMatchObject({ config: { guest: { memory_mb: 512 } } });
 });

@@ -8,8 +8,8 @@ export interface Authority {
   folder: string;
   /** The authority's own certificate. */
   ca: string;
-  /** Signs a certificate for 127.0.0.1, valid for some days from now, and returns its files. */
-  sign(name: string, days?: number): { cert: string; key: string };
+  /** Signs a certificate, for 127.0.0.1 and 2 days from now unless asked otherwise, and returns its files. */
+  sign(name: string, options?: { days?: number; san?: string }): { cert: string; key: string };
   /** Runs openssl in the directory of the files. */
   openssl(...args: string[]): void;
 }
@@ -19,8 +19,8 @@ export async function makeAuthority(): Promise<Authority> {
   const openssl = (...args: string[]) => void execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
   const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   openssl("req", "-x509", ...ec, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt");
-  writeFileSync(join(folder, "san"), "subjectAltName=IP:127.0.0.1\n");
-  const sign = (name: string, days = 2) => {
+  const sign = (name: string, { days = 2, san = "IP:127.0.0.1" } = {}) => {
+    writeFileSync(join(folder, "san"), `subjectAltName=${san}\n`);
     openssl("req", ...ec, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
     const by = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", String(days), "-extfile", "san"];
     openssl("x509", "-req", "-in", `${name}.csr`, ...by, "-out", `${name}.crt`);

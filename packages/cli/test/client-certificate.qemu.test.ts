@@ -12,7 +12,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { shellImage } from "../../platform/test/helpers/shell-image.ts";
 import { waitS } from "../../platform/test/helpers/slow.ts";
-import { trustAuthorities } from "../src/trust.ts";
+import { trustAuthorities } from "../src/tls.ts";
 import { makeAuthority } from "./authority.ts";
 import { environment, runCli } from "./real-cli.ts";
 

@@ -4,15 +4,12 @@
  * @module-tag again
  */
 import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { OLD_NODES, oldNode } from "../../../scripts/lib/test-nodes.mjs";
 import { type Authority, makeAuthority } from "./authority.ts";
-import { startCli, type TestCli } from "./helpers.ts";
+import { PROGRAM, startCli, type TestCli } from "./helpers.ts";
 import { writeTinyLayout } from "./tiny-layout.ts";
-
-const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
 
 interface Secured {
   cli: TestCli;
@@ -37,36 +34,32 @@ function variables(ca: string, { cert, key }: { cert: string; key: string }): Re
 
 test("with its certificate, the CLI does over TLS all that it does without", async () => {
   const { cli, env } = await secured();
-  const good = async (...args: string[]) => {
-    const { code, stdout, stderr } = await cli.hibernaut(args, env);
-    expect(code, `${args.join(" ")}: ${stderr}`).toBe(0);
+  const good = async (words: string, input?: string) => {
+    const { code, stdout, stderr } = await cli.hibernaut(words, env, input);
+    expect(code, `${words}: ${stderr}`).toBe(0);
     return stdout;
   };
-  expect(await good("apps", "list")).toMatch(/^shop /m);
-  const { id } = JSON.parse(await good("machine", "run", "me/app:1", "--port", "8080", "--json")) as { id: string };
-  const exec = cli.begin(["machine", "exec", id, "--", "cat"], env);
-  exec.child.stdin?.end("over a WebSocket");
-  expect(await exec.ended).toMatchObject({ code: 0, stdout: "over a WebSocket" });
+  expect(await good("apps list")).toMatch(/^shop /m);
+  const { id } = JSON.parse(await good("machine run me/app:1 --port 8080 --json")) as { id: string };
+  expect(await good(`machine exec ${id} -- cat`, "over a WebSocket")).toBe("over a WebSocket");
   // The fake guest says back what it is sent.
-  const copied = cli.begin(["machine", "cp", "-", `${id}:/tmp`], env);
-  copied.child.stdin?.end("2 7\n");
-  expect((await copied.ended).stdout).toMatch(/^Copied 2 entries/);
+  expect(await good(`machine cp - ${id}:/tmp`, "2 7\n")).toMatch(/^Copied 2 entries/);
   expect(await good("events")).toContain("machine.running");
-  const forward = cli.begin(["machine", "forward", id, "0:80", "--json"], env);
-  const line = await new Promise((resolve) => forward.child.stdout?.once("data", resolve));
+  const forward = cli.begin(`machine forward ${id} 0:80 --json`, env);
+  const line = await new Promise((resolve) => forward.child.stdout.once("data", resolve));
   expect(String(line)).toContain('"port":80');
   forward.child.kill("SIGINT");
   expect((await forward.ended).code).toBe(0);
-  const { code, stderr } = await cli.hibernaut(["machine", "exec", "none", "--", "id"], env);
+  const { code, stderr } = await cli.hibernaut("machine exec none -- id", env);
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("has no machine none") });
 });
 
 test("an image is uploaded, and an upload that is refused says why", async () => {
   const { cli, env, authority } = await secured();
   await writeTinyLayout(join(authority.folder, "tiny"));
-  const pushed = await cli.hibernaut(["images", "push", `oci:${authority.folder}/tiny`], env);
+  const pushed = await cli.hibernaut(`images push oci:${authority.folder}/tiny`, env);
   expect(pushed.stdout, pushed.stderr).toMatch(/^upload:tiny@sha256:/);
-  const refused = await cli.hibernaut(["images", "push", `oci:${authority.folder}/tiny`], {
+  const refused = await cli.hibernaut(`images push oci:${authority.folder}/tiny`, {
     ...env,
     HIBERNAUT_API_TOKEN: "hib_wrong",
   });
@@ -74,30 +67,10 @@ test("an image is uploaded, and an upload that is refused says why", async () =>
   expect(refused.stderr).toMatch(/token/i);
 });
 
-test("config.json of the platform can name the files, relative to itself, and the environment overrides them", async () => {
-  const { cli, authority, ann, env } = await secured();
-  const folder = authority.folder;
-  const saved = { api_url: cli.server.url, api_token: cli.server.token };
-  const write = (more: object) =>
-    mkdir(join(folder, "hibernaut"), { recursive: true }).then(() =>
-      writeFile(join(folder, "hibernaut/config.json"), JSON.stringify({ ...saved, ...more })),
-    );
-  const own = { XDG_CONFIG_HOME: folder, HIBERNAUT_API_URL: "", HIBERNAUT_API_TOKEN: "" };
-  const files = { api_ca: "../ca.crt", api_client_cert: "../ann.crt", api_client_key: ann.key };
-  await write(files);
-  expect((await cli.hibernaut(["apps", "list"], own)).stdout).toMatch(/^shop /m);
-  await write({ ...files, api_client_key: "../nobody.key" });
-  const missing = await cli.hibernaut(["apps", "list"], own);
-  expect(missing.stderr).toBe(
-    `Error: api_client_key in ${folder}/hibernaut/config.json names ${folder}/nobody.key, which cannot be read (ENOENT).\n`,
-  );
-  expect((await cli.hibernaut(["apps", "list"], { ...own, ...env })).stdout).toMatch(/^shop /m);
-});
-
 test("what is wrong with a certificate is said before anything is sent", async () => {
   const { cli, authority, ann, env } = await secured();
   const failure = async (more: Record<string, string>) => {
-    const { code, stdout, stderr } = await cli.hibernaut(["apps", "list"], { ...env, ...more });
+    const { code, stdout, stderr } = await cli.hibernaut("apps list", { ...env, ...more });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     return stderr;
   };
@@ -118,33 +91,28 @@ test("what is wrong with a certificate is said before anything is sent", async (
   expect(await failure({ HIBERNAUT_API_CLIENT_KEY: ann.cert })).toMatch(/which is not a private key in PEM: /);
   authority.openssl("pkey", "-in", "ann.key", "-aes256", "-passout", "pass:x", "-out", "locked.key");
   expect(await failure({ HIBERNAUT_API_CLIENT_KEY: at("locked.key") })).toMatch(/which has a passphrase/);
-  const { cert, key } = authority.sign("late", -1);
+  const { cert, key } = authority.sign("late", { days: -1 });
   expect(await failure(variables(authority.ca, { cert, key }))).toMatch(/late\.crt expired on \d{4}-\d\d-\d\d\./);
 });
 
 test("a platform that gets no certificate, or another authority's, is told from one that is down", async () => {
   const { cli, authority, env } = await secured();
   const trusted = { HIBERNAUT_API_CA: authority.ca };
-  const words = [
-    ["apps", "list"],
-    ["machine", "exec", "any", "--", "id"],
-    ["machine", "cp", "any:/etc", "."],
-  ];
-  for (const args of words) {
-    const none = await cli.hibernaut(args, trusted);
+  for (const words of ["apps list", "machine exec any -- id", "machine cp any:/etc ."]) {
+    const none = await cli.hibernaut(words, trusted);
     expect(none.stderr).toMatch(/asks clients for a certificate.*set HIBERNAUT_API_CLIENT_CERT and /i);
     const stranger = (await makeAuthority()).sign("ann");
-    const refused = await cli.hibernaut(args, variables(authority.ca, stranger));
+    const refused = await cli.hibernaut(words, variables(authority.ca, stranger));
     expect(refused.stderr).toMatch(/without an answer \(\w+\), as it does with a client certificate that it does/);
     expect(none.code + refused.code).toBe(2);
   }
   await cli.server.close();
-  expect((await cli.hibernaut(["apps", "list"], env)).stderr).toContain("does not answer");
+  expect((await cli.hibernaut("apps list", env)).stderr).toContain("does not answer");
 });
 
 test.each(OLD_NODES)("started with Node %s, the CLI shows its certificate as well", async (major) => {
   const { cli, env } = await secured();
-  const { id } = (await cli.json(["machine", "run", "me/app:1", "--port", "8080"], env)).document as { id: string };
+  const { id } = (await cli.json("machine run me/app:1 --port 8080", env)).document as { id: string };
   const { url, token } = cli.server;
   const all = { PATH: process.env.PATH, HIBERNAUT_API_URL: url, HIBERNAUT_API_TOKEN: token, HIBERNAUT_APP: "shop" };
   const ended = await new Promise((resolve) => {

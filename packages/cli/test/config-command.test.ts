@@ -1,29 +1,19 @@
-import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { runCli } from "./helpers.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
-const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
 const FLY = 'app = "shop"\n[http_service]\n  internal_port = 3000\n  tls_options = { alpn = ["h2"] }\n';
 
 let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
+beforeEach(async () => {
+  folder = await tempFolder("cli");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** In the directory, without a platform: the app file does not need one. */
-function hibernaut(...args: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
-  const env = { PATH: process.env.PATH, HOME: folder };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [PROGRAM, ...args], { env, cwd: folder, timeout: 30_000 }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
-    );
-  });
-}
+const hibernaut = (words: string) => runCli(words, { folder, url: "", token: "" }, { HIBERNAUT_APP: "" }).ended;
 
 function write(name: string, text: string): void {
   writeFileSync(join(folder, name), text);
@@ -33,12 +23,12 @@ describe("config validate", () => {
   test("lists warnings, and fails on them when it is to be strict", async () => {
     write("fly.toml", FLY);
     const warning = "fly.toml:4:3: warning: http_service.tls_options: Not supported";
-    expect(await hibernaut("config", "validate")).toEqual({
+    expect(await hibernaut("config validate")).toEqual({
       code: 0,
       stdout: expect.stringMatching(new RegExp(`^${warning}.*\nfly.toml is valid, with 1 warning\\.\n$`)),
       stderr: "",
     });
-    expect(await hibernaut("config", "validate", "--strict")).toEqual({
+    expect(await hibernaut("config validate --strict")).toEqual({
       code: 1,
       stdout: expect.stringContaining(warning),
       stderr: expect.stringMatching(/^Error: fly\.toml has 1 warning, and --strict allows none\./),
@@ -49,8 +39,8 @@ describe("config validate", () => {
     write("fly.toml", FLY);
     write("hibernaut.toml", 'app = "own"\n');
     write("other.toml", "app = 1\n");
-    expect(await hibernaut("config", "validate")).toMatchObject({ code: 0, stdout: "hibernaut.toml is valid.\n" });
-    expect(await hibernaut("config", "validate", "-c", "other.toml")).toMatchObject({
+    expect(await hibernaut("config validate")).toMatchObject({ code: 0, stdout: "hibernaut.toml is valid.\n" });
+    expect(await hibernaut("config validate -c other.toml")).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^other\.toml:1:1: error: app: /),
       stderr: "Error: other.toml has 1 error. Fix the lines above.\n",
@@ -62,7 +52,7 @@ describe("config validate", () => {
       "hibernaut.toml",
       'app = "My Shop"\n[build]\n  dockerfile = "Dockerfile.web"\n[[files]]\n  guest_path = "/etc/motd"\n  local_path = "motd.txt"\n',
     );
-    const { code, stdout, stderr } = await hibernaut("config", "validate");
+    const { code, stdout, stderr } = await hibernaut("config validate");
     expect({ code, stderr }).toEqual({ code: 1, stderr: "Error: hibernaut.toml has 3 errors. Fix the lines above.\n" });
     expect(stdout.split("\n").map((line) => line.split(": ").slice(0, 3).join(": "))).toEqual([
       "hibernaut.toml:1:1: error: app",
@@ -75,18 +65,18 @@ describe("config validate", () => {
     write("web/Dockerfile.web", "FROM scratch\n");
     write("web/motd.txt", "hello\n");
     write("web/fly.toml", readFileSync(join(folder, "hibernaut.toml"), "utf8").replace("My Shop", "shop"));
-    const below = await hibernaut("config", "validate", "--config", "web/fly.toml");
+    const below = await hibernaut("config validate --config web/fly.toml");
     expect(below).toEqual({ code: 0, stdout: "web/fly.toml is valid.\n", stderr: "" });
   });
 
   test("says what is wrong with the file that is named, without codes of the system", async () => {
     mkdirSync(join(folder, "web"));
-    expect(await hibernaut("config", "validate", "--config", "nope")).toEqual({
+    expect(await hibernaut("config validate --config nope")).toEqual({
       code: 1,
       stdout: "",
       stderr: "Error: There is no app file nope. Check the path, or create one with `hibernaut launch`.\n",
     });
-    expect(await hibernaut("config", "validate", "--config", "web")).toEqual({
+    expect(await hibernaut("config validate --config web")).toEqual({
       code: 2,
       stdout: "",
       stderr: "Error: web is a directory. Name the app file in it, as in --config web/hibernaut.toml.\n",
@@ -95,7 +85,7 @@ describe("config validate", () => {
 
   test("is one document with --json", async () => {
     write("fly.toml", FLY);
-    const { stdout } = await hibernaut("config", "validate", "--strict", "--json");
+    const { stdout } = await hibernaut("config validate --strict --json");
     expect(JSON.parse(stdout)).toEqual({
       file: "fly.toml",
       ok: false,
@@ -106,11 +96,11 @@ describe("config validate", () => {
   });
 
   test("without a file says what to do", async () => {
-    expect(await hibernaut("config", "validate")).toMatchObject({
+    expect(await hibernaut("config validate")).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^Error: This directory has no hibernaut\.toml or fly\.toml\. Create one/),
     });
-    expect(await hibernaut("config", "show", "--config", "none.toml")).toMatchObject({
+    expect(await hibernaut("config show --config none.toml")).toMatchObject({
       code: 1,
       stderr: "Error: There is no app file none.toml. Check the path, or create one with `hibernaut launch`.\n",
     });
@@ -120,7 +110,7 @@ describe("config validate", () => {
 describe("config show", () => {
   test("prints the machines, and findings on standard error", async () => {
     write("fly.toml", FLY);
-    const { code, stdout, stderr } = await hibernaut("config", "show", "--image", "shop:1");
+    const { code, stdout, stderr } = await hibernaut("config show --image shop:1");
     expect({ code, document: JSON.parse(stdout) as unknown }).toEqual({
       code: 0,
       document: {
@@ -141,12 +131,12 @@ describe("config show", () => {
 
   test("needs an image and a file without errors", async () => {
     write("fly.toml", FLY);
-    expect(await hibernaut("config", "show")).toMatchObject({
+    expect(await hibernaut("config show")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("No image."),
     });
     write("fly.toml", "app = [");
-    expect(await hibernaut("config", "show", "--image", "x")).toMatchObject({
+    expect(await hibernaut("config show --image x")).toMatchObject({
       code: 1,
       stdout: "",
       stderr: expect.stringMatching(/error: Invalid TOML: .*\nError: fly\.toml has 1 error\./s),
@@ -157,6 +147,6 @@ describe("config show", () => {
 test("commands of an app find its name in fly.toml", async () => {
   write("fly.toml", FLY);
   // An address where nobody answers: the failure is about the platform, no more about the app.
-  const { stderr } = await hibernaut("machine", "list");
+  const { stderr } = await hibernaut("machine list");
   expect(stderr).toMatch(/^Error: No platform found/);
 });

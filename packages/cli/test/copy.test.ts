@@ -15,21 +15,15 @@ import { unpack } from "../src/copy/unpack.ts";
 import { readForward } from "../src/forwarded-port.ts";
 
 describe("the words of `machine cp`", () => {
+  const here = (path: string) => ({ at: "here", path });
+  const there = (machine: string | undefined, path: string) => ({ at: "machine", machine, path });
   test.each([
-    ["a", "id:/b", { into: true, from: { at: "here", path: "a" }, to: { at: "machine", machine: "id", path: "/b" } }],
-    [
-      "web-2:log",
-      ".",
-      { into: false, from: { at: "machine", machine: "web-2", path: "/log" }, to: { at: "here", path: "." } },
-    ],
-    ["-", ":/b", { into: true, from: { at: "stream" }, to: { at: "machine", machine: undefined, path: "/b" } }],
-    [
-      "./a:b",
-      "id:/",
-      { into: true, from: { at: "here", path: "./a:b" }, to: { at: "machine", machine: "id", path: "/" } },
-    ],
-  ])("%s %s", (from, to, expected) => {
-    expect(readEnds(from, to)).toEqual(expected);
+    ["a", "id:/b", here("a"), there("id", "/b")],
+    ["web-2:log", ".", there("web-2", "/log"), here(".")],
+    ["-", ":/b", { at: "stream" }, there(undefined, "/b")],
+    ["./a:b", "id:/", here("./a:b"), there("id", "/")],
+  ])("%s %s", (fromWord, toWord, from, to) => {
+    expect(readEnds(fromWord, toWord)).toEqual({ into: to.at === "machine", from, to });
   });
 
   test.each([

@@ -1,6 +1,7 @@
 /** What a drain shows while it is in progress. */
-import { expect, test } from "vitest";
+
 import type { Drain, DrainedMachine } from "@hibernaut/client";
+import { expect, test } from "vitest";
 import type { Context } from "../src/context.ts";
 import { followDrain } from "../src/draining.ts";
 

@@ -1,23 +1,17 @@
 /** `hibernaut events`: what changes, for people and for programs. */
 import type { StreamEvent } from "@hibernaut/client";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startCli, type TestCli } from "./helpers.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useCli } from "./helpers.ts";
 
-let cli: TestCli;
+const cli = useCli();
 let id: string;
 
 beforeAll(async () => {
-  cli = await startCli();
-  const { machines } = cli.server.platform;
-  ({
-    record: { id },
-  } = await machines.create("shop", { config: { image: "x" } }));
-  await machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+  id = await cli.run();
 });
-afterAll(() => cli.close());
 
-async function documents(...args: string[]): Promise<StreamEvent[]> {
-  const { stdout } = await cli.hibernaut(["events", "--json", ...args]);
+async function documents(options: string): Promise<StreamEvent[]> {
+  const { stdout } = await cli.hibernaut(`events --json ${options}`);
   return stdout
     .split("\n")
     .filter((line) => line !== "")
@@ -25,7 +19,7 @@ async function documents(...args: string[]): Promise<StreamEvent[]> {
 }
 
 test("each line has time, type, app and machine, and says how a machine was started", async () => {
-  const { stdout, code } = await cli.hibernaut(["events"]);
+  const { stdout, code } = await cli.hibernaut("events");
   expect(code).toBe(0);
   const lines = stdout.trimEnd().split("\n");
   expect(lines[0]).toMatch(/^\S+Z app\.created +shop$/);
@@ -33,20 +27,18 @@ test("each line has time, type, app and machine, and says how a machine was star
 });
 
 test("events are chosen by app, machine, type, number and count", async () => {
-  const all = await documents("--since", "0");
-  expect(await documents("--type", "machine.running", "--app", "shop", "-m", id)).toEqual([all.at(-1)]);
-  expect(await documents("--since", String(all.at(-2)?.sequence))).toEqual(all.slice(-1));
-  expect(await documents("-n", "2")).toEqual(all.slice(-2));
-  expect(await cli.json(["events", "--app", "nope"])).toMatchObject({ code: 1, document: { error: "not_found" } });
-  expect(await cli.hibernaut(["events", "-n", "1001"])).toMatchObject({ code: 2 });
+  const all = await documents("--since 0");
+  expect(await documents(`--type machine.running --app shop -m ${id}`)).toEqual([all.at(-1)]);
+  expect(await documents(`--since ${all.at(-2)?.sequence}`)).toEqual(all.slice(-1));
+  expect(await documents("-n 2")).toEqual(all.slice(-2));
+  expect(await cli.json("events --app nope")).toMatchObject({ code: 1, document: { error: "not_found" } });
+  expect(await cli.hibernaut("events -n 1001")).toMatchObject({ code: 2 });
 });
 
 test("--follow prints what comes, until Ctrl-C ends it", async () => {
-  const { child, ended } = cli.begin(["events", "--follow", "--type", "app"]);
+  const { child, ended } = cli.begin("events --follow --type app");
   let seen = "";
-  child.stdout?.on("data", (text: string) => {
-    seen += text;
-  });
+  child.stdout.on("data", (text: string) => (seen += text));
   // Events from before it connected do not come: make them until it has.
   let number = 0;
   await expect

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Receiver } from "../../events/test/webhooks/receiver.ts";
-import { openTempFolder } from "../../platform/test/helpers/temp.ts";
 import type { Command, Noun } from "../src/command.ts";
 import { NOUNS } from "../src/commands.ts";
 import { complete } from "../src/completion/complete.ts";
 import { Context, type GlobalOptions } from "../src/context.ts";
 import { buildProgram } from "../src/program.ts";
-import { startCli, type TestCli } from "./helpers.ts";
+import { useCli } from "./helpers.ts";
+import { useTempFolder } from "./temp-folder.ts";
 
 interface Listed {
   path: string[];
@@ -55,24 +55,34 @@ async function parse(words: readonly string[]): Promise<Parsed> {
 
 const PUBLIC = ALL.filter(({ command }) => !command.name.startsWith("_"));
 
-test.each(PUBLIC.map((one) => [one.path.join(" "), one] as const))("%s: every example is accepted", async (_, one) => {
-  expect(one.command.examples.length).toBeGreaterThan(0);
-  const meant = await Promise.all(one.command.examples.map(async (example) => (await parse(wordsOf(example))).command));
-  expect(meant).toContain(one.command);
+const EACH = PUBLIC.map((one) => [one.path.join(" "), one] as const);
+
+test.each(EACH)("%s: every example is accepted, and help shows them", async (words, { path, command }) => {
+  expect(command.examples.length).toBeGreaterThan(0);
+  const meant = await Promise.all(command.examples.map(async (example) => (await parse(wordsOf(example))).command));
+  expect(meant).toContain(command);
+  let help = "";
+  const program = buildProgram(
+    NOUNS,
+    "1",
+    async () => {},
+    (text) => (help += text),
+  );
+  await expect(program.parseAsync([...path, "--help"], { from: "user" })).rejects.toMatchObject({ exitCode: 0 });
+  expect(help.startsWith(`Usage: hibernaut ${words} `), help).toBe(true);
+  for (const example of command.examples) expect(help).toContain(`\n  $ ${example}`);
+  expect(help).toContain("--json");
 });
 
-test.each(PUBLIC.map((one) => [one.path.join(" "), one] as const))(
-  "%s: Tab offers it and all its options",
-  (_, one) => {
-    const offered = (...words: string[]) => complete(NOUNS, words).choices.map(({ word }) => word);
-    expect(offered(...one.path)).toContain(one.command.name);
-    const flags = (one.command.options ?? []).filter(({ hidden }) => hidden !== true).map(({ flags: text }) => text);
-    const long = flags.map((text) => /--[a-z-]+/.exec(text)?.[0]);
-    expect(offered(...one.path, "--")).toEqual(expect.arrayContaining([...long, "--json"]));
-  },
-);
+test.each(EACH)("%s: Tab offers it and all its options", (_, { path, command }) => {
+  const offered = (...words: string[]) => complete(NOUNS, words).choices.map(({ word }) => word);
+  expect(offered(...path)).toContain(command.name);
+  const flags = (command.options ?? []).filter(({ hidden }) => hidden !== true).map(({ flags: text }) => text);
+  const long = flags.map((text) => /--[a-z-]+/.exec(text)?.[0]);
+  expect(offered(...path, "--")).toEqual(expect.arrayContaining([...long, "--json"]));
+});
 
-/** What this test does not run, and what does: `old-node.test.ts` runs each of them as a program. */
+/** What this test does not run, and why, or which test does. */
 const ELSEWHERE: Record<string, string> = {
   serve: "runs until Ctrl-C",
   proxy: "runs until Ctrl-C",
@@ -107,27 +117,19 @@ const ELSEWHERE: Record<string, string> = {
 const LINES = new Set(["audit", "events", "logs"]);
 
 describe("with a platform, the first example of each command works, with a document for --json", () => {
-  let cli: TestCli;
+  const cli = useCli();
   let client: HibernautClient;
-  let folder: string;
-  let opened: Awaited<ReturnType<typeof openTempFolder>>;
+  const temp = useTempFolder("examples");
   let receiver: Receiver;
 
   beforeAll(async () => {
-    cli = await startCli();
     receiver = await Receiver.open();
-    opened = await openTempFolder("examples");
-    folder = opened.path;
     client = new HibernautClient({ apiUrl: cli.server.url, token: cli.server.token });
-    await writeFile(join(folder, "fly.toml"), 'app = "shop"\n[build]\n  image = "app:1"\n');
-    await writeFile(join(folder, "key.txt"), "secret");
+    await writeFile(join(temp.path, "fly.toml"), 'app = "shop"\n[build]\n  image = "app:1"\n');
+    await writeFile(join(temp.path, "key.txt"), "secret");
     await client.logInToRegistry("ghcr.io", { username: "me", password: "right" });
   });
-  afterAll(async () => {
-    await cli.close();
-    await receiver.close();
-    await opened.dispose();
-  });
+  afterAll(() => receiver.close());
 
   /** What the examples talk about: an app with a running machine, a volume with a snapshot, a token. */
   async function names(): Promise<[named: RegExp, is: string][]> {
@@ -158,7 +160,7 @@ describe("with a platform, the first example of each command works, with a docum
       [/\bvs_0123456789abcdef\b/, snapshot.id],
       [/\bwh_0123456789abcdef\b/, webhook],
       [/\b3f9c01ab22de\b/, (await client.listTokens()).find(({ name }) => name === "ci")?.id ?? token?.id ?? ""],
-      [/@key\.txt$/, `@${join(folder, "key.txt")}`],
+      [/@key\.txt$/, `@${join(temp.path, "key.txt")}`],
     ];
   }
 
@@ -172,7 +174,7 @@ describe("with a platform, the first example of each command works, with a docum
   const here = PUBLIC.filter(({ path, command }) => command.hidden !== true && !(path.join(" ") in ELSEWHERE));
 
   test.each(here.map((one) => [one.path.join(" "), one] as const))("%s", async (path, { command }) => {
-    const at = vi.spyOn(process, "cwd").mockReturnValue(folder);
+    const at = vi.spyOn(process, "cwd").mockReturnValue(temp.path);
     const said = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     const printed = vi.spyOn(process.stdout, "write").mockReturnValue(true);
     vi.stubEnv("HIBERNAUT_API_URL", cli.server.url);

@@ -1,12 +1,15 @@
 /** The built CLI as a child process, against the real API and platform on a fake host. */
-import { type ChildProcess, execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { startApi, type TestApi } from "../../api/test/helpers.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
-const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
+/** The program that the tests start. */
+export const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
 
 /** The proxy's addresses with the default settings. */
 const PROXY = {
@@ -15,7 +18,11 @@ const PROXY = {
 };
 
 /** For machines whose services do not matter: one without any gets 2 s more to show whether its app is broken. */
-export const SERVICE = ["--port", "8080"];
+export const SERVICE = "--port 8080";
+
+/** As someone types them, or one by one where a word has a space in it. */
+type Words = string | readonly string[];
+type Variables = Readonly<Record<string, string | undefined>>;
 
 interface Ended {
   code: number;
@@ -23,35 +30,104 @@ interface Ended {
   stderr: string;
 }
 
+interface Running {
+  child: ChildProcessWithoutNullStreams;
+  ended: Promise<Ended>;
+}
+
+type Changes = Parameters<typeof startApi>[0];
+
 export interface TestCli {
-  server: TestApi;
-  hibernaut(args: string[], environment?: Record<string, string>): Promise<Ended>;
+  readonly server: TestApi;
+  hibernaut(words: Words, environment?: Variables, input?: string): Promise<Ended>;
   /** The same, with the process itself. */
-  begin(args: string[], environment?: Record<string, string>): { child: ChildProcess; ended: Promise<Ended> };
+  begin(words: Words, environment?: Variables): Running;
+  /** On a terminal, as `stty` sets it: `rows 6 cols 60`. Standard output is what the terminal shows. */
+  onTerminal(words: string, stty?: string, environment?: Variables): Running;
   /** Runs with --json, and fails unless there is exactly one document. */
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
-  json(args: string[], environment?: Record<string, string>): Promise<{ code: number; document: any }>;
+  json(words: Words, environment?: Variables): Promise<{ code: number; document: any }>;
+  /** Starts a machine in the app `shop`, and returns its id. */
+  run(options?: string): Promise<string>;
+  /** Deploys an app file. */
+  deploy(appFile: string, options?: string, environment?: Variables): Promise<Ended>;
   close(): Promise<void>;
 }
 
-/** Starts a platform that has an app `shop`. `changes` replace parts of it. */
-export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Promise<TestCli> {
+/** A platform that has an app `shop`, for all tests of a file or group. `changes` replace parts of it. */
+export function useCli(changes?: Changes): TestCli {
+  return between(beforeAll, afterAll, changes);
+}
+
+/** The same, and a new one for each test. */
+export function freshCli(changes?: Changes): TestCli {
+  return between(beforeEach, afterEach, changes);
+}
+
+type Hook = (work: () => Promise<void>) => void;
+
+function between(before: Hook, after: Hook, changes?: Changes): TestCli {
+  let cli: TestCli;
+  before(async () => {
+    cli = await startCli(changes);
+  });
+  after(() => cli.close());
+  return {
+    get server() {
+      return cli.server;
+    },
+    hibernaut: (...given) => cli.hibernaut(...given),
+    begin: (...given) => cli.begin(...given),
+    onTerminal: (...given) => cli.onTerminal(...given),
+    json: (...given) => cli.json(...given),
+    run: (...given) => cli.run(...given),
+    deploy: (...given) => cli.deploy(...given),
+    close: () => cli.close(),
+  };
+}
+
+/** The same, for the caller to close. */
+export async function startCli(changes: Changes = {}): Promise<TestCli> {
   const server = await startApi({ proxy: PROXY, ...changes });
   server.platform.apps.create("shop");
   // Empty, so that no file of the user's is in the way.
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
+  const place = { folder, url: server.url, token: server.token };
 
-  const begin = (args: string[], environment: Record<string, string> = {}) =>
-    runCli(args, { folder, url: server.url, token: server.token }, environment);
-  const hibernaut = (args: string[], environment?: Record<string, string>) => begin(args, environment).ended;
+  const begin = (words: Words, environment: Variables = {}) => runCli(words, place, environment);
+  const hibernaut = (words: Words, environment?: Variables, input?: string) => {
+    const { child, ended } = begin(words, environment);
+    if (input !== undefined) child.stdin.end(input);
+    return ended;
+  };
+
+  const json = async (words: Words, environment?: Variables) => {
+    const { code, stdout } = await hibernaut([...wordsOf(words), "--json"], environment);
+    return { code, document: JSON.parse(stdout) };
+  };
 
   return {
     server,
     hibernaut,
     begin,
-    async json(args, environment) {
-      const { code, stdout } = await hibernaut([...args, "--json"], environment);
-      return { code, document: JSON.parse(stdout) };
+    json,
+    onTerminal(words, stty = "cols 300 rows 50", environment = {}) {
+      const command = `stty ${stty}; exec "${process.execPath}" "${PROGRAM}" ${words}`;
+      // util-linux' own way to give a program a terminal.
+      const env = { ...variables(place), TERM: "xterm", ...environment };
+      const child = spawn("script", ["-qefc", command, "/dev/null"], { env });
+      const all = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+      return { child, ended: all.then(([stdout, stderr, [code]]) => ({ code: code as number, stdout, stderr })) };
+    },
+    async run(options = "") {
+      const { code, document } = await json(`machine run app:1 ${SERVICE} ${options}`);
+      if (code !== 0) throw new Error(`no machine was started: ${document.message}`);
+      return document.id;
+    },
+    async deploy(appFile, options = "", environment = {}) {
+      const file = join(folder, "hibernaut.toml");
+      writeFileSync(file, appFile);
+      return hibernaut(`deploy --config ${file} ${options}`, environment);
     },
     async close() {
       await server.close();
@@ -60,13 +136,26 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
   };
 }
 
-/** Runs the built CLI for the app `shop`, from a directory and against a platform. */
-export function runCli(
-  args: string[],
-  { folder, url, token }: { folder: string; url: string; token: string },
-  environment: Record<string, string> = {},
-): { child: ChildProcess; ended: Promise<Ended> } {
-  const env = {
+/** Where a command runs, and the platform that it talks to. */
+interface CliPlace {
+  folder: string;
+  url: string;
+  token: string;
+}
+
+/** Runs the built CLI for the app `shop`. */
+export function runCli(words: Words, place: CliPlace, environment: Variables = {}): Running {
+  const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+  const options = { env: { ...variables(place), ...environment }, cwd: place.folder, timeout: 30_000 };
+  const child = execFile(process.execPath, [PROGRAM, ...wordsOf(words)], options, (error, stdout, stderr) => {
+    const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+    resolve({ code, stdout, stderr });
+  });
+  return { child: child as ChildProcessWithoutNullStreams, ended };
+}
+
+function variables({ folder, url, token }: CliPlace): Variables {
+  return {
     PATH: process.env.PATH,
     HOME: folder,
     // Whatever the zone of this host is.
@@ -74,13 +163,9 @@ export function runCli(
     HIBERNAUT_API_URL: url,
     HIBERNAUT_API_TOKEN: token,
     HIBERNAUT_APP: "shop",
-    ...environment,
   };
-  const { promise: ended, resolve } = Promise.withResolvers<Ended>();
-  const options = { env, cwd: folder, timeout: 30_000 };
-  const child = execFile(process.execPath, [PROGRAM, ...args], options, (error, stdout, stderr) => {
-    const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-    resolve({ code, stdout, stderr });
-  });
-  return { child, ended };
+}
+
+function wordsOf(words: Words): readonly string[] {
+  return typeof words === "string" ? words.split(" ").filter(Boolean) : words;
 }

@@ -1,44 +1,25 @@
 /**
  * @module-tag again
  */
-import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startCli, type TestCli } from "./helpers.ts";
+import { expect, test } from "vitest";
+import { useCli } from "./helpers.ts";
 
-let cli: TestCli;
-beforeAll(async () => {
-  cli = await startCli();
-}, 60_000);
-afterAll(() => cli.close());
-
-const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
-
-/** With something on standard input. */
-async function withInput(args: string[], input: string): Promise<{ code: number | null; output: string }> {
-  const env = { PATH: process.env.PATH, HIBERNAUT_API_URL: cli.server.url, HIBERNAUT_API_TOKEN: cli.server.token };
-  const child = spawn(process.execPath, [PROGRAM, ...args], { env });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
-  child.stdin.end(input);
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { code, output };
-}
+const cli = useCli();
 
 test("images are pulled with lines of progress, listed and pruned", async () => {
-  const pulled = await cli.hibernaut(["images", "pull", "me/app:1"]);
+  const pulled = await cli.hibernaut("images pull me/app:1");
   expect(pulled).toMatchObject({ code: 0, stdout: expect.stringMatching(/^me\/app:1 is ready: sha256:/) });
   expect(pulled.stderr).toMatch(/^Preparing me\/app:1\.\.\.\nDownloading 50%, 1\.0 MB of 1\.9 MB\.\.\.\n/);
-  expect((await cli.hibernaut(["images", "list"])).stdout).toMatch(/^IMAGE .*\nme\/app:1 .* no /);
-  expect(await cli.hibernaut(["images", "prune"])).toMatchObject({
+  expect((await cli.hibernaut("images list")).stdout).toMatch(/^IMAGE .*\nme\/app:1 .* no /);
+  expect(await cli.hibernaut("images prune")).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Deleted 1 image, freed /),
   });
-  expect((await cli.hibernaut(["images", "list"])).stdout).toBe("No images.\n");
+  expect((await cli.hibernaut("images list")).stdout).toBe("No images.\n");
 });
 
 test("with --json progress is a JSON object a line, and the result one document", async () => {
-  const { stdout, stderr } = await cli.hibernaut(["images", "pull", "me/app:1", "--json"]);
+  const { stdout, stderr } = await cli.hibernaut("images pull me/app:1 --json");
   expect(JSON.parse(stdout)).toMatchObject({ ref: "me/app:1", digest: expect.any(String) });
   const lines = stderr
     .trim()
@@ -48,11 +29,11 @@ test("with --json progress is a JSON object a line, and the result one document"
 });
 
 test("an image that is missing or damaged says so, before a machine is made of it", async () => {
-  expect(await cli.hibernaut(["images", "pull", "missing"])).toMatchObject({
+  expect(await cli.hibernaut("images pull missing")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("Error: There is no image missing."),
   });
-  expect(await cli.hibernaut(["machine", "run", "damaged"])).toMatchObject({
+  expect(await cli.hibernaut("machine run damaged")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("Error: The image is damaged. Push it again."),
   });
@@ -60,15 +41,16 @@ test("an image that is missing or damaged says so, before a machine is made of i
 });
 
 test("a login comes over standard input, is listed without its password, and goes", async () => {
-  const login = ["registry", "login", "ghcr.io", "-u", "me", "--password-stdin"];
-  expect(await withInput(login, "wrong\n")).toMatchObject({
+  const login = (input: string, option = "--password-stdin") =>
+    cli.hibernaut(`registry login ghcr.io -u me ${option}`, {}, input);
+  expect(await login("wrong\n")).toMatchObject({
     code: 1,
-    output: expect.stringContaining("does not take the login"),
+    stderr: expect.stringContaining("does not take the login"),
   });
-  expect(await withInput(login, "right\n")).toEqual({ code: 0, output: "Logged in to ghcr.io as me.\n" });
-  expect(await withInput(login, "")).toMatchObject({ code: 2 });
-  expect(await withInput(login.slice(0, -1), "right")).toMatchObject({ code: 2 });
-  expect((await cli.hibernaut(["registry", "list"])).stdout).toBe("REGISTRY  USER\nghcr.io   me\n");
-  expect(await cli.hibernaut(["registry", "logout", "ghcr.io"])).toMatchObject({ code: 0 });
-  expect(await cli.hibernaut(["registry", "logout", "ghcr.io"])).toMatchObject({ code: 1 });
+  expect(await login("right\n")).toEqual({ code: 0, stdout: "Logged in to ghcr.io as me.\n", stderr: "" });
+  expect(await login("")).toMatchObject({ code: 2 });
+  expect(await login("right", "")).toMatchObject({ code: 2 });
+  expect((await cli.hibernaut("registry list")).stdout).toBe("REGISTRY  USER\nghcr.io   me\n");
+  expect(await cli.hibernaut("registry logout ghcr.io")).toMatchObject({ code: 0 });
+  expect(await cli.hibernaut("registry logout ghcr.io")).toMatchObject({ code: 1 });
 });

@@ -3,17 +3,11 @@
  *
  * @module-tag again
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { ChildProcess } from "node:child_process";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { changeKey, frame, repeat } from "../src/live.ts";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+import { useCli } from "./helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
 const CTRL_C = "\x03";
 
 describe("a frame", () => {
@@ -60,13 +54,11 @@ test("a platform that is restarted is waited for, and any other failure ends the
 });
 
 describe("with a platform", () => {
-  let cli: TestCli;
+  const cli = useCli();
   let web: string;
   beforeAll(async () => {
-    cli = await startCli();
-    web = (await cli.json(["machine", "run", "app:1", ...SERVICE, "--name", "web"])).document.id;
+    web = await cli.run("--name web");
   });
-  afterAll(() => cli.close());
 
   /** Waits until what the process has printed matches, and returns all of it. */
   function reading(child: ChildProcess): (expected: RegExp) => Promise<string> {
@@ -83,10 +75,10 @@ describe("with a platform", () => {
   }
 
   test("in a pipe there is a block for every change, and 130 after Ctrl-C", async () => {
-    const { child, ended } = cli.begin(["ps", "--watch=1"], { TZ: "Asia/Kolkata" });
+    const { child, ended } = cli.begin("ps --watch=1", { TZ: "Asia/Kolkata" });
     const printed = reading(child);
     await printed(/running/);
-    await cli.hibernaut(["machine", "suspend", web]);
+    await cli.hibernaut(`machine suspend ${web}`);
     await printed(/suspended/);
     child.kill("SIGINT");
     const { code, stdout, stderr } = await ended;
@@ -95,18 +87,15 @@ describe("with a platform", () => {
     for (const block of blocks) expect(block).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+05:30\nAPP +ID .*\nshop .*/);
     // Nothing is printed only because time passes, which `2 s ago` tells.
     expect(new Set(blocks.map((block) => / web +(\S+)/.exec(block)?.[1])).size).toBe(blocks.length);
-    await cli.hibernaut(["machine", "start", web]);
+    await cli.hibernaut(`machine start ${web}`);
   });
 
   test("with --json there is a line for every change", async () => {
-    for (const words of [
-      ["machine", "list"],
-      ["status", "--app", "shop"],
-    ]) {
-      const { child, ended } = cli.begin([...words, "-w", "1", "-o", "json"]);
+    for (const words of ["machine list", "status --app shop"]) {
+      const { child, ended } = cli.begin(`${words} -w 1 -o json`);
       const printed = reading(child);
       await printed(/\n/);
-      await cli.hibernaut(["machine", "cordon", web]);
+      await cli.hibernaut(`machine cordon ${web}`);
       await printed(/"cordoned":true.*\n/);
       child.kill("SIGINT");
       const { code, stdout } = await ended;
@@ -116,36 +105,32 @@ describe("with a platform", () => {
         .split("\n")
         .map((line) => JSON.stringify(JSON.parse(line)).match(/"cordoned":\w+/)?.[0]);
       expect(documents).toEqual(['"cordoned":false', '"cordoned":true']);
-      await cli.hibernaut(["machine", "uncordon", web]);
+      await cli.hibernaut(`machine uncordon ${web}`);
     }
   });
 
   test.each([["ps --watch=1"], ["top --interval 1"]])("on a terminal %s is drawn in place", async (words) => {
-    const command = `stty cols 90 rows 10; exec "${process.execPath}" "${PROGRAM}" ${words}`;
-    const env = { PATH: process.env.PATH, HIBERNAUT_API_URL: cli.server.url, HIBERNAUT_API_TOKEN: cli.server.token };
-    // util-linux' own way to give a program a terminal.
-    const child = spawn("script", ["-qefc", command, "/dev/null"], { env });
-    const closed = once(child, "close");
+    const { child, ended } = cli.onTerminal(words, "cols 90 rows 10");
     const out = reading(child);
     const twice = /\x1b\[H[^]*web[^]*\x1b\[H[^]*web[^]*\x1b\[J/; // oxlint-disable-line no-control-regex
     const drawn = await out(twice);
     expect(drawn.split("\x1b[2J"), "cleared once, then drawn over").toHaveLength(2);
     child.stdin.write(CTRL_C);
-    expect((await closed)[0]).toBe(130);
+    expect((await ended).code).toBe(130);
   });
 
   test.each([
-    [["ps", "--watch=0"], /Use at least 1 second/],
-    [["status", "--watch=soon"], /Use at least 1 second/],
-    [["apps", "list", "--watch"], /unknown option|--watch/i],
-  ])("%j is refused", async (words, message) => {
+    ["ps --watch=0", /Use at least 1 second/],
+    ["status --watch=soon", /Use at least 1 second/],
+    ["apps list --watch", /unknown option|--watch/i],
+  ])("%s is refused", async (words, message) => {
     const { code, stderr } = await cli.hibernaut(words);
     expect(stderr).toMatch(message);
     expect(code).toBe(2);
   });
 
   test("the first look has to succeed", async () => {
-    const { code, stderr } = await cli.hibernaut(["status", "--watch"], { HIBERNAUT_API_URL: "http://127.0.0.1:1" });
+    const { code, stderr } = await cli.hibernaut("status --watch", { HIBERNAUT_API_URL: "http://127.0.0.1:1" });
     expect(stderr).toMatch(/^Error: The platform does not answer/);
     expect(code).toBe(1);
   });

@@ -1,16 +1,7 @@
 /** Long output on a terminal goes through a pager, and nothing else does. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { pagerOf } from "../src/pager.ts";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
-
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
+import { useCli } from "./helpers.ts";
 
 test.each([
   [{}, "less"],
@@ -24,33 +15,20 @@ test.each([
 });
 
 describe("with a platform", () => {
-  let cli: TestCli;
+  const cli = useCli();
   beforeAll(async () => {
-    cli = await startCli();
-    const { document } = await cli.json(["machine", "run", "app:1", ...SERVICE, "--name", "web"]);
-    for (const line of ["one", "two", "three", "four", "five", "six"]) await cli.server.print(document.id, line);
+    const id = await cli.run();
+    for (const line of ["one", "two", "three", "four", "five", "six"]) await cli.server.print(id, line);
   });
-  afterAll(() => cli.close());
 
   /** A pager that marks each line, so that its work can be seen. */
   const MARKS = "sed 's/^/paged: /'";
 
   /** What a terminal of six rows shows, and the exit code. */
   async function onTerminal(words: string, more: Record<string, string> = {}) {
-    const env = {
-      PATH: process.env.PATH,
-      HIBERNAUT_API_URL: cli.server.url,
-      HIBERNAUT_API_TOKEN: cli.server.token,
-      HIBERNAUT_APP: "shop",
-      NO_COLOR: "1",
-      TERM: "xterm",
-      PAGER: MARKS,
-      ...more,
-    };
-    const command = `stty cols 160 rows 6; exec "${process.execPath}" "${PROGRAM}" ${words}`;
-    const child = spawn("script", ["-qefc", command, "/dev/null"], { env });
-    const [out, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
-    return { lines: out.trimEnd().split(/\r*\n/), code: code as number };
+    const environment = { NO_COLOR: "1", PAGER: MARKS, ...more };
+    const { stdout, code } = await cli.onTerminal(words, "cols 160 rows 6", environment).ended;
+    return { lines: stdout.trimEnd().split(/\r*\n/), code };
   }
   const isPaged = (lines: string[]) => lines.every((line) => line.startsWith("paged: "));
 
@@ -67,7 +45,7 @@ describe("with a platform", () => {
   test("not if they are told not to, in a pipe, or as JSON", async () => {
     for (const words of ["logs --no-pager", "logs --json", "ps --help --no-pager", "ps"])
       expect((await onTerminal(words)).lines.join("\n"), words).not.toContain("paged: ");
-    expect((await cli.hibernaut(["logs"], { PAGER: MARKS })).stdout).not.toContain("paged: ");
+    expect((await cli.hibernaut("logs", { PAGER: MARKS })).stdout).not.toContain("paged: ");
   });
 
   test("a pager may be quit early, and one that is not there hides nothing", async () => {

@@ -3,36 +3,26 @@
  *
  * @module-tag again
  */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+import { expect, test } from "vitest";
+import { freshCli } from "./helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
-
-let cli: TestCli;
-beforeEach(async () => {
-  cli = await startCli();
-});
-afterEach(() => cli.close());
-
-const run = async (...options: string[]): Promise<string> =>
-  (await cli.json(["machine", "run", "app:1", ...SERVICE, ...options])).document.id;
+const cli = freshCli();
 const machines = async (): Promise<string[]> =>
-  (await cli.hibernaut(["machine", "list", "-q"])).stdout.split("\n").filter(Boolean);
+  (await cli.hibernaut("machine list -q")).stdout.split("\n").filter(Boolean);
 
 test("up and down again: the machine with the data stays, and each step says what it does", async () => {
-  const original = await run("--volume", "data:/data");
+  const original = await cli.run("--volume data:/data");
   const [first] = cli.server.platform.volumes.list("shop");
-  const up = await cli.hibernaut(["scale", "count", "2"]);
+  const up = await cli.hibernaut("scale count 2");
   const copy = (await machines()).find((id) => id !== original) ?? "";
   const second = cli.server.platform.volumes.list("shop").find(({ id }) => id !== first?.id);
   expect(up.stdout).toBe(
     `Created machine ${copy}.\nIts volume ${second?.id} (data) is new and empty: machines do not share volumes.\n`,
   );
   // The original sleeps, as one that nobody asks for a minute does.
-  await cli.hibernaut(["machine", "suspend", original]);
+  await cli.hibernaut(`machine suspend ${original}`);
 
-  const refused = await cli.hibernaut(["scale", "count", "1"]);
+  const refused = await cli.hibernaut("scale count 1");
   expect(refused).toMatchObject({ code: 2, stdout: "" });
   expect(refused.stderr).toMatch(
     new RegExp(
@@ -41,39 +31,39 @@ test("up and down again: the machine with the data stays, and each step says wha
   );
   expect((await machines()).toSorted()).toEqual([copy, original].toSorted());
 
-  const down = await cli.hibernaut(["scale", "count", "1", "--yes"]);
+  const down = await cli.hibernaut("scale count 1 --yes");
   expect(down).toMatchObject({ code: 0 });
   expect(down.stdout).toContain(`Destroyed machine ${copy}.\nIts volume ${second?.id} (data, 1 GB, `);
   expect(down.stdout).toContain(`hibernaut volumes destroy ${second?.id} --app shop\n`);
   expect(await machines()).toEqual([original]);
 
   // The one that was left is taken again, and that is said too.
-  const again = await cli.hibernaut(["scale", "count", "2"]);
+  const again = await cli.hibernaut("scale count 2");
   expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine was using, with its data.\n`);
 });
 
 test("memory that no machine can have is refused before anything is announced", async () => {
-  const id = await run();
+  const id = await cli.run();
   for (const size of ["64mb", "64gb"])
-    expect(await cli.hibernaut(["scale", "memory", size])).toMatchObject({
+    expect(await cli.hibernaut(`scale memory ${size}`)).toMatchObject({
       code: 2,
       stdout: "",
       stderr: `Error: \`${size}\` is not valid. Use at least 128 MB and at most 32768 MB, in whole megabytes, as in 512, 512mb or 1gb.\n`,
     });
-  expect((await cli.json(["machine", "status", id])).document.config.guest?.memory_mb ?? 256).toBe(256);
+  expect((await cli.json(`machine status ${id}`)).document.config.guest?.memory_mb ?? 256).toBe(256);
 });
 
 test("without volumes the newest go, whatever sleeps", async () => {
-  const original = await run();
-  await cli.hibernaut(["scale", "count", "3"]);
-  await cli.hibernaut(["machine", "suspend", original]);
-  const { code, document } = await cli.json(["scale", "count", "1", "--yes"]);
+  const original = await cli.run();
+  await cli.hibernaut("scale count 3");
+  await cli.hibernaut(`machine suspend ${original}`);
+  const { code, document } = await cli.json("scale count 1 --yes");
   expect(code).toBe(0);
   expect(document).toHaveLength(2);
   expect(document[0]).toMatchObject({ action: "destroyed", volumes_left: [] });
   expect(await machines()).toEqual([original]);
   // Nothing goes, so nothing is asked.
-  expect(await cli.hibernaut(["scale", "count", "1"])).toMatchObject({
+  expect(await cli.hibernaut("scale count 1")).toMatchObject({
     code: 0,
     stdout: "App shop already has 1 machine(s).\n",
   });

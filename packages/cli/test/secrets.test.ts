@@ -1,104 +1,79 @@
 /**
  * @module-tag again
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { parseSecrets, readSecrets } from "../src/secret-arguments.ts";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+import { useCli } from "./helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 30_000 });
-
-let cli: TestCli;
-let hibernaut: TestCli["hibernaut"];
-let json: TestCli["json"];
-
-beforeAll(async () => {
-  cli = await startCli();
-  ({ hibernaut, json } = cli);
-}, 60_000);
-afterAll(() => cli.close());
+const cli = useCli();
+const { hibernaut, json } = cli;
 beforeEach(() => {
   const { secrets } = cli.server.platform;
   for (const { name } of secrets.list("shop")) secrets.unset("shop", name);
 });
 
 const VALUE = "s3cret-value";
-const names = async () => (await json(["secrets", "list"])).document.map(({ name }: { name: string }) => name);
+const names = async () => (await json("secrets list")).document.map(({ name }: { name: string }) => name);
 
 async function suspendedMachine(): Promise<string> {
-  const { document } = await json(["machine", "run", "oci:/srv/app", ...SERVICE]);
-  await hibernaut(["machine", "suspend", document.id]);
-  return document.id as string;
+  const id = await cli.run();
+  await hibernaut(`machine suspend ${id}`);
+  return id;
 }
 
 test("are set, listed and unset, and no value is ever shown", async () => {
-  expect((await hibernaut(["secrets", "list"])).stdout).toBe("App shop has no secrets.\n");
-  const set = await hibernaut(["secrets", "set", `A=${VALUE}`, "B=x=y", "C="]);
+  expect((await hibernaut("secrets list")).stdout).toBe("App shop has no secrets.\n");
+  const set = await hibernaut(`secrets set A=${VALUE} B=x=y C=`);
   expect(set).toMatchObject({ code: 0, stdout: "Set: A, B, C.\n", stderr: "" });
-  const list = await hibernaut(["secrets", "list"]);
+  const list = await hibernaut("secrets list");
   expect(list.stdout).toMatch(/^NAME +DIGEST +UPDATED\nA +[0-9a-f]{16} +.* ago\nB /);
   expect(set.stdout + list.stdout).not.toContain(VALUE);
-  expect(await hibernaut(["secrets", "unset", "A", "B"])).toMatchObject({ code: 0, stdout: "Unset: A, B.\n" });
+  expect(await hibernaut("secrets unset A B")).toMatchObject({ code: 0, stdout: "Unset: A, B.\n" });
   expect(await names()).toEqual(["C"]);
-  expect(await hibernaut(["secrets", "unset", "C", "NONE"])).toMatchObject({ code: 1 });
+  expect(await hibernaut("secrets unset C NONE")).toMatchObject({ code: 1 });
   expect(await names()).toEqual(["C"]);
 });
 
 describe("a snapshot that would go", () => {
   test("is named first; without a terminal and without --yes nothing happens", async () => {
     const id = await suspendedMachine();
-    const refused = await hibernaut(["secrets", "set", `A=${VALUE}`]);
+    const refused = await hibernaut(`secrets set A=${VALUE}`);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain(`The snapshots of ${id} will be discarded`);
     expect(refused.stderr).toContain("Add --yes");
     expect(await names()).toEqual([]);
-    const done = await hibernaut(["secrets", "set", `A=${VALUE}`, "--yes"]);
+    const done = await hibernaut(`secrets set A=${VALUE} --yes`);
     expect(done).toMatchObject({ code: 0, stdout: `Set: A.\nSnapshots discarded: ${id}.\n` });
     expect(done.stderr).toContain(`The snapshots of ${id} will be discarded`);
-    await hibernaut(["machine", "destroy", id]);
+    await hibernaut(`machine destroy ${id}`);
   });
 
   test("is named before an unset, too", async () => {
-    await hibernaut(["secrets", "set", "A=1"]);
+    await hibernaut("secrets set A=1");
     const id = await suspendedMachine();
-    expect(await hibernaut(["secrets", "unset", "A"])).toMatchObject({ code: 2 });
-    expect(await json(["secrets", "unset", "A", "--yes"])).toEqual({
+    expect(await hibernaut("secrets unset A")).toMatchObject({ code: 2 });
+    expect(await json("secrets unset A --yes")).toEqual({
       code: 0,
       document: { secrets: ["A"], discarded: [id], pending: [] },
     });
-    await hibernaut(["machine", "destroy", id]);
+    await hibernaut(`machine destroy ${id}`);
   });
 });
 
 test("machines that run are told of", async () => {
-  const { document } = await json(["machine", "run", "oci:/srv/app", ...SERVICE]);
-  const { stdout } = await hibernaut(["secrets", "set", "A=1"]);
-  expect(stdout).toBe(`Set: A.\nRunning machines see the change after: hibernaut machine restart ${document.id}\n`);
-  await hibernaut(["machine", "destroy", document.id, "--force"]);
+  const id = await cli.run();
+  const { stdout } = await hibernaut("secrets set A=1");
+  expect(stdout).toBe(`Set: A.\nRunning machines see the change after: hibernaut machine restart ${id}\n`);
+  await hibernaut(`machine destroy ${id} --force`);
 });
 
 test("a value comes from standard input", async () => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../bin/hibernaut.js"), "secrets", "set", "A=-"], {
-    env: {
-      ...process.env,
-      HIBERNAUT_API_URL: cli.server.url,
-      HIBERNAUT_API_TOKEN: cli.server.token,
-      HIBERNAUT_APP: "shop",
-    },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const ended = once(child, "exit");
-  child.stdin.end(`${VALUE}\n`);
-  expect(await text(child.stdout)).toBe("Set: A.\n");
-  expect(await ended).toEqual([0, null]);
-  await hibernaut(["secrets", "set", `B=${VALUE}`]);
-  const [a, b] = (await json(["secrets", "list"])).document;
+  expect(await hibernaut("secrets set A=-", {}, `${VALUE}\n`)).toMatchObject({ code: 0, stdout: "Set: A.\n" });
+  await hibernaut(`secrets set B=${VALUE}`);
+  const [a, b] = (await json("secrets list")).document;
   expect(a.digest).toBe(b.digest);
 });
 
@@ -135,20 +110,10 @@ describe("words", () => {
 
 describe("a .env file", () => {
   test("sets all that is in it, and leaves the rest", async () => {
-    await hibernaut(["secrets", "set", "OLD=1"]);
-    const child = spawn(process.execPath, [join(import.meta.dirname, "../bin/hibernaut.js"), "secrets", "import"], {
-      env: {
-        ...process.env,
-        HIBERNAUT_API_URL: cli.server.url,
-        HIBERNAUT_API_TOKEN: cli.server.token,
-        HIBERNAUT_APP: "shop",
-      },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    const ended = once(child, "exit");
-    child.stdin.end("# of the shop\nDB_URL='postgres://a:b@c/d'\n\nexport KEY=x=y\n");
-    expect(await text(child.stdout)).toBe("Set: DB_URL, KEY.\n");
-    expect(await ended).toEqual([0, null]);
+    await hibernaut("secrets set OLD=1");
+    const file = "# of the shop\nDB_URL='postgres://a:b@c/d'\n\nexport KEY=x=y\n";
+    const imported = await hibernaut("secrets import", {}, file);
+    expect(imported).toMatchObject({ code: 0, stdout: "Set: DB_URL, KEY.\n" });
     expect(await names()).toEqual(expect.arrayContaining(["DB_URL", "KEY", "OLD"]));
   });
 

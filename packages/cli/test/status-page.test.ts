@@ -3,44 +3,32 @@
  *
  * @module-tag again
  */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { startCli, type TestCli } from "./helpers.ts";
+import { expect, test } from "vitest";
+import { freshCli } from "./helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+const cli = freshCli();
 
-let cli: TestCli;
-beforeEach(async () => {
-  cli = await startCli();
-});
-afterEach(() => cli.close());
-
-const shown = async () => (await cli.json(["apps", "show", "shop"])).document.status_page;
+const shown = async () => (await cli.json("apps show shop")).document.status_page;
 
 test("someone turns the page on and off, and is told where it is", async () => {
-  await cli.hibernaut(["apps", "create", "shop"]);
+  await cli.hibernaut("apps create shop");
   expect(await shown()).toBe(false);
-  const on = await cli.hibernaut(["apps", "update", "shop", "--status-page", "on"]);
+  const on = await cli.hibernaut("apps update shop --status-page on");
   expect(on).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Anyone may see how shop is: http.*\/status\/shop$/m),
   });
   const [url = ""] = /http\S+/.exec(on.stdout) ?? [];
   expect(await (await fetch(url)).text()).toContain("<h1>shop</h1>");
-  expect((await cli.hibernaut(["apps", "show", "shop"])).stdout).toContain(url);
-  const off = await cli.json(["apps", "update", "shop", "--status-page", "off", "--max-machines", "3"]);
+  expect((await cli.hibernaut("apps show shop")).stdout).toContain(url);
+  const off = await cli.json("apps update shop --status-page off --max-machines 3");
   expect(off.document).toMatchObject({ status_page: false, limits: { machines: 3 } });
   expect((await fetch(url)).status).toBe(404);
 });
 
 test("a deploy does what the app file says, and without the key leaves the page as it is", async () => {
   const deploy = async (key: string) => {
-    const file = join(await tempFolder("status-page"), "hibernaut.toml");
-    await writeFile(file, `app = "shop"\n${key}\n[build]\n  image = "app:1"\n`);
-    const { code, stderr } = await cli.hibernaut(["deploy", "--config", file]);
+    const { code, stderr } = await cli.deploy(`app = "shop"\n${key}\n[build]\n  image = "app:1"\n`);
     expect(code, stderr).toBe(0);
   };
   await deploy("status_page = true");

@@ -1,17 +1,9 @@
 /** What apps and guests say may hold control sequences: a terminal shows them, and does not carry them out. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { style } from "../src/terminal.ts";
 import { shown, visible } from "../src/visible.ts";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, useCli } from "./helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
 /** Writes the clipboard, clears the line, and begins a sequence with one character of C1. */
 const EVIL = "a\u001b]52;c;ZXZpbA==\u0007b\u001b[2K\rc\u009b31md";
 const SHOWN = "a\\u001b]52;c;ZXZpbA==\\u0007b\\u001b[2K\\u000dc\\u009b31md";
@@ -38,26 +30,13 @@ test("a JSON document is the same document", () => {
   expect(JSON.parse(visible(JSON.stringify(document)))).toEqual(document);
 });
 
-let cli: TestCli;
+const cli = useCli();
 beforeAll(async () => {
-  cli = await startCli();
-  const { document } = await cli.json(["machine", "run", "app:1", ...SERVICE, "--name", "web"]);
-  await cli.server.print(document.id, EVIL);
+  await cli.server.print(await cli.run(), EVIL);
 });
-afterAll(() => cli.close());
 
 async function onTerminal(words: string): Promise<string> {
-  const env = {
-    PATH: process.env.PATH,
-    HIBERNAUT_API_URL: cli.server.url,
-    HIBERNAUT_API_TOKEN: cli.server.token,
-    HIBERNAUT_APP: "shop",
-    TERM: "xterm",
-    PAGER: "cat",
-  };
-  const child = spawn("script", ["-qefc", `exec "${process.execPath}" "${PROGRAM}" ${words}`, "/dev/null"], { env });
-  const [out] = await Promise.all([text(child.stdout), once(child, "close")]);
-  return out;
+  return (await cli.onTerminal(words, undefined, { PAGER: "cat" }).ended).stdout;
 }
 
 test("logs on a terminal show them, raw logs and pipes have them as they are", async () => {
@@ -67,12 +46,12 @@ test("logs on a terminal show them, raw logs and pipes have them as they are", a
     expect(out, words).toContain(words === "logs" ? SHOWN : "\\u009b31md");
   }
   expect(await onTerminal("logs --raw")).toContain(EVIL);
-  expect((await cli.hibernaut(["logs"])).stdout).toContain(EVIL);
+  expect((await cli.hibernaut("logs")).stdout).toContain(EVIL);
 });
 
 test("so does what a guest gave as the reason of its failure", async () => {
   cli.server.world.host.faults.boot = new Error(`no such luck: ${EVIL}`);
-  const { document } = await cli.json(["machine", "run", "app:1", ...SERVICE, "--name", "broken"]);
+  const { document } = await cli.json(`machine run app:1 ${SERVICE} --name broken`);
   delete cli.server.world.host.faults.boot;
   expect(document).toBeDefined();
   for (const words of ["machine status broken", "logs -m broken", "machine events broken"])

@@ -3,32 +3,28 @@
  *
  * @module-tag again
  */
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { startCli, type TestCli } from "./helpers.ts";
+import { beforeEach, expect, test } from "vitest";
+import { freshCli } from "./helpers.ts";
 
-let cli: TestCli;
+const cli = freshCli();
 let id: string;
 beforeEach(async () => {
-  cli = await startCli();
-  ({
-    document: { machine_id: id },
-  } = await cli.json(["machine", "run", "app:1", "--port", "8080"]));
+  id = await cli.run();
 });
-afterEach(() => cli.close());
 
 /** Runs a command. On the fake host, every command ends at once. */
-async function exec(...options: string[]) {
-  const { code, stdout } = await cli.hibernaut(["machine", "exec", id, "--json", ...options, "--", "true"]);
+async function exec(option = "") {
+  const { code, stdout } = await cli.hibernaut(`machine exec ${id} --json ${option} -- true`);
   return { code, document: JSON.parse(stdout) as object };
 }
 
 const starts = async (): Promise<object[]> =>
-  (await cli.json(["machine", "events", id])).document
+  (await cli.json(`machine events ${id}`)).document
     .filter(({ type, from }: { type: string; from: string }) => type === "start" && from !== "created")
     .map(({ details }: { details: object }) => details);
 
 test("exec wakes a sleeping machine, and its history says why", async () => {
-  await cli.hibernaut(["machine", "suspend", id]);
+  await cli.hibernaut(`machine suspend ${id}`);
   expect(await exec()).toMatchObject({ code: 0, document: { exit_code: 0 } });
   expect(await starts()).toEqual([{ reason: "exec" }]);
   expect(await exec()).toMatchObject({ code: 0 });
@@ -36,16 +32,16 @@ test("exec wakes a sleeping machine, and its history says why", async () => {
 });
 
 test("with --no-wake, it is refused, with advice that works", async () => {
-  await cli.hibernaut(["machine", "stop", id]);
+  await cli.hibernaut(`machine stop ${id}`);
   const message = expect.stringMatching(/is stopped\. Start it, then run the command/);
   expect(await exec("--no-wake")).toMatchObject({ code: 1, document: { message } });
   expect(await starts()).toEqual([]);
-  await cli.hibernaut(["machine", "start", id]);
+  await cli.hibernaut(`machine start ${id}`);
   expect(await exec("--no-wake")).toMatchObject({ code: 0 });
 });
 
 test("a machine that crashes when it is woken gives its reason instead of a command", async () => {
-  await cli.hibernaut(["machine", "stop", id]);
+  await cli.hibernaut(`machine stop ${id}`);
   cli.server.world.host.crashing.add(id);
   expect(await exec()).toMatchObject({ code: 1, document: { message: expect.stringMatching(/crashed/) } });
 });

@@ -4,67 +4,56 @@
  * @module-tag again
  */
 import { HibernautClient } from "@hibernaut/client";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Context } from "../src/context.ts";
 import { chosenMachine } from "../src/which-machine.ts";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+import { freshCli } from "./helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-let cli: TestCli;
-beforeEach(async () => {
-  cli = await startCli();
-});
-afterEach(() => cli.close());
-
-const run = async (...options: string[]): Promise<string> =>
-  (await cli.json(["machine", "run", "app:1", ...SERVICE, ...options])).document.id;
+const cli = freshCli();
 
 test("a machine answers to its name and to the beginning of its id, and replies have the whole id", async () => {
-  const id = await run("--name", "web");
-  await run("--name", "worker");
-  for (const word of ["web", id.slice(0, 6), id]) {
-    expect((await cli.json(["machine", "status", word])).document).toMatchObject({ id, name: "web" });
-  }
-  expect(await cli.hibernaut(["machine", "suspend", "web"])).toMatchObject({
+  const id = await cli.run("--name web");
+  await cli.run("--name worker");
+  for (const word of ["web", id.slice(0, 6), id])
+    expect((await cli.json(`machine status ${word}`)).document).toMatchObject({ id, name: "web" });
+  expect(await cli.hibernaut("machine suspend web")).toMatchObject({
     code: 0,
     stdout: `Machine ${id} is suspended.\n`,
   });
-  expect(await cli.json(["machine", "start", id.slice(0, 6)])).toMatchObject({
+  expect(await cli.json(`machine start ${id.slice(0, 6)}`)).toMatchObject({
     code: 0,
     document: [{ machine_id: id, ok: true, state: "running" }],
   });
-  expect((await cli.json(["machine", "update", "web", "--memory", "512mb"])).document).toMatchObject({ id });
-  expect((await cli.hibernaut(["machine", "events", "web", "--limit", "1"])).stdout).toContain("EVENT");
-  const lines = (await cli.hibernaut(["logs", "-m", "web", "--json"])).stdout.trim().split("\n");
+  expect((await cli.json("machine update web --memory 512mb")).document).toMatchObject({ id });
+  expect((await cli.hibernaut("machine events web --limit 1")).stdout).toContain("EVENT");
+  const lines = (await cli.hibernaut("logs -m web --json")).stdout.trim().split("\n");
   expect(new Set(lines.map((line) => JSON.parse(line).machine))).toEqual(new Set([id]));
   // The wait for its end continues by its id, when no machine has the name any more.
-  expect(await cli.hibernaut(["machine", "destroy", "web", "--force"])).toMatchObject({
+  expect(await cli.hibernaut("machine destroy web --force")).toMatchObject({
     code: 0,
     stdout: `Destroyed machine ${id}.\n`,
   });
-  expect(await cli.hibernaut(["machine", "status", "web"])).toMatchObject({ code: 1 });
+  expect(await cli.hibernaut("machine status web")).toMatchObject({ code: 1 });
 });
 
 test("the only machine of an app need not be named, except to destroy it", async () => {
-  const none = await cli.hibernaut(["machine", "status"]);
+  const none = await cli.hibernaut("machine status");
   expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Create one:") });
-  const id = await run();
-  expect((await cli.json(["machine", "status"])).document).toMatchObject({ id });
+  const id = await cli.run();
+  expect((await cli.json("machine status")).document).toMatchObject({ id });
   for (const verb of ["suspend", "start", "restart", "stop"])
-    expect(await cli.json(["machine", verb])).toMatchObject({ code: 0, document: [{ machine_id: id }] });
-  expect(await cli.json(["machine", "wait", "--state", "stopped"])).toMatchObject({ document: [{ machine_id: id }] });
-  expect((await cli.json(["machine", "update", "--yes"])).document).toMatchObject({ id });
-  expect((await cli.hibernaut(["machine", "events"])).code).toBe(0);
-  expect((await cli.hibernaut(["machine", "list", "-q"])).stdout).toBe(`${id}\n`);
-  expect(await cli.hibernaut(["machine", "destroy"])).toMatchObject({ code: 2 });
+    expect(await cli.json(`machine ${verb}`)).toMatchObject({ code: 0, document: [{ machine_id: id }] });
+  expect(await cli.json("machine wait --state stopped")).toMatchObject({ document: [{ machine_id: id }] });
+  expect((await cli.json("machine update --yes")).document).toMatchObject({ id });
+  expect((await cli.hibernaut("machine events")).code).toBe(0);
+  expect((await cli.hibernaut("machine list -q")).stdout).toBe(`${id}\n`);
+  expect(await cli.hibernaut("machine destroy")).toMatchObject({ code: 2 });
 });
 
 test("with several machines and no name, all are listed", async () => {
-  const [web, worker] = [await run("--name", "web"), await run("--name", "worker")];
-  await cli.hibernaut(["machine", "suspend", "worker"]);
-  const { code, stderr } = await cli.hibernaut(["machine", "restart"]);
+  const [web, worker] = [await cli.run("--name web"), await cli.run("--name worker")];
+  await cli.hibernaut("machine suspend worker");
+  const { code, stderr } = await cli.hibernaut("machine restart");
   expect(code).toBe(2);
   expect(stderr).toContain("Error: App shop has 2 machines:\n");
   expect(stderr).toMatch(new RegExp(`^ {2}${web} +web +running$`, "m"));
@@ -72,47 +61,30 @@ test("with several machines and no name, all are listed", async () => {
 });
 
 test("exec takes the only machine, or the one before the dashes", async () => {
-  const id = await run("--name", "web");
-  const ask = async (...args: string[]) => (await cli.hibernaut(["machine", "exec", "--no-wake", ...args])).code;
-  await cli.hibernaut(["machine", "stop"]);
+  const id = await cli.run("--name web");
+  const exec = (words: string) => cli.hibernaut(`machine exec --no-wake ${words}`);
+  await cli.hibernaut("machine stop");
   // It is refused for its state: so the machine was found.
-  for (const args of [
-    ["--", "ls"],
-    ["web", "--", "ls"],
-    ["web", "ls"],
-    [id.slice(0, 3), "--", "ls", "-l"],
-  ]) {
-    const { stderr } = await cli.hibernaut(["machine", "exec", "--no-wake", ...args]);
-    expect(stderr).toContain(`Machine ${id} `);
-  }
-  expect(await ask("web")).toBe(2);
-  expect(await ask()).toBe(2);
-  expect(await ask("other", "--", "ls")).toBe(1);
+  for (const words of ["-- ls", "web -- ls", "web ls", `${id.slice(0, 3)} -- ls -l`])
+    expect((await exec(words)).stderr).toContain(`Machine ${id} `);
+  expect((await exec("web")).code).toBe(2);
+  expect((await exec("")).code).toBe(2);
+  expect((await exec("other -- ls")).code).toBe(1);
 });
 
 test("a volume answers to its name, and to the beginning of its id", async () => {
-  const { document: volume } = await cli.json(["volumes", "create", "data"]);
+  const { document: volume } = await cli.json("volumes create data");
   for (const word of ["data", volume.id.slice(0, 8), volume.id.slice(4, 9)])
-    expect((await cli.json(["volumes", "show", word])).document).toMatchObject({ id: volume.id });
-  expect((await cli.hibernaut(["volumes", "extend", "data", "--size", "2048mb"])).stdout).toBe(
-    `Volume ${volume.id} now has 2 GB.\n`,
-  );
-  const { document: snapshot } = await cli.json(["volumes", "snapshots", "create", "data"]);
-  expect((await cli.json(["volumes", "snapshots", "list", "data"])).document).toMatchObject([{ id: snapshot.id }]);
-  const { document: second } = await cli.json(["volumes", "create", "data"]);
-  expect(await cli.hibernaut(["volumes", "destroy", "data", "--yes"])).toMatchObject({
+    expect((await cli.json(`volumes show ${word}`)).document).toMatchObject({ id: volume.id });
+  const { document: second } = await cli.json("volumes create data");
+  expect(await cli.hibernaut("volumes destroy data --yes")).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(new RegExp(`\`data\` matches 2 volumes: ${volume.id} \\(data\\), ${second.id}`)),
-  });
-  expect((await cli.hibernaut(["volumes", "list", "-q"])).stdout).toBe(`${volume.id}\n${second.id}\n`);
-  expect(await cli.hibernaut(["volumes", "destroy", second.id.slice(4, 10), "--yes"])).toMatchObject({
-    code: 0,
-    stdout: `Destroyed volume ${second.id}.\n`,
   });
 });
 
 test("a console asks which of several machines is meant, by number or by name", async () => {
-  const [web, worker] = [await run("--name", "web"), await run("--name", "worker")];
+  const [web, worker] = [await cli.run("--name web"), await cli.run("--name worker")];
   const context = new Context({ app: "shop" });
   vi.spyOn(context, "client").mockResolvedValue(
     new HibernautClient({ apiUrl: cli.server.url, token: cli.server.token }),

@@ -4,15 +4,13 @@
  * @module-tag again
  */
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { COLD_REASONS, type Machine } from "@hibernaut/client";
 import type { Activity } from "@hibernaut/domain/awake";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { describe, expect, test } from "vitest";
 import { type Sample, topRows } from "../src/top.ts";
 import { whyText } from "../src/why.ts";
-import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+import { useCli } from "./helpers.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const boot = (kind: string, reason: string) => ({ kind, reason, at: "2026-03-01T11:00:00Z", duration_ms: 307.4 });
@@ -147,105 +145,87 @@ describe("top", () => {
 });
 
 describe("with a platform", () => {
-  let cli: TestCli;
-  beforeAll(async () => {
-    const activity = (): Activity => ({
+  const cli = useCli({
+    activity: (): Activity => ({
       open: 0,
       commands: 1,
       idleMs: 5,
       reason: "commands",
       message: "1 command is running in it.",
       sleepsInMs: null,
-    });
-    cli = await startCli({ activity });
+    }),
   });
-  afterAll(() => cli.close());
 
   test("why answers for a machine, clone makes another, and open prints the address", async () => {
-    const { document: web } = await cli.json([
-      "machine",
-      "run",
-      "app:1",
-      ...SERVICE,
-      "--name",
-      "web",
-      "--memory",
-      "320",
-    ]);
-    const why = await cli.hibernaut(["machine", "why"]);
+    const web = await cli.run("--name web --memory 320");
+    const why = await cli.hibernaut("machine why");
     expect(why.stdout).toMatch(
       /^Machine web is awake\. 1 command is running in it\.\nIts last start, .* because it never ran before\./,
     );
-    expect((await cli.json(["machine", "why"])).document).toMatchObject({
-      machine_id: web.id,
+    expect((await cli.json("machine why")).document).toMatchObject({
+      machine_id: web,
       state: "running",
       awake: { reason: "commands", running_commands: 1, sleeps_in_ms: null },
       last_boot: { kind: "cold" },
     });
-    const { document: copy } = await cli.json(["machine", "clone", "web", "--name", "web-2"]);
+    const { document: copy } = await cli.json("machine clone web --name web-2");
     expect(copy).toMatchObject({ name: "web-2", state: "running", config: { guest: { memory_mb: 320 } } });
-    expect(copy.id).not.toBe(web.id);
-    const top = await cli.hibernaut(["top", "--app", "shop"]);
+    expect(copy.id).not.toBe(web);
+    const top = await cli.hibernaut("top --app shop");
     expect(top.stdout).toMatch(/^APP +NAME +STATE +CPU +HOST MEMORY +LAST START +WHY IT IS AWAKE$/m);
     expect(top.stdout).toMatch(/\n\nHOST MEMORY is what QEMU occupies of the host's RAM\. 100 % CPU is one CPU\.\n$/);
     expect(top.stdout).toMatch(/^shop +web +running +0 % +320 MB +cold in \d+ ms, .* +1 command is running in it\.$/m);
-    expect((await cli.json(["top"])).document).toContainEqual(
+    expect((await cli.json("top")).document).toContainEqual(
       expect.objectContaining({ name: "web", process: { cpu_ms: 1000, resident_bytes: 320 * 1024 * 1024 } }),
     );
-    const status = await cli.hibernaut(["status", "--app", "shop"]);
+    const status = await cli.hibernaut("status --app shop");
     expect(status.stdout).toMatch(/^answers at +http:\/\/shop\.localhost:8080\/$/m);
     expect(status.stdout).toMatch(/ +web +running +cold \(first_start\) in \d+ ms, \d+ s ago +none$/m);
-    expect((await cli.json(["status", "--app", "shop"])).document).toMatchObject({
+    expect((await cli.json("status --app shop")).document).toMatchObject({
       name: "shop",
       release: null,
       machines: [{ name: "web" }, { name: "web-2" }],
     });
-    expect((await cli.hibernaut(["status", "--app", "nosuch"])).code).toBe(1);
-    expect((await cli.hibernaut(["open", "/products"])).stdout).toBe("http://shop.localhost:8080/products\n");
-    await cli.hibernaut(["machine", "suspend", "web-2"]);
-    expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(
-      / asleep, with its memory: a request to /,
-    );
-    await cli.hibernaut(["drain"]);
-    expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(
-      / asleep, with its memory\. The platform is/,
-    );
-    await cli.hibernaut(["undrain"]);
+    expect((await cli.hibernaut("status --app nosuch")).code).toBe(1);
+    expect((await cli.hibernaut("open /products")).stdout).toBe("http://shop.localhost:8080/products\n");
+    await cli.hibernaut("machine suspend web-2");
+    expect((await cli.hibernaut("machine why web-2")).stdout).toMatch(/ asleep, with its memory: a request to /);
+    await cli.hibernaut("drain");
+    expect((await cli.hibernaut("machine why web-2")).stdout).toMatch(/ asleep, with its memory\. The platform is/);
+    await cli.hibernaut("undrain");
   });
 
   test("open and status give no address that nothing answers at", async () => {
     const job = { HIBERNAUT_APP: "job" };
-    await cli.hibernaut(["apps", "create", "job"]);
-    const none = await cli.hibernaut(["open"], job);
+    await cli.hibernaut("apps create job");
+    const none = await cli.hibernaut("open", job);
     expect(none).toMatchObject({ code: 1, stdout: "" });
     expect(none.stderr).toBe(
       "Error: App job has no machine with a service, so nothing answers at its address. Create one with `hibernaut machine run <image> --app job --port <port>`.\n",
     );
-    const { document } = await cli.json(["machine", "run", "app:1", "--name", "worker"], job);
-    expect((await cli.hibernaut(["open"], job)).stderr).toBe(
+    const { document } = await cli.json("machine run app:1 --name worker", job);
+    expect((await cli.hibernaut("open", job)).stderr).toBe(
       "Error: App job has no machine with a service, so nothing answers at its address. Give one a port with `hibernaut machine update worker --app job --port <port>`.\n",
     );
-    expect((await cli.hibernaut(["status", "--app", "job"])).stdout).toMatch(
+    expect((await cli.hibernaut("status --app job")).stdout).toMatch(
       /^answers at +nowhere: no machine has a service$/m,
     );
-    await cli.hibernaut(["machine", "update", document.id, "--port", "8080"], job);
-    expect((await cli.hibernaut(["open"], job)).stdout).toBe("http://job.localhost:8080/\n");
-    await cli.hibernaut(["apps", "destroy", "job", "--force"]);
+    await cli.hibernaut(`machine update ${document.id} --port 8080`, job);
+    expect((await cli.hibernaut("open", job)).stdout).toBe("http://job.localhost:8080/\n");
+    await cli.hibernaut("apps destroy job --force");
   });
 
   test("the only app need not be named; of several, all are listed; deploy never guesses", async () => {
     const nowhere = { HIBERNAUT_APP: "" };
-    expect(await cli.hibernaut(["machine", "list"], nowhere)).toMatchObject({ code: 0 });
-    const file = join(await tempFolder("unnamed"), "hibernaut.toml");
-    await writeFile(file, '[build]\nimage = "app:1"\n');
-    const deploy = await cli.hibernaut(["deploy", "--config", file], nowhere);
+    expect(await cli.hibernaut("machine list", nowhere)).toMatchObject({ code: 0 });
+    const deploy = await cli.deploy('[build]\nimage = "app:1"\n', "", nowhere);
     expect(deploy).toMatchObject({ code: 2, stderr: expect.stringContaining("No app. Add --app <name>") });
-    await cli.hibernaut(["apps", "create", "blog"]);
-    expect(await cli.hibernaut(["machine", "list"], nowhere)).toMatchObject({
+    await cli.hibernaut("apps create blog");
+    expect(await cli.hibernaut("machine list", nowhere)).toMatchObject({
       code: 2,
       stderr: "Error: Which app? Add --app with one of: blog, shop.\n",
     });
-    await cli.hibernaut(["apps", "destroy", "blog", "--yes"]);
-    expect((await cli.hibernaut(["machine", "list"], nowhere)).code).toBe(0);
+    await cli.hibernaut("apps destroy blog --yes");
+    expect((await cli.hibernaut("machine list", nowhere)).code).toBe(0);
   });
 });

@@ -25,7 +25,6 @@ export class BackupCheck {
   #summed = 0;
   #end: Buffer = Buffer.alloc(0);
 
-  /** Takes the next piece. */
   add(chunk: Buffer): void {
     const all = this.#end.length === 0 ? chunk : Buffer.concat([this.#end, chunk]);
     const sum = all.subarray(0, Math.max(0, all.length - END_BYTES));
@@ -48,7 +47,6 @@ export class BackupCheck {
   }
 }
 
-/** The argument that means standard input. */
 export const STDIN = "-";
 
 /**

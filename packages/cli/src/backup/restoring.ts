@@ -9,7 +9,6 @@ import { checkBackup, STDIN, type WholeBackup } from "./checking.ts";
 /** More complaints than these don't explain the failure better. Characters. */
 const MAX_STDERR = 4096;
 
-/** Writes to the standard input of a program. */
 type Feed = (child: ChildProcess) => Promise<void>;
 
 /** The program that is fed has failed, and its exit code and its complaints say why. */

@@ -104,7 +104,6 @@ export async function baseEntries({
   ]);
 }
 
-/** A file of this host. */
 export async function hostFile(from: string, path: string, mode: number): Promise<LayerEntry> {
   const { size } = await stat(from);
   return { kind: "file", path, mode, owner: 0, size, from };

@@ -5,15 +5,10 @@ import { CliError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
 import { ignoreOf } from "./context.ts";
 import { type Builder, chooseBuilder } from "./detect.ts";
-import { explained } from "./disk-errors.ts";
 import type { Job, Made, Report } from "./job.ts";
-import { publish } from "./layout.ts";
+import { IMAGES_KEPT, publish } from "./layout.ts";
 import { buildFolder, openPlace } from "./place.ts";
 
-/** Images of a directory that are kept: the last few, to roll back to. */
-export const IMAGES_KEPT = 5;
-
-/** What to build. */
 export interface BuildRequest extends Build {
   /** Absolute. */
   directory: string;
@@ -27,7 +22,6 @@ export interface BuildRequest extends Build {
   timeout: number;
 }
 
-/** A finished image. */
 export interface Built {
   /** For machines: `oci:<path>:<name>`. */
   image: string;
@@ -61,32 +55,40 @@ async function built(request: BuildRequest, report: Report, builds: string): Pro
   const job: Job = { folder, place, ignore, port: request.port, fresh: request.fresh, report, signal };
   if (builder === "dockerfile") {
     const { buildDockerfile } = await import("./dockerfile.ts");
-    return { ...(await buildDockerfile(job, { ...request, keep: IMAGES_KEPT })), builder };
+    return { ...(await buildDockerfile(job, request)), builder };
   }
-  const { layers, settings } = await madeBy(builder, job);
+  const { layers, settings } = await MAKE[builder](job);
   const { digest, tag } = await publish(place.layout, layers, { settings, keep: IMAGES_KEPT });
   return { image: `oci:${place.layout}:${tag}`, digest, builder };
 }
 
-async function madeBy(builder: Exclude<Builder, "dockerfile">, job: Job): Promise<Made> {
-  switch (builder) {
-    case "node": {
-      const { buildNode } = await import("./node.ts");
-      return buildNode(job);
-    }
-    case "static": {
-      const { buildStatic } = await import("./static.ts");
-      return buildStatic(job);
-    }
-    case "python": {
-      const { buildPython } = await import("./python.ts");
-      return buildPython(job);
-    }
-    case "go": {
-      const { buildGo } = await import("./go.ts");
-      return buildGo(job);
-    }
-  }
+/** Loads only the builder that is needed. */
+const MAKE: Record<Exclude<Builder, "dockerfile">, (job: Job) => Promise<Made>> = {
+  node: async (job) => (await import("./node.ts")).buildNode(job),
+  static: async (job) => (await import("./static.ts")).buildStatic(job),
+  python: async (job) => (await import("./python.ts")).buildPython(job),
+  go: async (job) => (await import("./go.ts")).buildGo(job),
+};
+
+/** The error that users see for one of the disk; any other error as it is. `builds` is the directory for builds. */
+export function explained(error: unknown, builds: string): unknown {
+  const { code, path: what = builds } = error as NodeJS.ErrnoException;
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return new CliError(
+      "resource_exhausted",
+      `There is no room for the build in ${builds}. Free some, or set HIBERNAUT_BUILD_DIR to a directory on another disk.`,
+    );
+  if ((code === "EACCES" || code === "EPERM" || code === "EROFS") && what.startsWith(builds))
+    return new CliError(
+      "permission_denied",
+      `${what} cannot be written (${code}). Set HIBERNAUT_BUILD_DIR to a directory that belongs to you.`,
+    );
+  if (code === "EACCES" || code === "EPERM")
+    return new CliError(
+      "permission_denied",
+      `${what} cannot be read (${code}). Make it readable, or list it in .dockerignore if the app does not need it.`,
+    );
+  return error;
 }
 
 /** A signal that is aborted by Ctrl-C, SIGTERM, and when the time is over. */

@@ -3,18 +3,19 @@ import { existsSync, readFileSync } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { CliError } from "../failure.ts";
+import { megabytes } from "../terminal.ts";
 import { APP_DIRECTORY, APP_USER, MODES } from "./entries.ts";
-import { type Ignore, IGNORED_BY_DEFAULT, ignoring } from "./ignore.ts";
+import { IGNORED_BY_DEFAULT, type Ignore, ignoring } from "./ignore.ts";
+import type { Report } from "./job.ts";
 import type { LayerEntry } from "./layer.ts";
 
 /** Above this, a directory probably has files that the app does not need, and every machine pays for them. */
-export const WARN_BYTES = 200 * 1024 ** 2;
+const WARN_BYTES = 200 * 1024 ** 2;
 /** The platform refuses images above 64 GiB; nobody means to pack this much source. */
 const MAX_BYTES = 4 * 1024 ** 3;
 /** Each file takes memory while the directory is read: about 1 KB. */
 const MAX_FILES = 200_000;
 
-/** What goes into an image from a directory. */
 interface BuildContext {
   entries: LayerEntry[];
   bytes: number;
@@ -39,6 +40,12 @@ export async function readContext(
   const context: BuildContext = { entries: [], bytes: 0 };
   await readInto(context, { folder, ignore, to, signal }, "");
   return context;
+}
+
+/** Warns of a directory that probably has more than the app needs. */
+export function warnOfSize(report: Report, bytes: number): void {
+  if (bytes > WARN_BYTES)
+    report.warn(`the directory has ${megabytes(bytes)} of files. List what the app does not need in .dockerignore.`);
 }
 
 interface Reading {

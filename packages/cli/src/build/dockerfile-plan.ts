@@ -1,7 +1,6 @@
 /** Which program builds a Dockerfile, and with which arguments. Pure. */
 import { CliError } from "../failure.ts";
 
-/** The programs that can. */
 type ImageTool = "docker" | "buildah";
 
 /** A build, in the same terms for both programs. Paths are absolute. */
@@ -28,7 +27,6 @@ export function chooseTool({ dockerAnswers, buildah }: { dockerAnswers: boolean;
   );
 }
 
-/** Arguments of `docker`. */
 export function dockerArguments(build: DockerfileBuild): string[] {
   return [
     "build",
@@ -67,7 +65,6 @@ function common({ file, target, args, secrets, fresh }: DockerfileBuild): string
   ];
 }
 
-/** A secret as the user named it. */
 type SecretSource = { id: string; file: string } | { id: string; variable: string };
 
 /** Reads `id=npm,src=token.txt` or `id=npm,env=TOKEN`; undefined for anything else. */

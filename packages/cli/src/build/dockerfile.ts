@@ -5,7 +5,8 @@ import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { DOCKERFILES } from "../appfile/folder.ts";
 import { CliError } from "../failure.ts";
-import { ignoreOf, readContext } from "./context.ts";
+import type { BuildRequest } from "./build.ts";
+import { ignoreOf, readContext, warnOfSize } from "./context.ts";
 import {
   buildahArguments,
   chooseTool,
@@ -15,21 +16,8 @@ import {
   registriesFile,
 } from "./dockerfile-plan.ts";
 import type { Job } from "./job.ts";
-import { adopt } from "./layout.ts";
+import { adopt, IMAGES_KEPT } from "./layout.ts";
 import { runTool } from "./run-tool.ts";
-import { warnOfSize } from "./warn.ts";
-
-/** What a Dockerfile needs in addition to the directory. */
-interface DockerfileOptions {
-  /** Relative to the directory. */
-  dockerfile: string | undefined;
-  target: string | undefined;
-  args: Record<string, string>;
-  secrets: string[];
-  ignorefile: string | undefined;
-  /** Images that are kept. */
-  keep: number;
-}
 
 /** A daemon that is there answers at once; one that is not may be waited for. */
 const PROBE_MS = 10_000;
@@ -40,29 +28,26 @@ const MAX_STEPS = 200;
 const BUILDAH: [string, ...string[]] = process.getuid?.() === 0 ? ["unshare", "--mount", "buildah"] : ["buildah"];
 
 /** Builds it. Returns the image's reference and its digest. */
-export async function buildDockerfile(
-  job: Job,
-  options: DockerfileOptions,
-): Promise<{ image: string; digest: string }> {
+export async function buildDockerfile(job: Job, request: BuildRequest): Promise<{ image: string; digest: string }> {
   const { folder, place, report, signal } = job;
-  const ignore = ignoreOf(folder.path, options.ignorefile, []);
+  const ignore = ignoreOf(folder.path, request.ignorefile, []);
   warnOfSize(report, (await readContext(folder.path, ignore, { signal })).bytes);
   const build: DockerfileBuild = {
     context: folder.path,
-    file: dockerfileOf(job, options.dockerfile),
+    file: dockerfileOf(job, request.dockerfile),
     name: `${NAME}-${basename(dirname(place.layout))}`,
-    target: options.target,
-    args: options.args,
-    secrets: await secretFiles(options.secrets, place.work),
-    ignorefile: options.ignorefile && join(folder.path, options.ignorefile),
+    target: request.target,
+    args: request.args,
+    secrets: await secretFiles(request.secrets, place.work),
+    ignorefile: request.ignorefile && join(folder.path, request.ignorefile),
     fresh: job.fresh,
   };
   const dockerAnswers = await answers("docker", ["version", "--format", "{{.Server.Version}}"], job);
   const tool = chooseTool({ dockerAnswers, buildah: dockerAnswers || (await answers("buildah", ["--version"], job)) });
-  return tool === "docker" ? withDocker(job, build, options.keep) : withBuildah(job, build, options.keep);
+  return tool === "docker" ? withDocker(job, build) : withBuildah(job, build);
 }
 
-async function withBuildah(job: Job, build: DockerfileBuild, keep: number) {
+async function withBuildah(job: Job, build: DockerfileBuild) {
   const { place, report, signal } = job;
   const { log, work } = place;
   const own = await storageOf(job);
@@ -72,16 +57,16 @@ async function withBuildah(job: Job, build: DockerfileBuild, keep: number) {
   };
   // What a build that was killed has left. The storage is this directory's alone, and no other build has it now.
   await run(["rm", "--all"]);
-  await report.step(
+  await report.progress(
     "Building the Dockerfile with buildah",
     run(buildahArguments(build), "The build of the Dockerfile"),
   );
   const out = join(work, "image");
-  await report.step("Packing the image", run(["push", "--format", "oci", build.name, `oci:${out}:built`]));
+  await report.progress("Packing the image", run(["push", "--format", "oci", build.name, `oci:${out}:built`]));
   const steps = (await run(["images", "--all", "--quiet"])).split("\n").length;
   // All steps that are not part of the image go: the next build makes some of them again.
   if (steps > MAX_STEPS) await run(["rmi", "--prune"]);
-  const { digest, tag } = await adopt(out, place.layout, keep);
+  const { digest, tag } = await adopt(out, place.layout);
   return { image: `oci:${place.layout}:${tag}`, digest };
 }
 
@@ -104,7 +89,7 @@ async function storageOf(job: Job): Promise<string[]> {
 }
 
 /** Docker keeps its layers itself. What machines run is an archive next to the layout, named after the image's ID. */
-async function withDocker(job: Job, build: DockerfileBuild, keep: number) {
+async function withDocker(job: Job, build: DockerfileBuild) {
   const { place, report, signal } = job;
   const options = { cwd: place.work, log: place.log, signal, env: { DOCKER_BUILDKIT: "1" } };
   const what = "The build of the Dockerfile";
@@ -112,18 +97,18 @@ async function withDocker(job: Job, build: DockerfileBuild, keep: number) {
   const idFile = join(place.work, "id");
   const [first = "", ...rest] = dockerArguments(given);
   const args = [first, "--iidfile", idFile, ...rest];
-  await report.step("Building the Dockerfile with docker", runTool("docker", args, { ...options, what }));
+  await report.progress("Building the Dockerfile with docker", runTool("docker", args, { ...options, what }));
   const digest = readFileSync(idFile, "utf8").trim();
   const archives = join(dirname(place.layout), "archives");
   const archive = join(archives, `${digest.replace(/^sha256:/, "").slice(0, 12)}.tar`);
   await mkdir(archives, { recursive: true });
   if (!existsSync(archive)) {
     const draft = join(place.work, "image.tar");
-    await report.step("Packing the image", runTool("docker", ["save", "--output", draft, build.name], options));
+    await report.progress("Packing the image", runTool("docker", ["save", "--output", draft, build.name], options));
     await rename(draft, archive);
   }
   await utimes(archive, new Date(), new Date());
-  await keepNewest(archives, keep);
+  await keepNewest(archives);
   return { image: `docker-archive:${archive}`, digest };
 }
 
@@ -135,10 +120,10 @@ async function withIgnoreFile(build: DockerfileBuild, ignorefile: string, work: 
   return { ...build, file };
 }
 
-async function keepNewest(folder: string, keep: number): Promise<void> {
+async function keepNewest(folder: string): Promise<void> {
   const files = (await readdir(folder)).map((name) => join(folder, name));
   const dated = await Promise.all(files.map(async (file) => ({ file, at: (await stat(file)).mtimeMs })));
-  for (const { file } of dated.toSorted((a, b) => b.at - a.at).slice(keep)) await rm(file);
+  for (const { file } of dated.toSorted((a, b) => b.at - a.at).slice(IMAGES_KEPT)) await rm(file);
 }
 
 function dockerfileOf({ folder }: Job, wanted: string | undefined): string {

@@ -2,19 +2,15 @@
 import { dirname } from "node:path";
 import type { LayerEntry } from "./layer.ts";
 
-/** The user that apps run as. */
 export const APP_USER = 1000;
-/** Where the app is in its image. */
 export const APP_DIRECTORY = "app";
 /** Modes are set, not copied: the umask at the time when the sources were checked out must not matter. */
 export const MODES = { directory: 0o755, file: 0o644, program: 0o755 };
 
-/** A directory. */
 export function directory(path: string, { mode = MODES.directory, owner = 0 } = {}): LayerEntry {
   return { kind: "directory", path, mode, owner, size: 0 };
 }
 
-/** A file with this content. */
 export function textFile(path: string, text: string, { mode = MODES.file, owner = 0 } = {}): LayerEntry {
   const content = Buffer.from(text);
   return { kind: "file", path, mode, owner, size: content.length, content };

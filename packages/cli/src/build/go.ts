@@ -1,6 +1,7 @@
 /** Builds the image of a Go app: a shell and certificates, and the program. */
-import { join } from "node:path";
+
 import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { addBase } from "./base.ts";
 import { APP_USER, MODES } from "./entries.ts";
 import { type Job, type Made, settingsFor } from "./job.ts";
@@ -20,10 +21,10 @@ export async function buildGo({ folder, place, port, fresh, report, signal }: Jo
   const args = [...BUILD, ...(fresh ? ["-a"] : []), "-o", out, "."];
   const env = { CGO_ENABLED: "0", GOOS: "linux", GOARCH: "amd64" };
   const options = { cwd: folder.path, env, log: place.log, signal, what: "`go build`" };
-  await report.step("Running go build", runTool("go", args, options));
+  await report.progress("Running go build", runTool("go", args, options));
   const base = await addBase(place.bases, place.blobs, { parts: { name: "plain", programs: {} }, signal });
   const { size } = await stat(out);
   const program = { kind: "file", path: "app/app", mode: MODES.program, owner: APP_USER, size, from: out } as const;
-  const layer = await report.step("Packing the app", writeLayer(place.blobs, appEntries([program]), signal));
+  const layer = await report.progress("Packing the app", writeLayer(place.blobs, appEntries([program]), signal));
   return { layers: [base, layer], settings: settingsFor(["/app/app"], { port }) };
 }

@@ -1,23 +1,18 @@
 /** What every builder gets, and what it makes. */
 import type { Folder } from "../appfile/folder.ts";
+import type { Context } from "../context.ts";
 import type { Ignore } from "./ignore.ts";
 import type { Layer } from "./layer.ts";
 import type { ImageSettings } from "./layout.ts";
 import type { Place } from "./place.ts";
 
 /** How a build tells what it does. */
-export interface Report {
-  /** Shows that a step is in progress until it has ended. */
-  step<T>(label: string, work: Promise<T>): Promise<T>;
-  say(line: string): void;
-}
+export type Report = Pick<Context, "progress" | "say" | "warn">;
 
-/** One build. */
 export interface Job {
   folder: Folder;
   place: Place;
   ignore: Ignore;
-  /** The port that the app should listen on. */
   port: number;
   /** Whether to make everything again. */
   fresh: boolean;

@@ -1,18 +1,37 @@
 /** Writes the layers of images as blobs of an OCI layout. */
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { type Pack, pack } from "tar-stream";
+import { addEntry, addFile } from "../archive-entries.ts";
 import { CliError } from "../failure.ts";
-import { TAR_END, type TarEntry, tarHead, tarPadding } from "./tar.ts";
 
-/** An entry, and where the bytes of a file come from: a file of this host, or here. */
-export type LayerEntry = TarEntry & { from?: string; content?: Buffer };
+/** One file, directory or symbolic link of a layer. */
+export interface LayerEntry {
+  kind: "file" | "directory" | "link";
+  /** Without a slash at the beginning or the end. */
+  path: string;
+  /** Permissions, such as 0o644. */
+  mode: number;
+  /** User and group. */
+  owner: number;
+  /** Bytes of a file; 0 for anything else. */
+  size: number;
+  /** Where a link leads. */
+  target?: string;
+  /** Seconds since 1970; default: 0, so that the time of a build changes nothing. */
+  time?: number;
+  /** Where the bytes of a file come from: a file of this host, or here. */
+  from?: string;
+  content?: Buffer;
+}
 
-/** A layer that is in a layout. */
+const TYPES = { file: "file", directory: "directory", link: "symlink" } as const;
+
 export interface Layer {
   /** Of the compressed blob: `sha256:` and 64 hex digits. */
   digest: string;
@@ -45,28 +64,32 @@ export async function writeLayer(blobs: string, entries: Iterable<LayerEntry>, s
 }
 
 async function* archive(entries: Iterable<LayerEntry>): AsyncGenerator<Buffer> {
-  for (const entry of entries) {
-    yield tarHead(entry);
-    if (entry.kind !== "file" || entry.size === 0) continue;
-    if (entry.content !== undefined) yield entry.content;
-    else if (entry.from !== undefined) yield* bytesOf(entry.from, entry.size);
-    yield tarPadding(entry.size);
+  const tar = pack();
+  const filled = fill(tar, entries).then(() => tar.finalize());
+  filled.catch((error: unknown) => (tar as unknown as Readable).destroy(error as Error));
+  try {
+    yield* tar as AsyncIterable<Buffer>;
+  } catch (error) {
+    // What went wrong with an entry says more than what the archive makes of it.
+    await filled;
+    throw error;
   }
-  yield TAR_END;
 }
 
-/** Exactly the bytes that the head announced: another number would move everything after it. */
-async function* bytesOf(file: string, size: number): AsyncGenerator<Buffer> {
-  let read = 0;
-  for await (const chunk of createReadStream(file, { end: size - 1 }) as AsyncIterable<Buffer>) {
-    read += chunk.length;
-    yield chunk;
+/** The same entries give the same bytes. */
+async function fill(tar: Pack, entries: Iterable<LayerEntry>): Promise<void> {
+  for (const { kind, path, mode, owner, size, target, time = 0, from, content } of entries) {
+    const name = kind === "directory" ? `${path}/` : path;
+    const common = { name, type: TYPES[kind], mode, uid: owner, gid: owner, mtime: new Date(time * 1000) };
+    const header = { ...common, ...(target !== undefined && { linkname: target }) };
+    if (from === undefined) await addEntry(tar, header, content);
+    else await addFile(tar, from, { ...header, size }, () => shorter(from));
   }
-  if (read !== size)
-    throw new CliError(
-      "build_failed",
-      `${file} became shorter while it was packed. Wait until it is complete, and deploy again.`,
-    );
+}
+
+function shorter(file: string): CliError {
+  const message = `${file} became shorter while it was packed. Wait until it is complete, and deploy again.`;
+  return new CliError("build_failed", message);
 }
 
 function digesting() {

@@ -26,6 +26,8 @@ interface Blob {
   descriptor: Descriptor;
 }
 
+/** Images of a directory that are kept: the last few, to roll back to. */
+export const IMAGES_KEPT = 5;
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const NAME = "org.opencontainers.image.ref.name";
 /** Hex digits of the digest that name an image: enough for the few that are kept. */
@@ -63,7 +65,6 @@ function tagOf(digest: string): string {
   return `b${digest.slice("sha256:".length, "sha256:".length + TAG_DIGITS)}`;
 }
 
-/** The directory of a layout's blobs. */
 export function blobsOf(layout: string): string {
   return join(layout, "blobs/sha256");
 }
@@ -87,13 +88,13 @@ export async function publish(
 }
 
 /** Moves the only image of a layout into another one. Otherwise as {@link publish}. */
-export async function adopt(from: string, layout: string, keep: number): Promise<{ digest: string; tag: string }> {
+export async function adopt(from: string, layout: string): Promise<{ digest: string; tag: string }> {
   const [image] = await imagesOf(from);
   if (image === undefined) throw new Error(`${from} has no image`);
   await mkdir(blobsOf(layout), { recursive: true });
   for (const name of await readdir(blobsOf(from))) await rename(join(blobsOf(from), name), join(blobsOf(layout), name));
   const tag = tagOf(image.digest);
-  await addToIndex(layout, { ...image, annotations: { [NAME]: tag } }, keep);
+  await addToIndex(layout, { ...image, annotations: { [NAME]: tag } }, IMAGES_KEPT);
   return { digest: image.digest, tag };
 }
 

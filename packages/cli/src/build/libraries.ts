@@ -4,7 +4,6 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { CliError } from "../failure.ts";
 
-/** A shared library. */
 export interface Library {
   /** Its path on this host. */
   from: string;

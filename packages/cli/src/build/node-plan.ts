@@ -5,7 +5,6 @@ import { nodeStart } from "./detect.ts";
 
 /** Steps that put the dependencies into `node_modules` of a copy of the app. */
 export interface Install {
-  /** Commands, each a program and its arguments. */
   commands: string[][];
   env: Record<string, string>;
   /** What the user should know about it. */
@@ -14,7 +13,6 @@ export interface Install {
   needs: string[] | "all";
 }
 
-/** The plan for a directory. */
 interface NodePlan {
   command: string[];
   env: Record<string, string>;

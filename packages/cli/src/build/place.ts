@@ -22,11 +22,8 @@ export interface Place extends AsyncDisposable {
   /** Empty, and removed at the end. */
   work: string;
   log: string;
-  /** For what the tools of builds keep themselves. */
-  tools: string;
-  /** The layers that were made from the same things, if they are still there. */
-  cached(key: string): Promise<Layer[] | undefined>;
-  remember(key: string, layers: readonly Layer[]): Promise<void>;
+  /** The layers that were made from the same things, if they are still there; otherwise, or if `fresh`, makes them. */
+  layersFor(key: string, fresh: boolean, make: () => Promise<Layer[]>): Promise<Layer[]>;
 }
 
 /** `HIBERNAUT_BUILD_DIR`, or a directory for things that can be made again. */
@@ -51,11 +48,9 @@ export async function openPlace(folder: string, builds: string): Promise<Place> 
   await mkdir(home, { recursive: true });
   const lock = join(home, "lock");
   await takeLock(lock, folder);
-  const [layout, work, log] = ["layout", "work", "build.log"].map((name) => join(home, name)) as [
-    string,
-    string,
-    string,
-  ];
+  const layout = join(home, "layout");
+  const work = join(home, "work");
+  const log = join(home, "build.log");
   await rm(work, { recursive: true, force: true });
   await mkdir(work);
   await writeFile(log, "");
@@ -68,14 +63,14 @@ export async function openPlace(folder: string, builds: string): Promise<Place> 
     bases: join(builds, "bases"),
     work,
     log,
-    tools: join(builds, "tools"),
-    async cached(key) {
-      const layers = (await read()).find((one) => one.key === key)?.layers;
-      return layers?.every(({ digest }) => existsSync(join(blobsOf(layout), digest.slice(7)))) ? layers : undefined;
-    },
-    async remember(key, layers) {
+    async layersFor(key, fresh, make) {
+      const known = (await read()).find((one) => one.key === key)?.layers;
+      const isThere = ({ digest }: Layer) => existsSync(join(blobsOf(layout), digest.slice("sha256:".length)));
+      if (!fresh && known?.every(isThere)) return known;
+      const layers = await make();
       const others = (await read()).filter((one) => one.key !== key);
       await writeFile(memory, JSON.stringify([{ key, layers }, ...others].slice(0, CACHED)));
+      return layers;
     },
     async [Symbol.asyncDispose]() {
       await rm(work, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 /** Builds the image of a Python app: the host's Python with its standard library, the requirements, the app. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -40,7 +40,6 @@ interface Python {
   version: string;
 }
 
-/** Builds it. */
 export async function buildPython(job: Job): Promise<Made> {
   const { folder, place, port, report, signal } = job;
   const file = join(folder.path, "requirements.txt");
@@ -48,11 +47,11 @@ export async function buildPython(job: Job): Promise<Made> {
   const command = pythonCommand(folder, requirements, port);
   const answer = await runTool("python3", ["-c", ASK], { cwd: place.work, log: place.log, signal });
   const python = JSON.parse(answer) as Python;
-  const base = await report.step(
+  const base = await report.progress(
     `Packing Python ${python.version}`,
     baseOf(python, signal).then((parts) => addBase(place.bases, place.blobs, { parts, signal })),
   );
-  const packages = requirements.trim() === "" ? [] : [await installed(job, python, requirements)];
+  const packages = requirements.trim() === "" ? [] : await installed(job, python, requirements);
   const env = {
     PYTHONPATH: `/${PACKAGES}`,
     // Logs are read while the app runs.
@@ -90,32 +89,26 @@ async function baseOf({ exe, lib, version }: Python, signal: AbortSignal): Promi
 }
 
 /** The layer with the requirements. Made again only if these change. */
-async function installed(job: Job, python: Python, requirements: string): Promise<Layer> {
+async function installed(job: Job, python: Python, requirements: string): Promise<Layer[]> {
   const { folder, place, fresh, report, signal } = job;
+  const file = join(folder.path, "requirements.txt");
   if (/^\s*(?:-[erc]|--(?:requirement|editable|constraint)|\.)/m.test(requirements))
     throw new CliError(
       "build_unknown",
-      `${join(folder.path, "requirements.txt")} refers to other files or directories, which is not supported. List all packages in it, or write a Dockerfile.`,
+      `${file} refers to other files or directories, which is not supported. List all packages in it, or write a Dockerfile.`,
     );
-  const key = createHash("sha256")
-    .update(JSON.stringify([python, requirements]))
-    .digest("hex");
-  const [known] = (fresh ? undefined : await place.cached(key)) ?? [];
-  if (known !== undefined) return known;
-  const target = join(place.work, "packages");
-  const options = { cwd: folder.path, log: place.log, signal };
-  const pip = ["-m", "pip", "install", "--target", target, "--no-compile", "--disable-pip-version-check"];
-  const file = join(folder.path, "requirements.txt");
-  await report.step(
-    "Running pip install",
-    runTool("python3", [...pip, "--requirement", file], { ...options, what: "`pip install`" }),
-  );
-  // Compiled once here and not at every cold start; without times, so that the same packages give the same layer.
-  const compile = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", target];
-  await report.step("Compiling the packages", runTool("python3", compile, options));
-  const { entries } = await readContext(target, ignoring(["bin"]), { to: PACKAGES, signal });
-  const own = entries.map((entry) => ({ ...entry, owner: entry.owner === APP_USER ? 0 : entry.owner }));
-  const layer = await report.step("Packing the packages", writeLayer(place.blobs, complete(own), signal));
-  await place.remember(key, [layer]);
-  return layer;
+  const key = hash("sha256", JSON.stringify([python, requirements]));
+  return place.layersFor(key, fresh, async () => {
+    const target = join(place.work, "packages");
+    const options = { cwd: folder.path, log: place.log, signal };
+    const pip = ["-m", "pip", "install", "--target", target, "--no-compile", "--disable-pip-version-check"];
+    const install = runTool("python3", [...pip, "--requirement", file], { ...options, what: "`pip install`" });
+    await report.progress("Running pip install", install);
+    // Compiled once here and not at every cold start; without times, so that the same packages give the same layer.
+    const compile = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", target];
+    await report.progress("Compiling the packages", runTool("python3", compile, options));
+    const { entries } = await readContext(target, ignoring(["bin"]), { to: PACKAGES, signal });
+    const own = entries.map((entry) => ({ ...entry, owner: entry.owner === APP_USER ? 0 : entry.owner }));
+    return [await report.progress("Packing the packages", writeLayer(place.blobs, complete(own), signal))];
+  });
 }

@@ -2,10 +2,9 @@
 import { dirname, resolve } from "node:path";
 import type { AppFile } from "../appfile/model.ts";
 import { byReach } from "../appfile/services.ts";
-import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
-import type { BuildRequest, Built } from "./build.ts";
+import type { BuildRequest } from "./build.ts";
 import { readSecret } from "./dockerfile-plan.ts";
 import { BUILD_TIMEOUT_S, type BuildOptions } from "./options.ts";
 
@@ -13,7 +12,7 @@ import { BUILD_TIMEOUT_S, type BuildOptions } from "./options.ts";
 const DEFAULT_PORT = 8080;
 
 /** What the file and the options ask for. The directory is that of the app file. Pure. */
-function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {
+export function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {
   const [service] = file.services.toSorted(byReach);
   const { dockerfile, target, args, ...others } = file.build;
   const secrets = options.buildSecret ?? [];
@@ -33,17 +32,4 @@ function buildRequest(file: AppFile, appFile: string, options: BuildOptions): Bu
     fresh: options.buildCache === false,
     timeout: options.buildTimeout ?? BUILD_TIMEOUT_S,
   };
-}
-
-/** Builds the image that the app file and the options ask for. */
-export async function build(
-  context: Context,
-  file: AppFile,
-  options: BuildOptions & { appFile: string },
-): Promise<Built> {
-  const { buildImage } = await import("./build.ts");
-  return buildImage(buildRequest(file, options.appFile, options), {
-    step: (label, work) => context.progress(label, work),
-    say: (line) => context.say(line),
-  });
 }

@@ -1,12 +1,14 @@
 /** `hibernaut apps` */
 import type { App, Quota, UpdateQuotaRequest } from "@hibernaut/client";
+import { urlsFrom } from "../answering.ts";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
-import { LISTING, listText } from "../listing.ts";
-import { urlsFrom } from "../answering.ts";
 import { UsageError } from "../failure.ts";
+import { listCommand } from "../listing.ts";
 import { ago, fields, lines, table } from "../terminal.ts";
+
+const NAME = { usage: "<name>", description: "name of the app", names: "app" } as const;
 
 const create = command({
   name: "create",
@@ -28,30 +30,23 @@ const create = command({
   },
 });
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List apps",
-  options: LISTING,
   examples: ["hibernaut apps list", "hibernaut apps list -o wide"],
-  async run(context, _args, options) {
-    const client = await context.client();
-    const apps = await client.listApps();
-    const listing = {
-      head: ["NAME", "MACHINES", "CREATED"],
-      row: (app: App) => [app.name, String(app.machine_count), ago(app.created_at)],
-      wide: { head: ["ANSWERS AT"], row: (app: App) => [urlsFrom(client.apiUrl, app).join(", ") || "-"] },
-      id: (app: App) => app.name,
-      empty: "There are no apps yet. Create one: hibernaut apps create <name>",
-    };
-    return { document: apps, text: listText(apps, listing, options) };
-  },
+  fetch: (client) => client.listApps(),
+  show: (_context, _apps, { apiUrl }) => ({
+    head: ["NAME", "MACHINES", "CREATED"],
+    row: (app) => [app.name, String(app.machine_count), ago(app.created_at)],
+    wide: { head: ["ANSWERS AT"], row: (app) => [urlsFrom(apiUrl, app).join(", ") || "-"] },
+    id: (app) => app.name,
+    empty: "There are no apps yet. Create one: hibernaut apps create <name>",
+  }),
 });
 
 const show = command({
   name: "show",
   summary: "Show an app, and what it has of its quota",
-  arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
+  arguments: [NAME],
   examples: ["hibernaut apps show shop"],
   async run(context, [name = ""]) {
     const client = await context.client();
@@ -72,7 +67,7 @@ const update = command({
   summary: "Change how much an app may have, and who may see how it is",
   description:
     "Changes the app's own limits. Those that you don't name stay. 0 means without limit. What the app has already stays, also beyond a new limit. With --status-page on, anyone may see whether the app is up; with off, nobody.",
-  arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
+  arguments: [NAME],
   options: [
     { flags: "--max-machines <count>", description: "machines", minimum: 0 },
     { flags: "--max-running <count>", description: "machines that run at once", minimum: 0 },
@@ -148,7 +143,7 @@ const destroy = command({
   summary: "Destroy an app",
   description:
     "An app that has machines or volumes is destroyed only with --force, together with them and the data on the volumes. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
-  arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
+  arguments: [NAME],
   options: [
     {
       flags: "-f, --force",
@@ -165,7 +160,6 @@ const destroy = command({
   },
 });
 
-/** The commands about apps. */
 export const apps: Noun = {
   name: "apps",
   aliases: ["app"],

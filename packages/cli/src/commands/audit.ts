@@ -1,11 +1,12 @@
 /** `hibernaut audit`: who changed what. */
-import type { AuditEntry, AuditOptions } from "@hibernaut/client";
+import type { AuditEntry } from "@hibernaut/client";
 import { command } from "../command.ts";
+import { LIMIT, printEntries, SINCE } from "../entries.ts";
 import { localWord, writtenTime } from "../local-time.ts";
-import { NO_PAGER, printLines } from "../pager.ts";
+import { given } from "../option-values.ts";
+import { NO_PAGER } from "../pager.ts";
 import { style } from "../terminal.ts";
 
-/** Prints the audit log. */
 export const audit = command({
   name: "audit",
   summary: "Show who changed what",
@@ -14,15 +15,8 @@ export const audit = command({
   options: [
     { flags: "-a, --app <name>", description: "only what concerns this app", names: "app" },
     { flags: "--token <id>", description: "only what this token did: its id or its name", names: "token" },
-    {
-      flags: "--since <when>",
-      description: "only lines since then: 30s, 10m, 2h or 1d ago, or 2026-01-31 12:00 in your time zone",
-    },
-    {
-      flags: "-n, --limit <count>",
-      description: "only the last lines, this many (default: 100, or 10000 with --since)",
-      minimum: 0,
-    },
+    SINCE,
+    LIMIT,
     { flags: "-f, --follow", description: "keep printing new lines" },
     NO_PAGER,
   ],
@@ -33,27 +27,12 @@ export const audit = command({
   ],
   async run(context, _args, { token, since, limit, follow = false, pager }) {
     const client = await context.client();
-    const app = context.namedApp;
-    const options: AuditOptions = {
-      ...(app !== undefined && { app }),
-      ...(token !== undefined && { token }),
-      ...(since !== undefined && { since: writtenTime(since) }),
-      ...(limit !== undefined && { limit }),
-      ...(follow && { follow }),
-    };
-    const paged = !follow && !context.json && pager !== false;
-    const text = context.json ? JSON.stringify : lineOf;
-    await printLines(linesOf(client.readAudit(options), text), { paged, start: "end" });
-    return { document: undefined, text: "" };
+    const { namedApp: app } = context;
+    const options = given({ app, token, since: since && writtenTime(since), limit, follow: follow || undefined });
+    const entries = client.readAudit(options);
+    return printEntries(context, entries, lineOf, { follow, pager });
   },
 });
-
-async function* linesOf(
-  entries: AsyncIterable<AuditEntry>,
-  text: (entry: AuditEntry) => string,
-): AsyncGenerator<string> {
-  for await (const entry of entries) yield text(entry);
-}
 
 /** As wide as `refused 403`. */
 const RESULT_WIDTH = 11;

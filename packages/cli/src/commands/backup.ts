@@ -1,12 +1,12 @@
 /** `hibernaut backup`: everything the platform has, in one file. */
 import { resolve } from "node:path";
-import { type Backup, ApiError, type HibernautClient } from "@hibernaut/client";
+import { ApiError, type Backup, type HibernautClient } from "@hibernaut/client";
 import type { WholeBackup } from "../backup/checking.ts";
 import { command, type Noun, type Result } from "../command.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
-import { lines, megabytes } from "../terminal.ts";
+import { count, lines, megabytes } from "../terminal.ts";
 
 const FILE = { usage: "<file>", description: "the backup, or - for standard input", names: "file" as const };
 
@@ -107,7 +107,7 @@ const restore = command({
 function createdResult(file: string, whole: { bytes: number; sha256: string }, made: Backup): Result {
   const { machines, longest_pause_ms: pause, without_memory: without } = made;
   const text = lines(
-    `Backed up ${machines} ${machines === 1 ? "machine" : "machines"} to ${file}, ${megabytes(whole.bytes)}. It holds all secrets: keep it where only you can read it.`,
+    `Backed up ${count(machines, "machine")} to ${file}, ${megabytes(whole.bytes)}. It holds all secrets: keep it where only you can read it.`,
     pause > 0 && `The longest that a machine was paused: ${pause} ms.`,
     ...without.map(
       ({ app_name: app, machine_id: id, reason }) => `Without memory: machine ${id} of app ${app}: ${reason}.`,
@@ -129,7 +129,6 @@ async function explained(client: HibernautClient, error: unknown): Promise<unkno
   });
 }
 
-/** The commands about backups. */
 export const backup: Noun = {
   name: "backup",
   summary: "Back up and restore the platform",

@@ -1,9 +1,8 @@
 /** `hibernaut certs` */
-import type { Certificate } from "@hibernaut/client";
-import { addAndWait, AGREE_TERMS, certificateText } from "../certificates.ts";
+import { AGREE_TERMS, addAndWait, certificateText } from "../certificates.ts";
 import { command, type Noun } from "../command.ts";
 import { CliError } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
+import { listCommand } from "../listing.ts";
 import { localTime } from "../local-time.ts";
 import { lines, style } from "../terminal.ts";
 import { WAITING } from "../waiting.ts";
@@ -11,8 +10,6 @@ import { WAITING } from "../waiting.ts";
 const HOSTNAME = [
   { usage: "<hostname>", description: "a hostname of the app, or *.example.com for all below it", names: "hostname" },
 ] as const;
-/** A certificate that the app has. */
-const KNOWN = [{ usage: "<hostname>", description: "as `certs list` shows it", names: "certificate" }] as const;
 
 const add = command({
   name: "add",
@@ -32,33 +29,27 @@ const add = command({
   },
 });
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List the certificates of an app",
-  options: LISTING,
   ofApp: true,
   examples: ["hibernaut certs list --app shop", "hibernaut certs list -o wide --app shop"],
-  async run(context, _args, options) {
-    const certificates = await (await context.client()).listCertificates(context.app);
-    const listing = {
-      head: ["HOSTNAME", "STATUS", "EXPIRES", "RENEWAL"],
-      row: ({ hostname, status, not_after: until, renew_at: renewal, failure }: Certificate) => [
-        hostname,
-        status,
-        until === null ? "-" : localTime(until),
-        renewalText(renewal, failure?.attempts ?? 0),
-      ],
-      wide: {
-        head: ["ISSUER", "CHALLENGE", "FAILURE"],
-        row: ({ issuer, challenge, failure }: Certificate) => [issuer ?? "-", challenge, failure?.reason ?? "-"],
-      },
-      spare: ["RENEWAL"],
-      id: ({ hostname }: Certificate) => hostname,
-      empty: `App ${context.app} has no certificates.`,
-    };
-    return { document: certificates, text: listText(certificates, listing, options) };
-  },
+  fetch: (client, { app }) => client.listCertificates(app),
+  show: ({ app }) => ({
+    head: ["HOSTNAME", "STATUS", "EXPIRES", "RENEWAL"],
+    row: ({ hostname, status, not_after: until, renew_at: renewal, failure }) => [
+      hostname,
+      status,
+      until === null ? "-" : localTime(until),
+      renewalText(renewal, failure?.attempts ?? 0),
+    ],
+    wide: {
+      head: ["ISSUER", "CHALLENGE", "FAILURE"],
+      row: ({ issuer, challenge, failure }) => [issuer ?? "-", challenge, failure?.reason ?? "-"],
+    },
+    spare: ["RENEWAL"],
+    id: ({ hostname }) => hostname,
+    empty: `App ${app} has no certificates.`,
+  }),
 });
 
 function renewalText(renewal: string | null, failures: number): string {
@@ -98,7 +89,7 @@ const remove = command({
   summary: "Remove a certificate with its key",
   description:
     "It is no longer renewed, and the proxy shows it no more. The hostname stays. With --revoke, the authority also declares it invalid: do so when someone may have its key.",
-  arguments: KNOWN,
+  arguments: [{ usage: "<hostname>", description: "as `certs list` shows it", names: "certificate" }],
   options: [{ flags: "--revoke", description: "have the authority declare it invalid first" }],
   ofApp: true,
   examples: [
@@ -112,7 +103,6 @@ const remove = command({
   },
 });
 
-/** The commands that manage certificates. */
 export const certs: Noun = {
   name: "certs",
   aliases: ["certificates"],

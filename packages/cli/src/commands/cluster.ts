@@ -1,15 +1,21 @@
 /** `hibernaut cluster`: several hosts that act as one. `init`, `join` and `leave` work on the data directory of a stopped platform. */
 import { readFileSync } from "node:fs";
 import type { Cluster, ClusterHost } from "@hibernaut/client";
-import { command, type Noun, type Option } from "../command.ts";
+import { command, type Noun, type Option, type OptionValues } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
+import { separated } from "../option-values.ts";
 import { outputTable, TABLE } from "../output-format.ts";
-import { ago, lines } from "../terminal.ts";
+import { ago, count, lines } from "../terminal.ts";
 
 const NAME = {
   flags: "--name <name>",
   description: "what this host is called (default: the computer's name)",
+} as const;
+const ETCD = {
+  flags: "--etcd <url>",
+  description: "a client URL of etcd; may repeat, or be separated by commas",
+  repeats: true,
 } as const satisfies Option;
 const PEER = {
   flags: "--peer <address>",
@@ -32,29 +38,19 @@ const init = command({
   summary: "Make a cluster, with this host as its first member",
   description:
     "The platform must be stopped. What the host has stays, and is shared: its apps, hostnames, tokens and secrets. The hosts agree through etcd, which you run: name each of its members with --etcd. For URLs that begin with https://, this makes certificates for etcd and shows how to start it, unless you name yours.",
-  options: [
-    NAME,
-    {
-      flags: "--etcd <url>",
-      description: "a client URL of etcd; may repeat, or be separated by commas",
-      repeats: true,
-    },
-    ...ETCD_FILES,
-    INSECURE,
-    PEER,
-  ],
+  options: [NAME, ETCD, ...ETCD_FILES, INSECURE, PEER],
   examples: [
     "hibernaut cluster init --name a --etcd https://10.0.0.1:2379,https://10.0.0.2:2379,https://10.0.0.3:2379",
     "hibernaut cluster init --name a --etcd http://127.0.0.1:2379",
     "hibernaut cluster init --name a --etcd https://e1:2379,https://e2:2379,https://e3:2379 --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
   ],
-  async run(_context, _args, { name, etcd = [], etcdCa, etcdCert, etcdKey, insecureEtcd = false, peer }) {
+  async run(_context, _args, { name, etcd = [], insecureEtcd = false, peer, ...files }) {
     const endpoints = urls(etcd);
     if (endpoints.length === 0)
       throw new UsageError(
         "The hosts need an etcd to agree through. Name it with --etcd, for example --etcd https://10.0.0.5:2379.",
       );
-    const tls = tlsOf({ etcdCa, etcdCert, etcdKey });
+    const tls = tlsOf(files);
     const { platform, settings } = await load();
     const directory = { etcd: endpoints, ...(tls && { tls }), ...(insecureEtcd && { insecure: true }) };
     const etcdCertificates = tls === undefined && endpoints.some((url) => url.startsWith("https:"));
@@ -92,31 +88,17 @@ const join = command({
   options: [
     NAME,
     PEER,
-    {
-      flags: "--etcd <url>",
-      description: "where this host reaches etcd, if not where the others do; may repeat",
-      repeats: true,
-    },
+    { ...ETCD, description: "where this host reaches etcd, if not where the others do; may repeat" },
     INSECURE,
   ],
   examples: ["hibernaut cluster join hibjoin_eyJwZWVyIjoi... --name b"],
   async run(_context, [text = ""], { name, peer, etcd = [], insecureEtcd }) {
     const { platform, version, settings } = await load();
     const endpoints = urls(etcd);
-    const options = {
-      settings,
-      token: text,
-      version,
-      name,
-      peer,
-      insecureEtcd,
-      ...(endpoints.length > 0 && { etcd: endpoints }),
-    };
-    const done = await platform.joinCluster(options);
-    return {
-      document: documentOf(done),
-      text: `This host is a member of cluster ${done.clusterId}, as ${done.host}. ${START}`,
-    };
+    const options = { name, peer, insecureEtcd, ...(endpoints.length > 0 && { etcd: endpoints }) };
+    const done = await platform.joinCluster({ settings, token: text, version, ...options });
+    const said = `This host is a member of cluster ${done.clusterId}, as ${done.host}. ${START}`;
+    return { document: documentOf(done), text: said };
   },
 });
 
@@ -155,10 +137,8 @@ const leave = command({
     const what = forget ? "This host forgets its cluster." : "This host leaves its cluster.";
     await agree(`${what} It can come back only with a new token.`, { yes, what: "changed" });
     const left = await platform.leaveCluster({ settings, forget });
-    return {
-      document: documentOf(left),
-      text: `Host ${left.host} is no longer part of cluster ${left.clusterId} here.`,
-    };
+    const text = `Host ${left.host} is no longer part of cluster ${left.clusterId} here.`;
+    return { document: documentOf(left), text };
   },
 });
 
@@ -200,11 +180,7 @@ const etcd = command({
   description:
     "The platform must be stopped. What you leave out stays as it is. --renew makes new certificates for the members of etcd and for all hosts, so that a host that was removed cannot use those that it has.",
   options: [
-    {
-      flags: "--etcd <url>",
-      description: "a client URL of etcd; may repeat, or be separated by commas",
-      repeats: true,
-    },
+    ETCD,
     ...ETCD_FILES,
     { flags: "--renew", description: "make new certificates, for etcd's members and for all hosts" },
     INSECURE,
@@ -213,8 +189,8 @@ const etcd = command({
     "hibernaut cluster etcd --renew",
     "hibernaut cluster etcd --etcd-ca ca.crt --etcd-cert host.crt --etcd-key host.key",
   ],
-  async run(_context, _args, { etcd: given = [], etcdCa, etcdCert, etcdKey, renew = false, insecureEtcd }) {
-    const tls = tlsOf({ etcdCa, etcdCert, etcdKey });
+  async run(_context, _args, { etcd: given = [], renew = false, insecureEtcd, ...files }) {
+    const tls = tlsOf(files);
     const endpoints = urls(given);
     if (renew && tls !== undefined)
       throw new UsageError("--renew makes certificates: leave out --etcd-ca, --etcd-cert and --etcd-key.");
@@ -245,16 +221,13 @@ const sign = command({
   async run(_context, _args, { yes = false }) {
     const { signCluster } = await import("@hibernaut/cluster/repairs");
     const { settings } = await load();
-    const agreeTo = (keys: readonly string[]) =>
-      keys.length === 0
-        ? Promise.resolve()
-        : agree(`${keys.join("\n")}\nAnyone who wrote these ${keys.length} records gets what they say.`, {
-            yes,
-            what: "changed",
-          });
+    const agreeTo = async (keys: readonly string[]) => {
+      const warning = `${keys.join("\n")}\nAnyone who wrote these ${keys.length} records gets what they say.`;
+      if (keys.length > 0) await agree(warning, { yes, what: "changed" });
+    };
     const signed = await signCluster({ settings, agree: agreeTo });
-    const records = `${signed.length} record${signed.length === 1 ? "" : "s"}`;
-    return { document: { signed }, text: signed.length === 0 ? "All records are signed." : `Signed ${records}.` };
+    const text = signed.length === 0 ? "All records are signed." : `Signed ${count(signed.length, "record")}.`;
+    return { document: { signed }, text };
   },
 });
 
@@ -281,25 +254,13 @@ function rowOf(host: ClusterHost, { host: here }: Cluster): string[] {
   ];
 }
 
-function documentOf({
-  clusterId,
-  host,
-  region,
-  directory,
-}: {
-  clusterId: string;
-  host: string;
-  region: string;
-  directory: string;
-}) {
+function documentOf(done: Record<"clusterId" | "host" | "region" | "directory", string>) {
+  const { clusterId, host, region, directory } = done;
   return { cluster_id: clusterId, host, region, directory };
 }
 
 function urls(given: readonly string[]): string[] {
-  const all = given
-    .flatMap((each) => each.split(","))
-    .map((each) => each.trim())
-    .filter((each) => each !== "");
+  const all = separated(given).filter((each) => each !== "");
   for (const url of all)
     if (!/^https?:\/\/[^/]+\/?$/.test(url))
       throw new UsageError(`\`${url}\` is not a valid URL of etcd. Write http://host:port or https://host:port.`);
@@ -309,7 +270,7 @@ function urls(given: readonly string[]): string[] {
 }
 
 /** The certificates that were named. Undefined when there are none. */
-function tlsOf({ etcdCa, etcdCert, etcdKey }: Partial<Record<"etcdCa" | "etcdCert" | "etcdKey", string | undefined>>) {
+function tlsOf({ etcdCa, etcdCert, etcdKey }: OptionValues<typeof ETCD_FILES>) {
   if ((etcdCert === undefined) !== (etcdKey === undefined))
     throw new UsageError("--etcd-cert and --etcd-key belong together: name both, or neither.");
   const given = etcdCa ?? etcdCert;
@@ -334,7 +295,6 @@ async function load() {
   return { platform, version, settings: readSettings(process.env) };
 }
 
-/** The commands about clusters. */
 export const cluster: Noun = {
   name: "cluster",
   summary: "Join several hosts",

@@ -1,10 +1,37 @@
 /** `hibernaut completion` */
-import { command, type Noun } from "../command.ts";
+import type { HibernautClient } from "@hibernaut/client";
+import { command, type Named, type Noun } from "../command.ts";
 import { complete } from "../completion/complete.ts";
-import { LISTS, NAMES_TIMEOUT_MS } from "../completion/names.ts";
-import { FILES, SCRIPTS, type Shell, SHELLS } from "../completion/scripts.ts";
+import { FILES, SCRIPTS, SHELLS, type Shell } from "../completion/scripts.ts";
 import { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
+import { given } from "../option-values.ts";
+
+/** Someone waits at a prompt: a platform that takes longer to answer has nothing to offer. */
+const NAMES_TIMEOUT_MS = 1500;
+
+/** A name, and what tells it from the others. */
+type Name = [word: string, description: string];
+
+type List = (client: HibernautClient, app: () => string, options: { signal: AbortSignal }) => Promise<Name[]>;
+
+/** How the names of each kind are listed. Files are up to the shell. */
+const LISTS: Record<Exclude<Named, "file">, List> = {
+  app: async (client, _app, options) =>
+    (await client.listApps(options)).map(({ name, machine_count: machines }) => [name, `${machines} machines`]),
+  machine: async (client, app, options) =>
+    (await client.listMachines(app(), options)).map(({ id, name, state }) => [name || id, state]),
+  volume: async (client, app, options) =>
+    (await client.listVolumes(app(), options)).map(({ id, name, size_gb: size }) => [id, `${name}, ${size} GB`]),
+  hostname: async (client, app, options) => (await client.listHostnames(app(), options)).map((name) => [name, ""]),
+  certificate: async (client, app, options) =>
+    (await client.listCertificates(app(), options)).map(({ hostname, status }) => [hostname, status]),
+  secret: async (client, app, options) => (await client.listSecrets(app(), options)).map(({ name }) => [name, ""]),
+  token: async (client, _app, options) => (await client.listTokens(options)).map(({ id, name }) => [id, name]),
+  webhook: async (client, _app, options) => (await client.listWebhooks(options)).map(({ id, url }) => [id, url]),
+  registry: async (client, _app, options) =>
+    (await client.listRegistryLogins(options)).map(({ host, username }) => [host, username]),
+};
 
 const completion = command({
   name: "completion",
@@ -36,7 +63,7 @@ function completer(nouns: () => readonly Noun[]) {
       const lines = choices.map(({ word, description }) => `${word}\t${description}`);
       if (names?.kind === "file") lines.push(FILES);
       else if (names !== undefined) {
-        const found = await namesOf(names.kind, new Context({ ...(names.app !== undefined && { app: names.app }) }));
+        const found = await namesOf(names.kind, new Context(given({ app: names.app })));
         const last = words.at(-1) ?? "";
         for (const [word, description] of found)
           if ((names.before + word).startsWith(last)) lines.push(`${names.before}${word}\t${description}`);
@@ -48,7 +75,9 @@ function completer(nouns: () => readonly Noun[]) {
 
 async function namesOf(kind: keyof typeof LISTS, context: Context) {
   try {
-    return await LISTS[kind](await context.client(), () => context.app, AbortSignal.timeout(NAMES_TIMEOUT_MS));
+    return await LISTS[kind](await context.client(), () => context.app, {
+      signal: AbortSignal.timeout(NAMES_TIMEOUT_MS),
+    });
   } catch {
     return [];
   }

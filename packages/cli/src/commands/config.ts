@@ -53,7 +53,6 @@ const show = command({
   },
 });
 
-/** The commands about the app file. */
 export const config: Noun = {
   name: "config",
   summary: "Check the app file, hibernaut.toml or fly.toml",

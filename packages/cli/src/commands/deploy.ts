@@ -1,17 +1,18 @@
 /** `hibernaut deploy` and `hibernaut releases`: turn an app file into running machines. */
 import type { Machine, Release } from "@hibernaut/client";
+import { answersAt } from "../answering.ts";
 import type { Built } from "../build/build.ts";
 import { BUILD_OPTIONS } from "../build/options.ts";
-import { type Command, command, type Result } from "../command.ts";
+import { type Command, command, type Result, timeOption } from "../command.ts";
 import type { Context } from "../context.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import type { Stage } from "../deploy/strategy.ts";
 import { CliError, toFailure, UsageError } from "../failure.ts";
-import { answersAt } from "../answering.ts";
 import { listText } from "../listing.ts";
+import { given } from "../option-values.ts";
 import { TABLE } from "../output-format.ts";
-import { ago, lines, style } from "../terminal.ts";
+import { ago, lines } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { provide, UPLOAD } from "../upload/provide.ts";
 
@@ -50,12 +51,7 @@ const deploy = command({
     { flags: "--region <region>", description: "region to create machines in" },
     { flags: "--host <host>", description: "in a cluster, the host to create machines on (default: chosen for each)" },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
-    {
-      flags: "--wait-timeout <time>",
-      description: `how long a machine may take to pass its checks: seconds, or a unit as in 5m (default: ${WAIT_TIMEOUT_S})`,
-      minimum: 1,
-      unit: "seconds",
-    },
+    timeOption("--wait-timeout <time>", "how long a machine may take to pass its checks", WAIT_TIMEOUT_S),
   ],
   ofApp: true,
   appIsNamed: true,
@@ -66,11 +62,10 @@ const deploy = command({
     "hibernaut deploy --image docker-archive:./shop.tar",
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
   ],
-  async run(given, _args, options) {
+  async run(named, _args, options) {
     const [
-      { readDeployment },
+      { readDeployment, requireSecrets },
       { planDeploy },
-      { requireSecrets },
       { runReleaseCommand },
       { reporting },
       { rollOut },
@@ -78,7 +73,6 @@ const deploy = command({
     ] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
-      import("../deploy/required-secrets.ts"),
       import("../deploy/release-command.ts"),
       import("../deploy/reporting.ts"),
       import("../deploy/rollout.ts"),
@@ -86,22 +80,15 @@ const deploy = command({
     ]);
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
-    const {
-      app,
-      groups,
-      image: named,
-      built,
-      deploy: asked,
-      statusPage,
-      release: before,
-    } = await readDeployment(given, options);
-    if (options.buildOnly) return buildResult(built);
+    const deployment = await readDeployment(named, options);
+    if (options.buildOnly) return buildResult(deployment.built);
+    const { groups, deploy: asked, statusPage, release: before } = deployment;
     const strategy = options.strategy ?? asked.strategy ?? "rolling";
-    const context = given.preferring(app);
+    const context = named.preferring(deployment.app);
     const client = await context.client();
     await ensureApp(context);
     await requireSecrets(context, groups);
-    const { ref: image } = await provide(context, named, options);
+    const { ref: image } = await provide(context, deployment.image, options);
     const release = await client.createRelease(context.app, { image });
     const done = await reporting(client, { app: context.app, version: release.version }, async () => {
       const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);
@@ -110,8 +97,8 @@ const deploy = command({
       if (before !== undefined && !options.skipReleaseCommand) await runReleaseCommand(context, release, before);
       const { steps, others, leftovers, away } = await plan();
       for (const { id, host } of away)
-        context.say(
-          `${style("yellow", "Warning:", process.stderr)} Host ${host} is unreachable, and its machine ${id} keeps its version. Deploy again once the host is back.`,
+        context.warn(
+          `Host ${host} is unreachable, and its machine ${id} keeps its version. Deploy again once the host is back.`,
         );
       for (const { id } of others)
         context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
@@ -122,20 +109,14 @@ const deploy = command({
       const cleared = await clearing(context, leftovers, release);
       const stages = planStages(steps, { strategy, maxUnavailable: asked.maxUnavailable });
       return rollOut(context, [...cleared, ...stages], {
-        place: {
-          ...(options.host !== undefined && { host: options.host }),
-          ...(options.region !== undefined && { region: options.region }),
-        },
+        place: given({ host: options.host, region: options.region }),
         waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
         prewarm: prewarmOf(options.prewarm, asked.prewarm),
       });
     });
     if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });
-    await warnOfUnsuspendable(
-      context,
-      done.map(({ machine_id: id }) => id),
-    );
+    await warnOfUnsuspendable(context, new Set(done.map(({ machine_id: id }) => id)));
     const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
     return {
       document: { release: release.version, image: release.image, machines: done },
@@ -177,7 +158,6 @@ const releases = command({
   },
 });
 
-/** The result of a deploy that ends with the build. */
 function buildResult(built: Built | undefined): Result {
   if (built !== undefined) return { document: built, text: built.image };
   throw new CliError(
@@ -187,9 +167,9 @@ function buildResult(built: Built | undefined): Result {
 }
 
 /** The option only says whether: what the machines wait for is up to the app file. */
-function prewarmOf(given: boolean | undefined, asked: boolean | "prepared" | undefined): boolean | "prepared" {
-  if (given === false) return false;
-  return asked === "prepared" ? asked : (given ?? asked ?? false);
+function prewarmOf(option: boolean | undefined, asked: boolean | "prepared" | undefined): boolean | "prepared" {
+  if (option === false) return false;
+  return asked === "prepared" ? asked : (option ?? asked ?? false);
 }
 
 /** Destroys what an interrupted deploy has left, unless a deploy is in progress to which it may belong. */
@@ -225,14 +205,13 @@ async function ensureApp(context: Context): Promise<void> {
 }
 
 /** Warns of machines that should be suspended when they are idle, and cannot be; once for each reason. */
-async function warnOfUnsuspendable(context: Context, ids: readonly string[]): Promise<void> {
+async function warnOfUnsuspendable(context: Context, ids: ReadonlySet<string>): Promise<void> {
   const machines = await (await context.client()).listMachines(context.app);
-  const deployed = machines.filter(({ id }) => ids.includes(id));
+  const deployed = machines.filter(({ id }) => ids.has(id));
   for (const [instead, group] of Map.groupBy(deployed, insteadOfSuspend)) {
     if (instead === undefined) continue;
     const which = `Machine${group.length === 1 ? "" : "s"} ${group.map(({ id }) => id).join(", ")}`;
-    const warning = style("yellow", "Warning:", process.stderr);
-    context.say(`${warning} ${which}: auto_stop_machines is "suspend", but an idle machine ${instead}.`);
+    context.warn(`${which}: auto_stop_machines is "suspend", but an idle machine ${instead}.`);
   }
 }
 
@@ -241,5 +220,5 @@ function summary(machines: readonly { action: string }[]): string {
   return [...counts].map(([action, list]) => `${list.length} ${action}`).join(", ") || "no machines";
 }
 
-/** Commands about a whole app. They are at the top level because people type them most. */
+/** At the top level, because people type them most. */
 export const deployCommands: readonly Command[] = [deploy, releases];

@@ -21,30 +21,21 @@ export const doctor = command({
     }
     const failed = checks.filter(({ status }) => status === "fail");
     const ok = failed.length === 0;
-    const failures = ok
-      ? []
-      : [
-          new CliError(
-            "failed_precondition",
-            `This host is not ready: ${failed.map(({ name }) => name).join(", ")}. The lines above say how to fix it.`,
-          ),
-        ];
-    return { document: { ok, checks }, text: "", failures };
+    const message = `This host is not ready: ${failed.map(({ name }) => name).join(", ")}. The lines above say how to fix it.`;
+    return { document: { ok, checks }, text: "", failures: ok ? [] : [new CliError("failed_precondition", message)] };
   },
 });
 
-function checkText({
-  name,
-  status,
-  found,
-  fix,
-}: {
+const COLOURS = { ok: "green", warn: "yellow", fail: "red" } as const;
+
+interface Check {
   name: string;
-  status: "ok" | "warn" | "fail";
+  status: keyof typeof COLOURS;
   found: string;
   fix?: string;
-}): string {
-  const colour = { ok: "green", warn: "yellow", fail: "red" } as const;
-  const line = `${style(colour[status], status.padEnd(4), process.stdout)}  ${name.padEnd(14)}  ${found}`;
+}
+
+function checkText({ name, status, found, fix }: Check): string {
+  const line = `${style(COLOURS[status], status.padEnd(4), process.stdout)}  ${name.padEnd(14)}  ${found}`;
   return fix === undefined ? line : `${line}\n      ${style("dim", `fix: ${fix}`, process.stdout)}`;
 }

@@ -1,10 +1,11 @@
 /** `hibernaut drain` and `hibernaut undrain`: before and after work on the host. */
-import type { Drain, DrainRequest } from "@hibernaut/client";
-import { type Command, command, type Result } from "../command.ts";
+import type { Drain } from "@hibernaut/client";
+import { type Command, command, type Result, timeOption } from "../command.ts";
 import { DRAIN_TIMEOUT_S } from "../defaults.ts";
 import { followDrain } from "../draining.ts";
 import { CliError, UsageError } from "../failure.ts";
-import { lines } from "../terminal.ts";
+import { given } from "../option-values.ts";
+import { count, lines } from "../terminal.ts";
 
 const PLAIN =
   "Draining: the platform neither starts nor creates machines. Running machines keep running. End it with `hibernaut undrain`.";
@@ -16,19 +17,13 @@ const drain = command({
     "For work on the host. Until `hibernaut undrain`, the platform neither starts nor creates machines. With --suspend, it suspends every machine that can be suspended, and resumes them when it starts again.",
   options: [
     { flags: "--suspend", description: "suspend the machines that run, and wait for it" },
-    {
-      flags: "--timeout <time>",
-      description: `how long that may take: seconds, or a unit as in 2m (default: ${DRAIN_TIMEOUT_S})`,
-      minimum: 1,
-      unit: "seconds",
-    },
+    timeOption("--timeout <time>", "how long that may take", DRAIN_TIMEOUT_S, "2m"),
   ],
   examples: ["hibernaut drain", "hibernaut drain --suspend --timeout 2m", "hibernaut drain --suspend --json"],
   async run(context, _args, { suspend = false, timeout }) {
     if (timeout !== undefined && !suspend)
       throw new UsageError("--timeout limits how long suspends may take. Add --suspend, or leave it out.");
-    const request: DrainRequest = { suspend, ...(timeout !== undefined && { timeout }) };
-    const begun = await (await context.client()).startDrain(request);
+    const begun = await (await context.client()).startDrain({ suspend, ...given({ timeout }) });
     return suspend ? suspendedResult(await followDrain(context, begun)) : { document: begun, text: PLAIN };
   },
 });
@@ -43,8 +38,8 @@ const undrain = command({
     const before = await client.getDrain();
     const document = await client.endDrain();
     if (before.state === "none") return { document, text: "The platform is not draining." };
-    const count = before.machines.filter(({ result }) => result === "suspended" || result === "suspending").length;
-    const resumed = count === 0 ? "" : ` Resuming ${machines(count)} that it suspended.`;
+    const asleep = before.machines.filter(({ result }) => result === "suspended" || result === "suspending").length;
+    const resumed = asleep === 0 ? "" : ` Resuming ${count(asleep, "machine")} that it suspended.`;
     return { document, text: `The drain is over.${resumed}` };
   },
 });
@@ -55,25 +50,14 @@ function suspendedResult(document: Drain): Result {
   const left = document.machines.filter(({ result }) => result !== "suspended");
   const inTime = left.every(({ reason }) => reason?.startsWith("it cannot be suspended") === true);
   const text = lines(
-    `Drained: ${machines(suspended)} suspended${left.length === 0 ? "" : `, ${left.length} left running`}.`,
+    `Drained: ${count(suspended, "machine")} suspended${left.length === 0 ? "" : `, ${left.length} left running`}.`,
     ...left.map(({ app_name: app, name, machine_id: id, reason, result }) => {
       return `  ${app}/${name} (${id}) is ${result === "left" ? "running" : result}${reason === null ? "" : `: ${reason}`}`;
     }),
   );
-  const failures = inTime
-    ? []
-    : [
-        new CliError(
-          "deadline_exceeded",
-          "Not all machines could be suspended. Run `hibernaut drain --suspend` again to try once more, with --timeout for more time.",
-        ),
-      ];
-  return { document, text, failures };
+  const late =
+    "Not all machines could be suspended. Run `hibernaut drain --suspend` again to try once more, with --timeout for more time.";
+  return { document, text, failures: inTime ? [] : [new CliError("deadline_exceeded", late)] };
 }
 
-function machines(count: number): string {
-  return `${count} machine${count === 1 ? "" : "s"}`;
-}
-
-/** The commands about drains. */
 export const drainCommands: readonly Command[] = [drain, undrain];

@@ -1,19 +1,17 @@
 /** `hibernaut events`: everything that changes on the platform. */
-import type { EventsOptions, StreamEntry, StreamGap, StreamMissing } from "@hibernaut/client";
+import type { StreamEntry, StreamGap, StreamMissing } from "@hibernaut/client";
 import { command } from "../command.ts";
+import { printEntries, SHORT_ID } from "../entries.ts";
 import { localWord } from "../local-time.ts";
-import { NO_PAGER, printLines } from "../pager.ts";
+import { given } from "../option-values.ts";
+import { NO_PAGER } from "../pager.ts";
 import { style } from "../terminal.ts";
-import { shown } from "../visible.ts";
 
-/** Enough of an id to tell the machines of an app apart. */
-const SHORT_ID = 6;
 /** As wide as most types. */
 const TYPE_WIDTH = 20;
 /** What an event says for people, besides what the line shows anyway. */
 const SHOWN_ELSEWHERE = new Set(["name", "event", "from", "to", "details", "start"]);
 
-/** Prints events. */
 export const events = command({
   name: "events",
   summary: "Show what changes on the platform: machines, deploys, checks, certificates and more",
@@ -54,28 +52,14 @@ export const events = command({
   async run(context, _args, { follow = false, machine, type, since, limit, pager }) {
     const { namedApp: app } = context;
     const client = await context.client();
-    const options: EventsOptions = {
-      ...(app !== undefined && { app }),
-      ...(machine !== undefined && { machine }),
-      ...(type !== undefined && { type }),
-      ...(since !== undefined && { since }),
-      ...(limit !== undefined && { tail: limit }),
-    };
-    const onLost = ({ message }: Error) =>
-      void process.stderr.write(shown(`${message} Connecting again...\n`, process.stderr));
+    const options = given({ app, machine, type, since, tail: limit });
+    const onLost = ({ message }: Error) => context.say(`${message} Connecting again...`);
     const entries = follow ? client.followEvents({ ...options, onLost }) : client.readEvents(options);
-    const paged = !follow && !context.json && pager !== false;
-    await printLines(linesOf(entries, context.json ? JSON.stringify : lineOf), { paged, start: "end" });
-    return { document: undefined, text: "" };
+    return printEntries(context, entries, lineOf, { follow, pager });
   },
 });
 
-async function* linesOf<T>(entries: AsyncIterable<T>, text: (entry: T) => string): AsyncGenerator<string> {
-  for await (const entry of entries) yield text(entry);
-}
-
-/** One event as a line. */
-export function lineOf(event: StreamEntry): string {
+function lineOf(event: StreamEntry): string {
   if (event.type === "missing") return missingText((event as StreamMissing).hosts);
   if (!("sequence" in event)) {
     const { after, until, host } = event as StreamGap;

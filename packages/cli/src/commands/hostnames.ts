@@ -1,19 +1,17 @@
 /** `hibernaut hostnames` */
-import { addAndWait, AGREE_TERMS, certificateText } from "../certificates.ts";
+import { AGREE_TERMS, addAndWait, certificateText } from "../certificates.ts";
 import { command, type Noun } from "../command.ts";
 import { LISTING } from "../listing.ts";
 import { lines } from "../terminal.ts";
 import { WAITING } from "../waiting.ts";
 
-const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
-/** A hostname that the app has. */
-const KNOWN_HOSTNAME = HOSTNAME.map((argument) => ({ ...argument, names: "hostname" as const }));
+const HOSTNAME = { usage: "<hostname>", description: "e.g. www.example.com" };
 
 const add = command({
   name: "add",
   summary: "Add a custom hostname to an app",
   description: "Requests at the proxy with this Host header go to the app, as those for <app>.localhost do.",
-  arguments: HOSTNAME,
+  arguments: [HOSTNAME],
   options: [{ flags: "--tls", description: "also get a certificate, as `certs add` does" }, AGREE_TERMS, ...WAITING],
   ofApp: true,
   examples: [
@@ -47,7 +45,7 @@ const remove = command({
   name: "remove",
   aliases: ["rm"],
   summary: "Remove a custom hostname from an app",
-  arguments: KNOWN_HOSTNAME,
+  arguments: [{ ...HOSTNAME, names: "hostname" }],
   ofApp: true,
   examples: ["hibernaut hostnames remove www.example.com --app shop"],
   async run(context, [hostname = ""]) {
@@ -56,7 +54,6 @@ const remove = command({
   },
 });
 
-/** The commands that manage custom hostnames. */
 export const hostnames: Noun = {
   name: "hostnames",
   aliases: ["hostname"],

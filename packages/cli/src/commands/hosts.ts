@@ -3,9 +3,8 @@ import type { DrainedHost, Evacuation } from "@hibernaut/client";
 import { command, type Noun, type Result } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { CliError, UsageError } from "../failure.ts";
-import { interruptible } from "../interrupting.ts";
-import { moveDisplay } from "../moving.ts";
-import { lines } from "../terminal.ts";
+import { showingMoves } from "../moving.ts";
+import { count, lines } from "../terminal.ts";
 
 const HOST = { usage: "<host>", description: "the name of the host" };
 
@@ -19,20 +18,14 @@ const drain = command({
   examples: ["hibernaut hosts drain b", "hibernaut hosts drain b --with-volumes --json"],
   async run(context, [host = ""], { withVolumes }) {
     const client = await context.client();
-    const display = moveDisplay(context);
-    using stop = interruptible("The drain was interrupted. Machines that have moved stay where they are.");
-    try {
-      const document = await client.drainHost(host, {
-        ...{ withVolumes, signal: stop.signal },
-        onProgress: ({ app_name: app, name, machine_id: _id, ...progress }) =>
-          display.show({ what: `${app}/${name}`, ...progress }),
-      });
-      display.end();
-      return drained(host, document);
-    } catch (error) {
-      display.end();
-      throw stop.signal.aborted ? stop.signal.reason : error;
-    }
+    const interrupted = "The drain was interrupted. Machines that have moved stay where they are.";
+    const document = await showingMoves(context, interrupted, (show, signal) =>
+      client.drainHost(host, {
+        ...{ withVolumes, signal },
+        onProgress: ({ app_name: app, name, machine_id: _id, ...step }) => show({ what: `${app}/${name}`, ...step }),
+      }),
+    );
+    return drained(host, document);
   },
 });
 
@@ -68,19 +61,11 @@ const evacuate = command({
 function drained(host: string, document: DrainedHost): Result {
   const { moved, stayed } = document;
   const text = lines(
-    `${count(moved)} moved off host ${host}${stayed.length === 0 ? "" : `, ${stayed.length} stayed`}.`,
+    `${count(moved, "machine")} moved off host ${host}${stayed.length === 0 ? "" : `, ${stayed.length} stayed`}.`,
     ...stayed.map(({ app_name: app, name, machine_id: id, reason }) => `  ${app}/${name} (${id}): ${reason}`),
   );
-  const failures =
-    stayed.length === 0
-      ? []
-      : [
-          new CliError(
-            "failed_precondition",
-            `Not all machines of host ${host} could be moved. The reasons are above.`,
-          ),
-        ];
-  return { document, text, failures };
+  const message = `Not all machines of host ${host} could be moved. The reasons are above.`;
+  return { document, text, failures: stayed.length === 0 ? [] : [new CliError("failed_precondition", message)] };
 }
 
 function evacuated(host: string, document: Evacuation): Result {
@@ -88,7 +73,7 @@ function evacuated(host: string, document: Evacuation): Result {
   if (machines.length === 0) return { document, text: `Host ${host} had no machines.` };
   const left = machines.filter(({ host: to }) => to === undefined).length;
   const text = lines(
-    `${count(machines.length - left)} of host ${host} got another host${left === 0 ? "" : `, ${left} left behind`}.`,
+    `${count(machines.length - left, "machine")} of host ${host} got another host${left === 0 ? "" : `, ${left} left behind`}.`,
     ...machines.map(({ app_name: app, name, machine_id: id, host: to, reason }) =>
       to === undefined ? `  ${app}/${name} (${id}) is left behind: ${reason}` : `  ${app}/${name} (${id}) is on ${to}`,
     ),
@@ -96,11 +81,6 @@ function evacuated(host: string, document: Evacuation): Result {
   return { document, text };
 }
 
-function count(machines: number): string {
-  return `${machines} machine${machines === 1 ? "" : "s"}`;
-}
-
-/** The commands about hosts. */
 export const hosts: Noun = {
   name: "hosts",
   summary: "Drain and evacuate the hosts of a cluster",

@@ -1,37 +1,30 @@
 /** `hibernaut images` */
-import type { Image, OpenUpload } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { listCommand } from "../listing.ts";
 import { pull as pullImage } from "../pulling.ts";
-import { LISTING, listText } from "../listing.ts";
-import { ago, megabytes, shortImage } from "../terminal.ts";
+import { ago, count, megabytes, shortDigest, shortImage } from "../terminal.ts";
 import { upload } from "../upload/provide.ts";
 import { localImage } from "../upload/reference.ts";
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List the images on the platform's disk",
-  options: LISTING,
   examples: ["hibernaut images list", "hibernaut images list -o wide"],
-  async run(context, _args, options) {
-    const images = await (await context.client()).listImages();
-    const listing = {
-      head: ["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"],
-      row: ({ digest, ref, size_bytes, imported_at, in_use }: Image) => [
-        ref ?? "-",
-        digest.slice("sha256:".length, "sha256:".length + 12),
-        megabytes(size_bytes),
-        in_use ? "yes" : "no",
-        ago(imported_at),
-      ],
-      wide: { head: ["WHOLE DIGEST"], row: ({ digest }: Image) => [digest] },
-      spare: ["IMPORTED", "IN USE"],
-      id: ({ digest }: Image) => digest,
-      empty: "No images.",
-    };
-    return { document: images, text: listText(images, listing, options) };
-  },
+  fetch: (client) => client.listImages(),
+  show: () => ({
+    head: ["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"],
+    row: ({ digest, ref, size_bytes, imported_at, in_use }) => [
+      ref ?? "-",
+      shortDigest(digest),
+      megabytes(size_bytes),
+      in_use ? "yes" : "no",
+      ago(imported_at),
+    ],
+    wide: { head: ["WHOLE DIGEST"], row: ({ digest }) => [digest] },
+    spare: ["IMPORTED", "IN USE"],
+    id: ({ digest }) => digest,
+    empty: "No images.",
+  }),
 });
 
 const pull = command({
@@ -68,28 +61,24 @@ const push = command({
   },
 });
 
-const uploads = command({
+const uploads = listCommand({
   name: "uploads",
   summary: "List the uploads that have not ended",
-  options: LISTING,
   examples: ["hibernaut images uploads"],
-  async run(context, _args, options) {
-    const open = await (await context.client()).listUploads();
-    const listing = {
-      head: ["IMAGE", "DIGEST", "SIZE", "UPLOADED", "CONTINUED"],
-      row: ({ ref, digest, size_bytes, done_bytes, used_at }: OpenUpload) => [
-        shortImage(ref),
-        digest.slice("sha256:".length, "sha256:".length + 12),
-        megabytes(size_bytes),
-        megabytes(done_bytes),
-        ago(used_at),
-      ],
-      wide: { head: ["WHOLE DIGEST"], row: ({ digest }: OpenUpload) => [digest] },
-      id: ({ digest }: OpenUpload) => digest,
-      empty: "No uploads.",
-    };
-    return { document: open, text: listText(open, listing, options) };
-  },
+  fetch: (client) => client.listUploads(),
+  show: () => ({
+    head: ["IMAGE", "DIGEST", "SIZE", "UPLOADED", "CONTINUED"],
+    row: ({ ref, digest, size_bytes, done_bytes, used_at }) => [
+      shortImage(ref),
+      shortDigest(digest),
+      megabytes(size_bytes),
+      megabytes(done_bytes),
+      ago(used_at),
+    ],
+    wide: { head: ["WHOLE DIGEST"], row: ({ digest }) => [digest] },
+    id: ({ digest }) => digest,
+    empty: "No uploads.",
+  }),
 });
 
 const cancel = command({
@@ -119,15 +108,11 @@ const prune = command({
   examples: ["hibernaut images prune"],
   async run(context) {
     const { deleted, freed_bytes } = await (await context.client()).pruneImages();
-    const count = deleted.length === 1 ? "1 image" : `${deleted.length} images`;
-    return {
-      document: { deleted, freed_bytes },
-      text: `Deleted ${count}, freed ${megabytes(freed_bytes)}.`,
-    };
+    const text = `Deleted ${count(deleted.length, "image")}, freed ${megabytes(freed_bytes)}.`;
+    return { document: { deleted, freed_bytes }, text };
   },
 });
 
-/** The commands about images. */
 export const images: Noun = {
   name: "images",
   aliases: ["image"],

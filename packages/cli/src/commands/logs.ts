@@ -1,18 +1,17 @@
 /** `hibernaut logs`: what apps print and what happens to their machines. */
-import type { LogEntry, LogsOptions as ReadOptions } from "@hibernaut/client";
+import type { LogEntry } from "@hibernaut/client";
 import { command } from "../command.ts";
+import { LIMIT, printEntries, SHORT_ID, SINCE } from "../entries.ts";
 import { localWord, writtenTime } from "../local-time.ts";
-import { NO_PAGER, printLines } from "../pager.ts";
+import { given } from "../option-values.ts";
+import { NO_PAGER } from "../pager.ts";
 import { style } from "../terminal.ts";
 
-/** Enough of an id to tell the machines of an app apart. */
-const SHORT_ID = 6;
 const STREAMS = ["stdout", "stderr", "hooks", "platform"] as const;
 const COLOURS = { stdout: "green", stderr: "red", hooks: "dim", platform: "yellow" } as const;
 /** As wide as the longest name of a stream. */
 const STREAM_WIDTH = 8;
 
-/** Prints logs. */
 export const logs = command({
   name: "logs",
   summary: "Show what an app prints and what happens to its machines",
@@ -26,15 +25,8 @@ export const logs = command({
       repeats: true,
     },
     { flags: "-f, --follow", description: "keep printing new lines, across suspends and from machines created later" },
-    {
-      flags: "--since <when>",
-      description: "only lines since then: 30s, 10m, 2h or 1d ago, or 2026-01-31 12:00 in your time zone",
-    },
-    {
-      flags: "-n, --limit <count>",
-      description: "only the last lines, this many (default: 100, or 10000 with --since)",
-      minimum: 0,
-    },
+    SINCE,
+    LIMIT,
     { flags: "--tail <count>", description: "the same as --limit", minimum: 0, hidden: true },
     {
       flags: "--stream <name>",
@@ -55,23 +47,12 @@ export const logs = command({
   ],
   async run(context, _args, { machine, follow = false, since, tail, limit = tail, stream, raw = false, pager }) {
     const client = await context.client();
-    const options: ReadOptions = {
-      ...(machine !== undefined && { machine }),
-      ...(since !== undefined && { since: writtenTime(since) }),
-      ...(limit !== undefined && { limit }),
-      ...(stream !== undefined && { stream: stream as LogEntry["stream"][] }),
-    };
+    const streams = stream as LogEntry["stream"][] | undefined;
+    const options = given({ machine, since: since && writtenTime(since), limit, stream: streams });
     const entries = follow ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
-    const paged = !follow && !context.json && pager !== false;
-    const line = context.json ? JSON.stringify : lineOf;
-    await printLines(linesOf(entries, line), { paged, start: "end", raw });
-    return { document: undefined, text: "" };
+    return printEntries(context, entries, lineOf, { follow, pager, raw });
   },
 });
-
-async function* linesOf(entries: AsyncIterable<LogEntry>, text: (entry: LogEntry) => string): AsyncGenerator<string> {
-  for await (const entry of entries) yield text(entry);
-}
 
 function lineOf({ at, machine, stream, text }: LogEntry): string {
   const { stdout } = process;

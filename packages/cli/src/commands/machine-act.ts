@@ -1,9 +1,9 @@
 /** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`, `cordon` and `uncordon`. */
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
-import { bootWord } from "../boot-words.ts";
 import { type Command, command } from "../command.ts";
 import { YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
+import { bootText } from "../machine-columns.ts";
 import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
 import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
 
@@ -114,7 +114,6 @@ const destroy = command({
   },
 });
 
-/** `cordon` and `uncordon`. */
 function cordonCommand(on: boolean): Command {
   const name = on ? "cordon" : "uncordon";
   return command({
@@ -172,11 +171,9 @@ function waitState(word: string): WaitState {
 
 function stateText({ id, state, last_boot }: Machine): string {
   if (state !== "running" || !last_boot) return `Machine ${id} is ${state}.`;
-  const how = last_boot.kind === "cold" ? "cold started" : bootWord(last_boot);
-  return `Machine ${id} is running (${how} in ${Math.round(last_boot.duration_ms)} ms).`;
+  return `Machine ${id} is running (${bootText(last_boot, last_boot.kind === "cold" ? "cold started" : undefined)}).`;
 }
 
-/** The commands that change a state. */
 export const actCommands: readonly Command[] = [
   ...VERBS.map(verbCommand),
   wait,

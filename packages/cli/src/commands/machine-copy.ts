@@ -3,10 +3,10 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, posix, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { ApiError, type MachinePath } from "@hibernaut/client";
-import { type Command, command, type Result } from "../command.ts";
+import { command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
-import { readEnds, type Ends } from "../copy/ends.ts";
-import { planCopy, type Plan, type Source, type Target } from "../copy/plan.ts";
+import { type Ends, readEnds } from "../copy/ends.ts";
+import { type Plan, planCopy, type Source, type Target } from "../copy/plan.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
@@ -17,7 +17,6 @@ import { machineOf } from "../which-machine.ts";
 type Into = Ends & { into: true };
 type Out = Ends & { into: false };
 
-/** One copy, as its options want it. */
 interface Copy {
   context: Context;
   id: string;
@@ -25,7 +24,7 @@ interface Copy {
   signal: AbortSignal;
 }
 
-const copy = command({
+export const copy = command({
   name: "cp",
   aliases: ["copy"],
   summary: "Copy files between this computer and a machine",
@@ -142,6 +141,3 @@ function missing(error: NodeJS.ErrnoException): undefined {
 function said({ entries, bytes }: { entries: number; bytes: number }, target: string): string {
   return `Copied ${entries} ${entries === 1 ? "entry" : "entries"}, ${megabytes(bytes)}, to ${target}.`;
 }
-
-/** The commands that copy files. */
-export const copyCommands: readonly Command[] = [copy];

@@ -1,11 +1,13 @@
 /** `hibernaut machine exec` and `console`: run commands in a machine. */
 import type { ExecSession } from "@hibernaut/client";
-import { type Command, command, type Option, type OptionValues } from "../command.ts";
+import { type Command, command, type Option, type OptionValues, timeOption } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { given } from "../option-values.ts";
+import { write } from "../terminal.ts";
+import { shown } from "../visible.ts";
 import { awake, NO_WAKE } from "../waking.ts";
 import { chosenMachine, MACHINE, machineOf } from "../which-machine.ts";
-import { shown } from "../visible.ts";
 
 const TIMED_OUT = 124;
 /** What `console` runs: bash if the image has it, otherwise sh. */
@@ -17,7 +19,6 @@ const OPTIONS = [
   NO_WAKE,
 ] as const satisfies readonly Option[];
 
-/** How a command runs in a machine. */
 interface ExecOptions extends OptionValues<typeof OPTIONS> {
   tty?: boolean;
   /** Seconds. */
@@ -32,13 +33,7 @@ const exec = command({
   arguments: [MACHINE, { usage: "[command...]", description: "the command and its arguments; put it after --" }],
   options: [
     { flags: "-t, --tty", description: "use a terminal of the same size as this one" },
-    {
-      flags: "--timeout <time>",
-      description:
-        "kill the command and its process group after this time: seconds, or a unit as in 5m (default: never)",
-      minimum: 1,
-      unit: "seconds",
-    },
+    timeOption("--timeout <time>", "kill the command and its process group after this time", "never"),
     ...OPTIONS,
   ],
   ofApp: true,
@@ -47,21 +42,15 @@ const exec = command({
     "hibernaut machine exec 3f9c01ab22de41 -t -- sh",
     "echo 'select 1' | hibernaut machine exec 3f9c01ab22de41 -- psql",
   ],
-  async run(context, given, options) {
-    const [word, words] = splitCommand(given, context.afterDashes);
+  async run(context, typed, options) {
+    const [word, words] = splitCommand(typed, context.afterDashes);
     if (options.tty && !context.json)
       requireTerminal("--tty needs a terminal. Run the command from a terminal, or leave --tty out.");
     const machine = await machineOf(context, word);
     const { id } = machine;
     await awake(context, machine, "exec", options);
     if (!context.json) return attach(context, id, words, options);
-    const { timeout, user, workdir } = options;
-    const document = await (await context.client()).runExec(context.app, id, {
-      command: words,
-      ...(timeout !== undefined && { timeout }),
-      ...(user !== undefined && { user }),
-      ...(workdir !== undefined && { workdir }),
-    });
+    const document = await (await context.client()).runExec(context.app, id, { command: words, ...limits(options) });
     return { document, text: "", exitCode: document.timed_out ? TIMED_OUT : document.exit_code };
   },
 });
@@ -85,12 +74,16 @@ const console = command({
 });
 
 /** The machine, if one is named, and the command: the words after `--`, or otherwise those after the machine. */
-function splitCommand(given: readonly string[], afterDashes = 0): [string | undefined, string[]] {
-  const before = given.length - afterDashes;
+function splitCommand(typed: readonly string[], afterDashes = 0): [string | undefined, string[]] {
+  const before = typed.length - afterDashes;
   const named = before > 0 ? 1 : 0;
-  const words = given.slice(named);
-  if (words.length > 0) return [given.slice(0, named)[0], words];
+  const words = typed.slice(named);
+  if (words.length > 0) return [typed.slice(0, named)[0], words];
   throw new UsageError("No command. Put it after --, as in: hibernaut machine exec [id] -- ls -l");
+}
+
+function limits({ timeout, user, workdir }: ExecOptions) {
+  return given({ timeout, user, workdir });
 }
 
 function requireTerminal(refusal: string): void {
@@ -98,16 +91,14 @@ function requireTerminal(refusal: string): void {
 }
 
 async function attach(context: Context, id: string, words: string[], options: ExecOptions) {
-  const { tty = false, timeout, user, workdir } = options;
+  const { tty = false, timeout } = options;
   const { stdin, stdout, stderr } = process;
   const client = await context.client();
   const session = await client.openExec(context.app, id, {
     command: words,
     stdin: true,
     ...(tty && { tty, ...sizeOf(stdout), term: process.env.TERM ?? "xterm" }),
-    ...(timeout !== undefined && { timeout }),
-    ...(user !== undefined && { user }),
-    ...(workdir !== undefined && { workdir }),
+    ...limits(options),
   });
   const restore = tty ? takeTerminal(session) : () => {};
   const stop = () => session.kill();
@@ -154,10 +145,7 @@ function sizeOf({ rows, columns }: { rows?: number; columns?: number }): { rows:
 
 /** Copies a stream, without ending `to` as a pipe would. */
 async function copy(from: ExecSession["stdout"], to: NodeJS.WriteStream): Promise<void> {
-  for await (const chunk of from as AsyncIterable<Buffer>) {
-    if (!to.write(chunk)) await new Promise((resolve) => to.once("drain", resolve));
-  }
+  for await (const chunk of from as AsyncIterable<Buffer>) await write(chunk, to);
 }
 
-/** The commands that run commands. */
 export const execCommands: readonly Command[] = [exec, console];

@@ -2,11 +2,11 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { ExecSession, HibernautClient } from "@hibernaut/client";
-import { type Command, command } from "../command.ts";
+import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
-import { machineOf } from "../which-machine.ts";
 import { type ForwardedPort, readForward } from "../forwarded-port.ts";
+import { machineOf } from "../which-machine.ts";
 
 const LOOPBACK = "127.0.0.1";
 /** As many as the platform forwards to one machine at a time. */
@@ -22,7 +22,7 @@ interface Way {
   sessions: Set<ExecSession>;
 }
 
-const forward = command({
+export const forward = command({
   name: "forward",
   summary: "Forward ports of this computer to a machine",
   description:
@@ -127,6 +127,3 @@ async function pass({ client, app, id, say, sessions }: Way, port: number, socke
   // Not a reset: after some of them, Node 24 spins at its end and never exits.
   socket.destroy();
 }
-
-/** The commands that forward ports. */
-export const forwardCommands: readonly Command[] = [forward];

@@ -1,10 +1,9 @@
 /** `hibernaut machine move`: to another host of the cluster. */
-import { type Command, command } from "../command.ts";
-import { interruptible } from "../interrupting.ts";
-import { moveDisplay } from "../moving.ts";
+import { command } from "../command.ts";
+import { showingMoves } from "../moving.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
-const move = command({
+export const move = command({
   name: "move",
   summary: "Move a machine to another host of the cluster",
   description:
@@ -27,21 +26,10 @@ const move = command({
   async run(context, [word], { host, cold, withVolumes }) {
     const { id, name } = await machineOf(context, word);
     const client = await context.client();
-    const display = moveDisplay(context);
-    using stop = interruptible("The move was interrupted.");
-    try {
-      const document = await client.moveMachine(context.app, id, {
-        ...{ host, cold, withVolumes, signal: stop.signal },
-        onProgress: ({ host: to, ...progress }) => display.show({ what: name, host: to, ...progress }),
-      });
-      display.end();
-      return { document, text: `Machine ${id} (${name}) is on host ${document.host} now.` };
-    } catch (error) {
-      display.end();
-      throw stop.signal.aborted ? stop.signal.reason : error;
-    }
+    const document = await showingMoves(context, "The move was interrupted.", (show, signal) => {
+      const where = { host, cold, withVolumes, signal };
+      return client.moveMachine(context.app, id, { ...where, onProgress: (step) => show({ what: name, ...step }) });
+    });
+    return { document, text: `Machine ${id} (${name}) is on host ${document.host} now.` };
   },
 });
-
-/** The commands that move machines. */
-export const moveCommands: readonly Command[] = [move];

@@ -1,14 +1,13 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
 import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
-import { bootWord } from "../boot-words.ts";
 import { type Command, command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
-import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
+import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { LISTING, type ListOptions, listText } from "../listing.ts";
-import { localTime } from "../local-time.ts";
 import { WATCH, watched } from "../live.ts";
-import { placeOf, WIDE_MACHINE } from "../machine-columns.ts";
+import { localTime } from "../local-time.ts";
+import { bootText, placeOf, WIDE_MACHINE } from "../machine-columns.ts";
 import { outputTable, TABLE } from "../output-format.ts";
 import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
@@ -88,50 +87,43 @@ const events = command({
 
 function statusText(machine: Machine): string {
   const { suspend, snapshot, last_boot: boot, config } = machine;
-  const instead = insteadOfSuspend(machine);
-  const lines: [string, string][] = [
+  return fields([
     ["id", machine.id],
     ["name", machine.name],
     ["app", machine.app_name],
     ["state", stateText(machine)],
     ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
     ["size", sizeText(config)],
-    ...(machine.cordoned ? [["cordoned", "yes: the proxy sends it no requests"] as [string, string]] : []),
+    ["cordoned", machine.cordoned ? "yes: the proxy sends it no requests" : undefined],
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["guest bundle", bundleText(machine)],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
-    [
-      "last start",
-      boot ? `${bootWord(boot)} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})` : "never",
-    ],
-    ...prewarmLine(machine),
-    ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
-    ...(machine.wake_at === null
-      ? []
-      : [["wakes", `at ${localTime(machine.wake_at)}, if it sleeps by then`] as [string, string]]),
-    ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
-    ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
-    ...(config.files ?? []).map((file): [string, string] => ["file", fileText(file)]),
-    ...(instead === undefined ? [] : [["when idle", instead] as [string, string]]),
-    ...machine.checks.map((check): [string, string] => [
-      "check",
-      `${check.name} ${check.status}: ${check.output.replace(/\s+/g, " ").slice(0, 100)}`,
-    ]),
+    ["last start", boot ? `${bootText(boot)}, ${ago(boot.at)} (${boot.reason})` : "never"],
+    ["prewarm", prewarmText(machine)],
+    ["kept awake", keepAwakeText(machine)],
+    ["wakes", machine.wake_at && `at ${localTime(machine.wake_at)}, if it sleeps by then`],
+    ["schedule", config.schedule && scheduleText(machine)],
+    ...(config.services ?? []).map((service) => ["service", serviceText(service)] as const),
+    ...(config.files ?? []).map((file) => ["file", fileText(file)] as const),
+    ["when idle", insteadOfSuspend(machine)],
+    ...machine.checks.map((check) => ["check", checkText(check)] as const),
     ["address", machine.private_address],
     ["region", machine.region],
-    ...(machine.host === undefined ? [] : [["host", machine.host] as [string, string]]),
+    ["host", machine.host],
     ["version", machine.version],
     ["created", localTime(machine.created_at)],
     ["updated", localTime(machine.updated_at)],
-  ];
-  return fields(lines);
+  ]);
 }
 
 /** Said while it matters: a prewarm that is done shows in the snapshot. */
-function prewarmLine({ prewarm }: Machine): [string, string][] {
-  if (prewarm?.status === "pending") return [["prewarm", "it sleeps again once the new version works"]];
-  if (prewarm?.status === "failed") return [["prewarm", `failed: ${prewarm.reason}`]];
-  return [];
+function prewarmText({ prewarm }: Machine): string | undefined {
+  if (prewarm?.status === "pending") return "it sleeps again once the new version works";
+  return prewarm?.status === "failed" ? `failed: ${prewarm.reason}` : undefined;
+}
+
+function checkText({ name, status: verdict, output }: Machine["checks"][number]): string {
+  return `${name} ${verdict}: ${output.replace(/\s+/g, " ").slice(0, 100)}`;
 }
 
 function sizeText({ guest, init }: MachineConfig): string {
@@ -162,9 +154,8 @@ function fileText({ guest_path: path, raw_value: raw, secret_name: secret }: Fil
   return `${path}, ${raw === undefined ? `from the secret ${secret}` : `${Buffer.from(raw, "base64").length} bytes`}`;
 }
 
-function keepAwakeLine({ until, reason }: { until: string; reason: string }): [string, string] {
-  return ["kept awake", `until ${localTime(until)}${reason === "" ? "" : `: ${reason}`}`];
+function keepAwakeText({ keep_awake: kept }: Machine): string | undefined {
+  return kept === null ? undefined : `until ${localTime(kept.until)}${kept.reason === "" ? "" : `: ${kept.reason}`}`;
 }
 
-/** The commands that change nothing. */
 export const showCommands: readonly Command[] = [list, status, events];

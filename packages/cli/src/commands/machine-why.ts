@@ -3,8 +3,8 @@ import { urlsFrom } from "../answering.ts";
 import { type Command, command } from "../command.ts";
 import { copyMachine } from "../copying.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
-import { MACHINE, machineOf } from "../which-machine.ts";
 import { WAITING } from "../waiting.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
 
 const why = command({
   name: "why",
@@ -38,7 +38,7 @@ const clone = command({
   examples: ["hibernaut machine clone web --app shop", "hibernaut machine clone web --name web-2 --app shop"],
   async run(context, [word], { name, waitTimeout = WAIT_TIMEOUT_S }) {
     const model = await machineOf(context, word);
-    const { machine, text } = await copyMachine(context, model, { ...(name !== undefined && { name }), waitTimeout });
+    const { machine, text } = await copyMachine(context, model, { name, waitTimeout });
     return { document: machine, text };
   },
 });

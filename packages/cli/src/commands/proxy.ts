@@ -1,7 +1,6 @@
 /** `hibernaut proxy`: runs a proxy in a separate process. */
 import { command } from "../command.ts";
 
-/** Runs a proxy until it is interrupted. */
 export const proxy = command({
   name: "proxy",
   summary: "Run a proxy in a separate process",

@@ -91,7 +91,7 @@ async function showStatus(context: Context, options: OutputOptions): Promise<Res
     ["proxy", document.proxy_url ?? "in separate processes"],
     ["version", document.version],
     ["accelerator", `${document.accelerator}: ${health.accelerator_reason}`],
-    ...(document.draining ? [["drain", "no machine is started or created; `hibernaut undrain` ends it"] as const] : []),
+    ["drain", document.draining ? "no machine is started or created; `hibernaut undrain` ends it" : undefined],
     ["network", `${document.network}: ${health.network.reason}`],
     ["apps", String(document.apps)],
     ["machines", `${states.join(", ") || "none"}${loops}`],
@@ -114,5 +114,4 @@ function countByState(machines: readonly Machine[]): Record<string, number> {
   return counts;
 }
 
-/** The commands about all apps. */
 export const overviewCommands: readonly Command[] = [ps, status];

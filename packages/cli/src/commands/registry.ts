@@ -1,22 +1,20 @@
 /** `hibernaut registry` */
-import type { RegistryLogin } from "@hibernaut/client";
+import { text } from "node:stream/consumers";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
+import { listCommand } from "../listing.ts";
 
-const HOST = [
-  { usage: "<host>", description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub" },
-];
-
-/** A registry that there is a login for. */
-const KNOWN_HOST = HOST.map((argument) => ({ ...argument, names: "registry" as const }));
+const HOST = {
+  usage: "<host>",
+  description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub",
+};
 
 const login = command({
   name: "login",
   summary: "Log in to a registry",
   description:
     "Reads the password, or a token in its place, from standard input, tries it at the registry, and stores it in the platform's data directory. No command shows it again.",
-  arguments: HOST,
+  arguments: [HOST],
   options: [
     { flags: "-u, --username <name>", description: "user name at the registry" },
     { flags: "--password-stdin", description: "read the password from standard input" },
@@ -27,35 +25,30 @@ const login = command({
     // Never as an option: command lines appear in the process list and in the shell's history.
     if (passwordStdin !== true || process.stdin.isTTY)
       throw new UsageError("Pass the password on standard input: add --password-stdin < FILE.");
-    const password = await readInput();
+    // Without the newline at its end, which editors and `echo` add.
+    const password = (await text(process.stdin)).replace(/\r?\n$/, "");
     if (password === "") throw new UsageError("Standard input is empty; the password is expected there.");
     const made = await (await context.client()).logInToRegistry(host, { username, password });
     return { document: made, text: `Logged in to ${made.host} as ${made.username}.` };
   },
 });
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List the registries that the platform is logged in to",
-  options: LISTING,
   examples: ["hibernaut registry list"],
-  async run(context, _args, options) {
-    const logins = await (await context.client()).listRegistryLogins();
-    const listing = {
-      head: ["REGISTRY", "USER"],
-      row: ({ host, username }: RegistryLogin) => [host, username],
-      id: ({ host }: RegistryLogin) => host,
-      empty: "No logins.",
-    };
-    return { document: logins, text: listText(logins, listing, options) };
-  },
+  fetch: (client) => client.listRegistryLogins(),
+  show: () => ({
+    head: ["REGISTRY", "USER"],
+    row: ({ host, username }) => [host, username],
+    id: ({ host }) => host,
+    empty: "No logins.",
+  }),
 });
 
 const logout = command({
   name: "logout",
   summary: "Log out of a registry",
-  arguments: KNOWN_HOST,
+  arguments: [{ ...HOST, names: "registry" }],
   examples: ["hibernaut registry logout ghcr.io"],
   async run(context, [host = ""]) {
     await (await context.client()).logOutOfRegistry(host);
@@ -63,16 +56,6 @@ const logout = command({
   },
 });
 
-/** Standard input without the newline at its end, which editors and `echo` add. */
-async function readInput(): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks)
-    .toString("utf8")
-    .replace(/\r?\n$/, "");
-}
-
-/** The commands about registries. */
 export const registry: Noun = {
   name: "registry",
   aliases: ["registries"],

@@ -1,12 +1,12 @@
 /** `hibernaut scale count`: adds machines, or removes some after saying which. */
 import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
-import { command, type Option } from "../command.ts";
-import { agree, YES } from "../confirming.ts";
 import { requireAllHosts } from "../absent-hosts.ts";
+import { command, type Option, timeOption } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { copyMachine } from "../copying.ts";
-import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { hostsAway, isUnreachable } from "../crashed.ts";
+import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { CliError } from "../failure.ts";
 import { quantityArgument } from "../quantity.ts";
 import { chooseGoing, type Member, memberOf } from "../scaling.ts";
@@ -17,14 +17,8 @@ export const GROUP = {
   flags: "-g, --group <name>",
   description: "only machines of this process group (default: all)",
 } as const satisfies Option;
-export const TIMEOUT = {
-  flags: "--wait-timeout <time>",
-  description: `how long a machine may take: seconds, or a unit as in 5m (default: ${WAIT_TIMEOUT_S})`,
-  minimum: 1,
-  unit: "seconds",
-} as const satisfies Option;
+export const TIMEOUT = timeOption("--wait-timeout <time>", "how long a machine may take", WAIT_TIMEOUT_S);
 
-/** What was done to one machine. */
 interface Done {
   machine_id: string;
   action: "created" | "destroyed";

@@ -1,5 +1,5 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
-import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Machine } from "@hibernaut/client";
 import { MEMORY_MB } from "@hibernaut/domain/limits";
 import { command, type Noun } from "../command.ts";
 import { hostsAway, isUnreachable } from "../crashed.ts";
@@ -36,24 +36,18 @@ const memory = command({
         kind: "update" as const,
         group: groupOf(machine) ?? "",
         machine,
-        config: withMemory(machine.config, memoryMb),
+        config: { ...machine.config, guest: { ...machine.config.guest, memory_mb: memoryMb } },
         running: isUp(machine),
       }));
     const onStep = (line: string) => context.say(line);
     for (const { id, host } of away) context.say(`Machine ${id} stays as it is: its host ${host} is away.`);
     const document = await rollOut(context, planStages(steps, { strategy: "rolling" }), { waitTimeout, onStep });
-    if (away.length > 0) {
-      const again = `hibernaut scale memory ${text} --app ${context.app}${group === undefined ? "" : ` --group ${group}`}`;
-      return {
-        ...{ document, text: changed(document.length, context.app, memoryMb) },
-        failures: [unchanged(away, again)],
-      };
-    }
+    const again = `hibernaut scale memory ${text} --app ${context.app}${group === undefined ? "" : ` --group ${group}`}`;
     const said =
-      document.length === 0
+      document.length === 0 && away.length === 0
         ? `The machines of ${context.app} already have ${memoryMb} MB.`
-        : changed(document.length, context.app, memoryMb);
-    return { document, text: said };
+        : `${document.length} machine(s) of ${context.app} now have ${memoryMb} MB.`;
+    return { document, text: said, failures: away.length === 0 ? [] : [unchanged(away, again)] };
   },
 });
 
@@ -84,16 +78,11 @@ const show = command({
   },
 });
 
-/** The commands about an app's size. */
 export const scale: Noun = {
   name: "scale",
   summary: "Change the number and size of an app's machines",
   commands: [show, count, memory],
 };
-
-function changed(machines: number, app: string, memoryMb: number): string {
-  return `${machines} machine(s) of ${app} now have ${memoryMb} MB.`;
-}
 
 function unchanged(away: readonly Machine[], again: string): CliError {
   const machines = away.map(({ id, host }) => `${id} (host ${host})`).join(", ");
@@ -101,9 +90,4 @@ function unchanged(away: readonly Machine[], again: string): CliError {
   const [what, verb] = hosts.length === 1 ? [`host ${hosts[0]}`, "is"] : [`hosts ${hosts.join(" and ")}`, "are"];
   const message = `Not changed: ${machines}, because ${what} ${verb} away. Once ${what} ${verb} back, run \`${again}\`.`;
   return new CliError("host_unreachable", message);
-}
-
-/** The same configuration with another amount of memory. */
-function withMemory(config: MachineConfig, memoryMb: number): MachineConfig {
-  return { ...config, guest: { ...config.guest, memory_mb: memoryMb } };
 }

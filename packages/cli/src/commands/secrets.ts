@@ -1,13 +1,14 @@
 /** `hibernaut secrets` */
-import type { HibernautClient, Secret, SecretsEffect } from "@hibernaut/client";
+
 import { buffer } from "node:stream/consumers";
+import type { HibernautClient, SecretsEffect } from "@hibernaut/client";
 import { command, type Noun, type Result } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
-import { agree, YES } from "../confirming.ts";
+import { listCommand } from "../listing.ts";
 import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
-import { LISTING, listText } from "../listing.ts";
-import { ago } from "../terminal.ts";
+import { ago, lines } from "../terminal.ts";
 
 const EFFECT =
   "Machines receive secrets as environment variables when they start from scratch. Suspended machines lose their snapshots, which hold the previous values; running machines see the change after a restart.";
@@ -29,9 +30,8 @@ const set = command({
     "pass show db | hibernaut secrets set DB_PASSWORD=- --app shop --yes",
   ],
   async run(context, words, { yes = false }) {
-    const { app } = context;
     const { values, usedStdin } = await readSecrets(words);
-    return setAll(context, app, { values, yes, canAsk: !usedStdin });
+    return setAll(context, { values, yes, canAsk: !usedStdin });
   },
 });
 
@@ -43,18 +43,17 @@ const importAll = command({
   ofApp: true,
   examples: ["hibernaut secrets import --app shop < .env"],
   async run(context, _args, { yes = false }) {
-    const { app } = context;
     if (process.stdin.isTTY) throw new UsageError("Pass the file on standard input: hibernaut secrets import < .env");
     const values = parseSecrets(textOf("standard input", await buffer(process.stdin)));
-    return setAll(context, app, { values, yes, canAsk: false });
+    return setAll(context, { values, yes, canAsk: false });
   },
 });
 
 async function setAll(
   context: Context,
-  app: string,
   { values, yes, canAsk }: { values: Record<string, string>; yes: boolean; canAsk: boolean },
 ): Promise<Result> {
+  const { app } = context;
   const client = await context.client();
   await agreeTo(await client.setSecrets(app, values, { dry_run: true }), { yes, canAsk });
   const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
@@ -62,24 +61,18 @@ async function setAll(
   return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
 }
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List the secrets of an app, without their values",
   description: "Equal values have equal digests.",
-  options: LISTING,
   ofApp: true,
   examples: ["hibernaut secrets list --app shop"],
-  async run(context, _args, options) {
-    const secrets = await (await context.client()).listSecrets(context.app);
-    const listing = {
-      head: ["NAME", "DIGEST", "UPDATED"],
-      row: ({ name, digest, updated_at }: Secret) => [name, digest, ago(updated_at)],
-      id: ({ name }: Secret) => name,
-      empty: `App ${context.app} has no secrets.`,
-    };
-    return { document: secrets, text: listText(secrets, listing, options) };
-  },
+  fetch: (client, { app }) => client.listSecrets(app),
+  show: ({ app }) => ({
+    head: ["NAME", "DIGEST", "UPDATED"],
+    row: ({ name, digest, updated_at }) => [name, digest, ago(updated_at)],
+    id: ({ name }) => name,
+    empty: `App ${app} has no secrets.`,
+  }),
 });
 
 const unset = command({
@@ -131,16 +124,13 @@ async function untilDiscarded(client: HibernautClient, app: string, effect: Secr
 }
 
 function effectText(done: string, { discarded, pending }: SecretsEffect): string {
-  return [
+  return lines(
     done,
     discarded.length > 0 && `Snapshots discarded: ${discarded.join(", ")}.`,
     pending.length > 0 && `Running machines see the change after: hibernaut machine restart ${pending.join(" ")}`,
-  ]
-    .filter((line) => line !== false)
-    .join("\n");
+  );
 }
 
-/** The commands about secrets. */
 export const secrets: Noun = {
   name: "secrets",
   aliases: ["secret"],

@@ -1,7 +1,6 @@
 /** `hibernaut serve`: runs the platform on this host. */
 import { command } from "../command.ts";
 
-/** Runs the platform until it is interrupted. */
 export const serve = command({
   name: "serve",
   summary: "Run the platform on this host",

@@ -2,13 +2,16 @@
 import type { Scope, Token } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
-import { ago, lines, until } from "../terminal.ts";
+import { listCommand } from "../listing.ts";
+import { given, separated } from "../option-values.ts";
+import { ago, until } from "../terminal.ts";
 
 const SCOPES = ["read", "exec", "deploy", "admin"] as const satisfies readonly Scope[];
 
 /** A minute and ten years, in seconds, as the API has them. */
 const LIFE = { minimum: 60, maximum: 315_360_000, unit: "life" } as const;
+
+const ID = [{ usage: "<id>", description: "the token's id, from `tokens list`", names: "token" }] as const;
 
 const create = command({
   name: "create",
@@ -27,42 +30,33 @@ const create = command({
   ],
   async run(context, [name = ""], { scope, app, expires }) {
     const client = await context.client();
-    const token = await client.createToken(name, {
-      ...(scope !== undefined && { scopes: words(scope).map(scopeOf) }),
-      ...(app !== undefined && { apps: words(app) }),
-      ...(expires !== undefined && { expires_in: expires }),
-    });
+    const scopes = scope && separated(scope).map(scopeOf);
+    const token = await client.createToken(name, given({ scopes, apps: app && separated(app), expires_in: expires }));
     return { document: token, text: token.token };
   },
 });
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List tokens",
-  options: LISTING,
   examples: ["hibernaut tokens list", "hibernaut tokens list -o wide"],
-  async run(context, _args, options) {
-    const tokens = await (await context.client()).listTokens();
-    const listing = {
-      head: ["ID", "NAME", "SCOPES", "APPS", "LAST USED", "STATE"],
-      row: (token: Token) => [
-        token.id,
-        token.name,
-        token.scopes.join(","),
-        token.apps === null ? "all" : token.apps.join(",") || "none",
-        token.last_used_at === null ? "never" : ago(token.last_used_at),
-        stateOf(token),
-      ],
-      wide: {
-        head: ["CREATED", "REPLACED BY"],
-        row: ({ created_at, replaced_by }: Token) => [ago(created_at), replaced_by ?? "-"],
-      },
-      id: ({ id }: Token) => id,
-      empty: "No tokens.",
-    };
-    return { document: tokens, text: listText(tokens, listing, options) };
-  },
+  fetch: (client) => client.listTokens(),
+  show: () => ({
+    head: ["ID", "NAME", "SCOPES", "APPS", "LAST USED", "STATE"],
+    row: (token) => [
+      token.id,
+      token.name,
+      token.scopes.join(","),
+      token.apps === null ? "all" : token.apps.join(",") || "none",
+      token.last_used_at === null ? "never" : ago(token.last_used_at),
+      stateOf(token),
+    ],
+    wide: {
+      head: ["CREATED", "REPLACED BY"],
+      row: ({ created_at, replaced_by }) => [ago(created_at), replaced_by ?? "-"],
+    },
+    id: ({ id }) => id,
+    empty: "No tokens.",
+  }),
 });
 
 const rotate = command({
@@ -70,7 +64,7 @@ const rotate = command({
   summary: "Replace a token, with time to change it everywhere",
   description:
     "Creates a token with the same name and rights, and shows it once. The old one stays valid for a while, so that nothing fails in between.",
-  arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`", names: "token" }],
+  arguments: ID,
   options: [
     {
       flags: "--keep <time>",
@@ -87,10 +81,7 @@ const rotate = command({
   ],
   examples: ["hibernaut tokens rotate 3f9c01ab22de", "hibernaut tokens rotate 3f9c01ab22de --keep 1h --expires 90d"],
   async run(context, [id = ""], { keep, expires }) {
-    const rotated = await (await context.client()).rotateToken(id, {
-      ...(keep !== undefined && { overlap: keep }),
-      ...(expires !== undefined && { expires_in: expires }),
-    });
+    const rotated = await (await context.client()).rotateToken(id, given({ overlap: keep, expires_in: expires }));
     const { old, token } = rotated;
     context.say(`Token ${token.id} is in the place of ${old.id}, which stays valid until ${old.valid_until}.`);
     return { document: rotated, text: token.token };
@@ -101,11 +92,11 @@ const revoke = command({
   name: "revoke",
   aliases: ["rm", "remove"],
   summary: "Revoke a token",
-  arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`", names: "token" }],
+  arguments: ID,
   examples: ["hibernaut tokens revoke 3f9c01ab22de"],
   async run(context, [id = ""]) {
     await (await context.client()).revokeToken(id);
-    return { document: { id, ok: true }, text: lines(`Revoked token ${id}.`) };
+    return { document: { id, ok: true }, text: `Revoked token ${id}.` };
   },
 });
 
@@ -116,18 +107,12 @@ function stateOf({ revoked_at, expires_at, replaced_by }: Token): string {
   return `${replaced_by === null ? "valid" : "rotated, valid"} for ${until(expires_at)}`;
 }
 
-/** Values that are repeated, separated by commas, or both. */
-function words(values: readonly string[]): string[] {
-  return values.flatMap((value) => value.split(",")).map((word) => word.trim());
-}
-
 function scopeOf(word: string): Scope {
   const scope = SCOPES.find((each) => each === word);
   if (scope !== undefined) return scope;
   throw new UsageError(`\`${word}\` is not a valid scope. Use ${SCOPES.join(", ")}.`);
 }
 
-/** The commands about tokens. */
 export const tokens: Noun = {
   name: "tokens",
   aliases: ["token"],

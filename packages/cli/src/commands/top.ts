@@ -1,7 +1,7 @@
 /** `hibernaut top`: what all machines do, live. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { HibernautClient, Machine, MachineState } from "@hibernaut/client";
-import { command } from "../command.ts";
+import { command, timeOption } from "../command.ts";
 import { isUnreachable, isWarm } from "../crashed.ts";
 import { toFailure } from "../failure.ts";
 import { INTERVAL_S, repeat, screen } from "../live.ts";
@@ -20,12 +20,7 @@ export const top = command({
     "Draws the table again and again on a terminal, until Ctrl-C. Elsewhere, and with --once or --json, prints it once. CPU is what the machine's QEMU process used in between, 100 % being one CPU. Memory is what that process occupies of the host's RAM, which differs from the memory of the machine.",
   options: [
     { flags: "-a, --app <name>", description: "only machines of this app" },
-    {
-      flags: "-i, --interval <time>",
-      description: `time between two tables: seconds, or a unit as in 1m (default: ${INTERVAL_S})`,
-      minimum: 1,
-      unit: "seconds",
-    },
+    timeOption("-i, --interval <time>", "time between two tables", INTERVAL_S, "1m"),
     { flags: "--once", description: "print the table once" },
     OUTPUT,
   ],

@@ -1,9 +1,9 @@
 /** `hibernaut usage`: what apps used, and what sleeping saved. */
 import type { Usage, UsageReport } from "@hibernaut/client";
 import { command } from "../command.ts";
-import { csv } from "../csv.ts";
 import { UsageError } from "../failure.ts";
 import { writtenTime } from "../local-time.ts";
+import { given } from "../option-values.ts";
 import { type OutputOptions, outputTable, TABLE } from "../output-format.ts";
 
 const GROUPS = ["app", "machine", "day"] as const;
@@ -12,7 +12,6 @@ const GB_MONTH_S = 30 * 86_400;
 /** Below this, cents are too coarse to tell prices apart. */
 const SMALL_AMOUNT = 1;
 
-/** Shows usage. */
 export const usage = command({
   name: "usage",
   summary: "Show what apps used, and what sleeping saved",
@@ -38,12 +37,8 @@ export const usage = command({
     if (asCsv && context.json) throw new UsageError("--csv and --json exclude each other. Choose one.");
     const client = await context.client();
     const { namedApp: app } = context;
-    const document = await client.getUsage({
-      ...(app !== undefined && { app }),
-      ...(by !== undefined && { group_by: by }),
-      ...(since !== undefined && { from: writtenTime(since) }),
-      ...(until !== undefined && { to: writtenTime(until) }),
-    });
+    const [from, to] = [since && writtenTime(since), until && writtenTime(until)];
+    const document = await client.getUsage(given({ app, group_by: by, from, to }));
     return { document, text: asCsv ? reportCsv(document) : reportText(document, options) };
   },
 });
@@ -53,31 +48,32 @@ function reportText(report: UsageReport, options: OutputOptions): string {
   const range = `${from.slice(0, 10)} to ${to.slice(0, 16).replace("T", " ")} UTC`;
   if (rows.length === 0) return `Nothing was used from ${range}.`;
   const wide = options.output === "wide";
+  const group = GROUP_COLUMNS[report.group_by];
   const head = [
-    ...groupHead(report),
+    ...group.head,
     ...["RUNNING", "SUSPENDED", "STOPPED", "STORAGE", "WAKES", "PROXIED"],
     ...(currency === null ? [] : ["COST", "SAVED"]),
     ...(wide ? WIDE_HEAD : []),
   ];
   const cells = (row: Usage) => [...amountCells(row, currency), ...(wide ? wideCells(row) : [])];
-  const all = rows.length > 1 ? [[...totalCells(report), ...cells(total)]] : [];
-  const body = rows.map((row) => [...groupCells(row, report), ...cells(row)]);
+  const all = rows.length > 1 ? [[...group.head.map((_, index) => (index === 0 ? "total" : "")), ...cells(total)]] : [];
+  const body = rows.map((row) => [...group.row(row), ...cells(row)]);
   return `${outputTable([head, ...body, ...all], options, SPARE)}\n\nFrom ${range}. ${savingText(total, currency)}`;
 }
 
-function groupHead({ group_by: by }: UsageReport): string[] {
-  return { app: ["APP"], machine: ["APP", "MACHINE", "NAME"], day: ["DAY"] }[by];
-}
-
-function groupCells(row: Usage, { group_by: by }: UsageReport): string[] {
-  if (by === "day") return [row.day ?? "-"];
-  const app = row.app_name ?? "-";
-  return by === "app" ? [app] : [app, row.machine_id ?? "-", row.machine_name ?? "(volumes without a machine)"];
-}
-
-function totalCells({ group_by: by }: UsageReport): string[] {
-  return by === "machine" ? ["total", "", ""] : ["total"];
-}
+/** The first columns, which say what a row is about. */
+const GROUP_COLUMNS: Record<UsageReport["group_by"], { head: string[]; row(usage: Usage): string[] }> = {
+  app: { head: ["APP"], row: ({ app_name: app }) => [app ?? "-"] },
+  machine: {
+    head: ["APP", "MACHINE", "NAME"],
+    row: ({ app_name: app, machine_id: id, machine_name: name }) => [
+      app ?? "-",
+      id ?? "-",
+      name ?? "(volumes without a machine)",
+    ],
+  },
+  day: { head: ["DAY"], row: ({ day }) => [day ?? "-"] },
+};
 
 function amountCells(row: Usage, currency: string | null): string[] {
   const { cost, wakes, proxied_bytes: moved } = row;
@@ -98,17 +94,12 @@ const SPARE = ["PROXIED", "STOPPED", "STORAGE"];
 const WIDE_HEAD = ["RESUMES", "COLD STARTS", "LAYERS", "VOLUMES", "IN", "OUT"];
 
 /** The parts of sums that are in the usual columns. */
-function wideCells({
-  wakes,
-  layer_gb_seconds: layers,
-  volume_gb_seconds: volumes,
-  proxied_bytes: moved,
-}: Usage): string[] {
+function wideCells({ wakes, proxied_bytes: moved, ...kept }: Usage): string[] {
   return [
     String(wakes.resume),
     String(wakes.cold),
-    gigabyteMonths(layers),
-    gigabyteMonths(volumes),
+    gigabyteMonths(kept.layer_gb_seconds),
+    gigabyteMonths(kept.volume_gb_seconds),
     size(moved.in),
     size(moved.out),
   ];
@@ -152,6 +143,17 @@ function csvRow({ wakes, proxied_bytes: moved, cost, ...row }: Usage, currency: 
     cost_if_always_running: cost?.if_always_running ?? null,
     saved_by_sleeping: cost?.saved_by_sleeping ?? null,
   };
+}
+
+/** Comma-separated values (RFC 4180, with a line feed as other tools of this system write it). Null is an empty field. */
+export function csv(keys: readonly string[], rows: readonly Record<string, string | number | null>[]): string {
+  return [keys, ...rows.map((row) => keys.map((key) => row[key] ?? ""))]
+    .map((values) => values.map((value) => quoted(String(value))).join(","))
+    .join("\n");
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function duration(seconds: number): string {

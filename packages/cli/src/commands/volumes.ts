@@ -3,8 +3,9 @@ import type { Volume, VolumeSnapshot } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
+import { LISTING, listCommand, listText } from "../listing.ts";
 import { localTime } from "../local-time.ts";
+import { given } from "../option-values.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
 const ID = [
@@ -16,11 +17,7 @@ const ID = [
 ];
 const DEFAULT_SIZE_GB = 1;
 
-const RETENTION = {
-  flags: "--snapshot-retention <days>",
-  minimum: 1,
-  unit: "days",
-} as const;
+const RETENTION = { flags: "--snapshot-retention <days>", minimum: 1, unit: "days" } as const;
 const SCHEDULED = { flags: "--scheduled-snapshots [on]", choices: ["true", "false"] } as const;
 
 const create = command({
@@ -53,9 +50,7 @@ const create = command({
     const client = await context.client();
     const making = client.createVolume(context.app, {
       name,
-      ...(size !== undefined && { size_gb: size }),
-      ...(snapshotId !== undefined && { snapshot_id: snapshotId }),
-      ...(host !== undefined && { host }),
+      ...given({ size_gb: size, snapshot_id: snapshotId, host }),
       ...snapshotChanges(snapshotRetention, scheduledSnapshots),
     });
     const volume = await context.progress(`Creating volume ${name}`, making);
@@ -64,19 +59,16 @@ const create = command({
   },
 });
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List the volumes of an app",
-  options: LISTING,
   ofApp: true,
   examples: ["hibernaut volumes list --app shop", "hibernaut volumes list -o wide --app shop"],
-  async run(context, _args, options) {
-    const volumes = await (await context.client()).listVolumes(context.app);
+  fetch: (client, { app }) => client.listVolumes(app),
+  show: ({ app }, volumes) => {
     const clustered = volumes.some(({ host }) => host !== undefined);
-    const listing = {
+    return {
       head: ["ID", "NAME", ...(clustered ? ["HOST"] : []), "SIZE", "USED", "MACHINE", "STATE", "CREATED"],
-      row: (volume: Volume) => [
+      row: (volume) => [
         volume.id,
         volume.name,
         ...(clustered ? [volume.host ?? ""] : []),
@@ -88,13 +80,12 @@ const list = command({
       ],
       wide: {
         head: ["REGION", "SNAPSHOTS KEPT", "SCHEDULED SNAPSHOTS"],
-        row: (volume: Volume) => [volume.region, `${volume.snapshot_retention} d`, scheduleText(volume)],
+        row: (volume) => [volume.region, `${volume.snapshot_retention} d`, scheduleText(volume)],
       },
       spare: ["CREATED", "STATE"],
-      id: (volume: Volume) => volume.id,
-      empty: `App ${context.app} has no volumes.`,
+      id: ({ id }) => id,
+      empty: `App ${app} has no volumes.`,
     };
-    return { document: volumes, text: listText(volumes, listing, options) };
   },
 });
 
@@ -130,10 +121,7 @@ const extend = command({
     const { volume, needs_restart } = await (await context.client()).extendVolume(context.app, word, size);
     const { attached_machine_id: machine } = volume;
     const next = needs_restart ? ` Its machine sees the new size after: hibernaut machine restart ${machine}` : "";
-    return {
-      document: { volume, needs_restart },
-      text: `Volume ${volume.id} now has ${size} GB.${next}`,
-    };
+    return { document: { volume, needs_restart }, text: `Volume ${volume.id} now has ${size} GB.${next}` };
   },
 });
 
@@ -244,7 +232,7 @@ function volumeText(volume: Volume): string {
   return fields([
     ["id", volume.id],
     ["name", volume.name],
-    ...(volume.host === undefined ? [] : [["host", volume.host] as [string, string]]),
+    ["host", volume.host],
     ["size", `${volume.size_gb} GB, ${megabytes(volume.used_bytes)} used`],
     ["state", volume.newer_on === undefined ? volume.state : `outdated: host ${volume.newer_on} has a newer copy`],
     ["machine", volume.attached_machine_id ?? "-"],
@@ -255,10 +243,7 @@ function volumeText(volume: Volume): string {
 }
 
 function snapshotChanges(retention: number | undefined, scheduled: "true" | "false" | undefined) {
-  return {
-    ...(retention !== undefined && { snapshot_retention: retention }),
-    ...(scheduled !== undefined && { auto_backup_enabled: scheduled === "true" }),
-  };
+  return given({ snapshot_retention: retention, auto_backup_enabled: scheduled && scheduled === "true" });
 }
 
 function snapshotsText(volume: Volume): string {
@@ -275,7 +260,6 @@ function scheduleText({
   return error === null ? taken : `${taken}; one is due: ${error}`;
 }
 
-/** The commands about volumes. */
 export const volumes: Noun = {
   name: "volumes",
   aliases: ["volume"],

@@ -5,12 +5,12 @@ import { agree, YES } from "../confirming.ts";
 import { CliError } from "../failure.ts";
 import { LISTING, listText } from "../listing.ts";
 import { localTime } from "../local-time.ts";
+import { given } from "../option-values.ts";
 import { ago, until } from "../terminal.ts";
 
 /** The argument of every command about one webhook. */
 export const ID = [{ usage: "<id>", description: "the webhook's id, from `webhooks list`", names: "webhook" }] as const;
 
-/** Sends a test message. */
 export const test = command({
   name: "test",
   summary: "Send a test message, once",
@@ -28,7 +28,6 @@ export const test = command({
   },
 });
 
-/** Shows the delivery log. */
 export const deliveries = command({
   name: "deliveries",
   aliases: ["log"],
@@ -43,7 +42,7 @@ export const deliveries = command({
     "hibernaut webhooks deliveries wh_0123456789abcdef --limit 200 -o wide",
   ],
   async run(context, [id = ""], { limit, ...options }) {
-    const found = await (await context.client()).listWebhookDeliveries(id, limit === undefined ? {} : { limit });
+    const found = await (await context.client()).listWebhookDeliveries(id, given({ limit }));
     const listing = {
       head: ["EVENT", "TYPE", "APP", "STATE", "ATTEMPTS", "LAST", "STATUS", "NEXT"],
       row: (one: WebhookDelivery) => [
@@ -73,7 +72,6 @@ export const deliveries = command({
   },
 });
 
-/** Enables a webhook. */
 export const enable = command({
   name: "enable",
   summary: "Enable a webhook again",
@@ -88,7 +86,6 @@ export const enable = command({
   },
 });
 
-/** Disables a webhook. */
 export const disable = command({
   name: "disable",
   summary: "Send a webhook nothing until it is enabled again",
@@ -100,7 +97,6 @@ export const disable = command({
   },
 });
 
-/** Replaces the secret. */
 export const rotate = command({
   name: "rotate",
   summary: "Replace a webhook's secret, with time to change it at the receiver",
@@ -120,14 +116,13 @@ export const rotate = command({
     "hibernaut webhooks rotate wh_0123456789abcdef --keep 1h",
   ],
   async run(context, [id = ""], { keep }) {
-    const rotated = await (await context.client()).rotateWebhook(id, keep === undefined ? {} : { overlap: keep });
+    const rotated = await (await context.client()).rotateWebhook(id, given({ overlap: keep }));
     const { former_secret_until: end } = rotated;
     context.say(end === null ? "The old secret signs no more." : `The old secret signs until ${localTime(end)}, too.`);
     return { document: rotated, text: rotated.secret };
   },
 });
 
-/** Removes a webhook. */
 export const remove = command({
   name: "remove",
   aliases: ["rm"],

@@ -1,9 +1,10 @@
 /** `hibernaut webhooks` */
-import type { UpdateWebhookRequest, Webhook } from "@hibernaut/client";
-import { command, type Noun, type Option } from "../command.ts";
+import type { Webhook } from "@hibernaut/client";
+import { command, type Noun, type Option, type OptionValues } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
+import { listCommand } from "../listing.ts";
 import { localTime } from "../local-time.ts";
+import { given, separated } from "../option-values.ts";
 import { ago, fields, lines, style } from "../terminal.ts";
 import { deliveries, disable, enable, ID, remove, rotate, test } from "./webhook-act.ts";
 
@@ -32,13 +33,8 @@ const create = command({
     "hibernaut webhooks create https://example.com/hook --event machine.suspended --app shop",
     "hibernaut webhooks create https://example.com/alerts --event machine.failed --event certificate.failed",
   ],
-  async run(context, [url = ""], { event, app, description }) {
-    const made = await (await context.client()).createWebhook({
-      url,
-      ...(event !== undefined && { events: words(event) }),
-      ...(app !== undefined && { apps: words(app) }),
-      ...(description !== undefined && { description }),
-    });
+  async run(context, [url = ""], options) {
+    const made = await (await context.client()).createWebhook({ url, ...chosen(options) });
     context.say(
       `Created webhook ${made.id}. Keep its secret; it is not shown again. Try it: hibernaut webhooks test ${made.id}`,
     );
@@ -46,26 +42,20 @@ const create = command({
   },
 });
 
-const list = command({
-  name: "list",
-  aliases: ["ls"],
+const list = listCommand({
   summary: "List webhooks",
-  options: LISTING,
   examples: ["hibernaut webhooks list", "hibernaut webhooks list -o wide"],
-  async run(context, _args, options) {
-    const webhooks = await (await context.client()).listWebhooks();
-    const listing = {
-      head: ["ID", "URL", "EVENTS", "APPS", "STATE"],
-      row: (one: Webhook) => [one.id, one.url, eventsText(one), appsText(one), stateText(one)],
-      wide: {
-        head: ["CREATED", "DESCRIPTION"],
-        row: ({ created_at: created, description }: Webhook) => [ago(created), description || "-"],
-      },
-      id: ({ id }: Webhook) => id,
-      empty: "No webhooks.",
-    };
-    return { document: webhooks, text: listText(webhooks, listing, options) };
-  },
+  fetch: (client) => client.listWebhooks(),
+  show: () => ({
+    head: ["ID", "URL", "EVENTS", "APPS", "STATE"],
+    row: (one) => [one.id, one.url, eventsText(one), appsText(one), stateText(one)],
+    wide: {
+      head: ["CREATED", "DESCRIPTION"],
+      row: ({ created_at: created, description }) => [ago(created), description || "-"],
+    },
+    id: ({ id }) => id,
+    empty: "No webhooks.",
+  }),
 });
 
 const show = command({
@@ -90,13 +80,8 @@ const update = command({
     "hibernaut webhooks update wh_0123456789abcdef --event machine",
     "hibernaut webhooks update wh_0123456789abcdef --url https://example.com/new",
   ],
-  async run(context, [id = ""], { url, event, app, description }) {
-    const changes: UpdateWebhookRequest = {
-      ...(url !== undefined && { url }),
-      ...(event !== undefined && { events: words(event) }),
-      ...(app !== undefined && { apps: words(app) }),
-      ...(description !== undefined && { description }),
-    };
+  async run(context, [id = ""], { url, ...options }) {
+    const changes = { ...given({ url }), ...chosen(options) };
     if (Object.keys(changes).length === 0)
       throw new UsageError("No change. Add --url, --event, --app or --description.");
     const webhook = await (await context.client()).updateWebhook(id, changes);
@@ -104,18 +89,22 @@ const update = command({
   },
 });
 
+function chosen({ event, app, description }: OptionValues<[typeof EVENT, typeof APP, typeof DESCRIPTION]>) {
+  return given({ events: event && separated(event), apps: app && separated(app), description });
+}
+
 function webhookText(webhook: Webhook): string {
   const { former_secret_until: former, disabled_reason: reason } = webhook;
   return lines(
     fields([
       ["id", webhook.id],
       ["url", webhook.url],
-      ...(webhook.description === "" ? [] : [["description", webhook.description] as const]),
+      ["description", webhook.description || undefined],
       ["events", eventsText(webhook)],
       ["apps", appsText(webhook)],
       ["created", localTime(webhook.created_at)],
       ["state", stateText(webhook)],
-      ...(former === null ? [] : [["old secret", `signs, too, until ${localTime(former)}`] as const]),
+      ["old secret", former && `signs, too, until ${localTime(former)}`],
     ]),
     reason !== null && style("red", reason, process.stdout),
   );
@@ -133,12 +122,6 @@ function stateText({ disabled_at: at }: Webhook): string {
   return at === null ? "enabled" : `disabled ${ago(at)}`;
 }
 
-/** Values that are repeated, separated by commas, or both. */
-function words(values: readonly string[]): string[] {
-  return values.flatMap((value) => value.split(",")).map((word) => word.trim());
-}
-
-/** The commands about webhooks. */
 export const webhooks: Noun = {
   name: "webhooks",
   aliases: ["webhook"],

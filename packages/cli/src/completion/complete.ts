@@ -1,13 +1,11 @@
 /** What could come next on a command line: a pure function of the definitions of commands and the words so far. */
-import type { Command, Named, Noun, Option } from "../command.ts";
+import { type Command, JSON_OUTPUT, type Named, type Noun, type Option } from "../command.ts";
 
-/** A word that could come next. */
 interface Choice {
   word: string;
   description: string;
 }
 
-/** Everything that could come next. */
 interface Completion {
   choices: Choice[];
   /** Words that only the platform or the file system knows; `app` is the app of the command line, if it names one. */
@@ -17,10 +15,7 @@ interface Completion {
 const NOTHING: Completion = { choices: [] };
 
 const APP: Option = { flags: "-a, --app <name>", description: "the app", names: "app" };
-const EVERYWHERE: readonly Option[] = [
-  { flags: "--json", description: "print one JSON document instead of text" },
-  { flags: "-h, --help", description: "show help" },
-];
+const EVERYWHERE: readonly Option[] = [JSON_OUTPUT, { flags: "-h, --help", description: "show help" }];
 
 /**
  * Completes the last word, which may be empty. The words before it must not include the name of the program.

@@ -3,11 +3,9 @@
  * asks the shell to complete a path.
  */
 
-/** The shells that completion is made for. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** The line that asks for paths. */
 export const FILES = ":files";
 
 // Bash cuts words at `:` and `=`, and expects only what follows the last of them.
@@ -68,5 +66,4 @@ complete -c hibernaut -f -a '(__hibernaut_complete)'
 complete -c hib -f -a '(__hibernaut_complete)'
 `;
 
-/** The scripts, by shell. */
 export const SCRIPTS: Readonly<Record<Shell, string>> = { bash: BASH, zsh: ZSH, fish: FISH };

@@ -1,7 +1,6 @@
 /** What the two words of `machine cp` mean. Pure. */
 import { UsageError } from "../failure.ts";
 
-/** One end of a copy. */
 export type End =
   /** `machine` is undefined for the only machine of the app. The path is absolute. */
   | { at: "machine"; machine: string | undefined; path: string }

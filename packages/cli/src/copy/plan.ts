@@ -2,7 +2,6 @@
 import { posix } from "node:path";
 import { UsageError } from "../failure.ts";
 
-/** What is copied. */
 export interface Source {
   /** As it was typed: a trailing `/.` copies the content of a directory. */
   path: string;
@@ -11,7 +10,6 @@ export interface Source {
   base: string;
 }
 
-/** Where it is copied to. */
 export interface Target {
   /** As it was typed: with a trailing slash, it must be a directory. */
   path: string;

@@ -15,22 +15,14 @@ import type { Plan } from "./plan.ts";
 const PERMISSIONS = 0o777;
 const ALL_MODES = 0o7777;
 
-/** How to unpack. */
 export interface UnpackOptions extends Plan {
   /** Keep the owners of the archive, which takes root. */
   archive: boolean;
 }
 
-/** What was copied. */
 export interface Copied {
   entries: number;
   bytes: number;
-}
-
-/** One entry of the archive, and the parts of its path below the target directory. */
-interface Entry {
-  header: Header;
-  parts: string[];
 }
 
 /** Unpacks an archive whose entries begin with one name, which `name` replaces. */
@@ -83,10 +75,9 @@ class Unpacker {
       return;
     }
     await this.#check(parts.slice(0, -1), header.name);
-    const entry = { header, parts };
-    if (header.type === "directory") await this.#directory(entry, path);
-    else if (header.type === "file" || header.type === "contiguous-file") await this.#file(entry, path, content);
-    else if (header.type === "symlink") await this.#link(entry, path);
+    if (header.type === "directory") await this.#directory(header, path);
+    else if (header.type === "file" || header.type === "contiguous-file") await this.#file(header, path, content);
+    else if (header.type === "symlink") await this.#link(header, path);
     else throw refused(header.name, `is a ${header.type}, which cannot be copied`);
   }
 
@@ -119,7 +110,7 @@ class Unpacker {
     this.#checked = wanted;
   }
 
-  async #directory({ header }: Entry, path: string): Promise<void> {
+  async #directory(header: Header, path: string): Promise<void> {
     const found = await kindOf(path);
     // A directory that exists keeps its permissions.
     if (found === "directory") return;
@@ -129,38 +120,22 @@ class Unpacker {
     this.#open.push({ path, mode: this.#mode(header, 0o755) });
   }
 
-  async #file({ header }: Entry, path: string, content: Readable): Promise<void> {
-    const temp = temporary(path);
-    try {
+  async #file(header: Header, path: string, content: Readable): Promise<void> {
+    await replace(header.name, path, async (temp) => {
       await pipeline(content, createWriteStream(temp, { flags: "wx", mode: 0o600 }));
       if (this.#options.archive) await chown(temp, header.uid ?? 0, header.gid ?? 0);
       await chmod(temp, this.#mode(header, 0o644));
       await utimes(temp, new Date(), header.mtime ?? new Date());
-      await this.#land(header, temp, path);
-    } catch (error) {
-      await rm(temp, { force: true });
-      throw error;
-    }
+    });
   }
 
-  async #link({ header }: Entry, path: string): Promise<void> {
+  async #link(header: Header, path: string): Promise<void> {
     const target = header.linkname ?? "";
     checkLink(header.name, target);
-    const temp = temporary(path);
-    try {
+    await replace(header.name, path, async (temp) => {
       await symlink(target, temp);
       if (this.#options.archive) await lchown(temp, header.uid ?? 0, header.gid ?? 0);
-      await this.#land(header, temp, path);
-    } catch (error) {
-      await rm(temp, { force: true });
-      throw error;
-    }
-  }
-
-  async #land({ name }: Header, temp: string, path: string): Promise<void> {
-    if ((await kindOf(path)) === "directory")
-      throw refused(name, "is not a directory, and one of that name exists here");
-    await rename(temp, path);
+    });
   }
 
   #mode({ mode }: Header, otherwise: number): number {
@@ -177,9 +152,18 @@ class Unpacker {
   }
 }
 
-/** A new name in the same directory, so that the rename to the right one is a single step. */
-function temporary(path: string): string {
-  return join(path, "..", `.hibernaut-${randomBytes(8).toString("hex")}`);
+/** Makes a file or link under a new name in the same directory, so that it gets the right one in a single step. */
+async function replace(name: string, path: string, make: (temp: string) => Promise<void>): Promise<void> {
+  const temp = join(path, "..", `.hibernaut-${randomBytes(8).toString("hex")}`);
+  try {
+    await make(temp);
+    if ((await kindOf(path)) === "directory")
+      throw refused(name, "is not a directory, and one of that name exists here");
+    await rename(temp, path);
+  } catch (error) {
+    await rm(temp, { force: true });
+    throw error;
+  }
 }
 
 async function kindOf(path: string): Promise<"directory" | "other" | undefined> {

@@ -1,12 +1,12 @@
 /** What a deploy should do, according to the app file and the options. */
 import type { MachineConfig } from "@hibernaut/client";
+import type { AppFile, Deploy } from "../appfile/model.ts";
+import type { Built } from "../build/build.ts";
+import type { BuildOptions } from "../build/options.ts";
 import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
 import { isValidName, NAME_RULE } from "../names.ts";
-import type { AppFile, Deploy } from "../appfile/model.ts";
-import type { Built } from "../build/build.ts";
-import type { BuildOptions } from "../build/options.ts";
 import type { WantedGroup } from "./plan.ts";
 
 interface Deployment {
@@ -81,6 +81,31 @@ function requireApp(app: string): void {
 }
 
 async function buildOf(context: Context, file: AppFile, appFile: string, options: BuildOptions): Promise<Built> {
-  const { build } = await import("../build/request.ts");
-  return build(context, file, { ...options, appFile });
+  const [{ buildImage }, { buildRequest }] = await Promise.all([
+    import("../build/build.ts"),
+    import("../build/request.ts"),
+  ]);
+  return buildImage(buildRequest(file, appFile, options), context);
+}
+
+/**
+ * Rejects with `failed_precondition` if a file is made from a secret that the app does not have: a machine could not be
+ * started with that, so nothing is changed.
+ */
+export async function requireSecrets(context: Context, groups: ReadonlyMap<string, WantedGroup>): Promise<void> {
+  const files = [...groups.values()].flatMap(({ config }) => secretFiles(config));
+  if (files.length === 0) return;
+  const { app } = context;
+  const known = new Set((await (await context.client()).listSecrets(app)).map(({ name }) => name));
+  const missing = files.find(({ secret }) => !known.has(secret));
+  if (missing === undefined) return;
+  const { path, secret } = missing;
+  throw new CliError(
+    "failed_precondition",
+    `App ${app} has no secret ${secret}, and the file ${path} is made from it. Nothing was changed. Set it: hibernaut secrets set ${secret}="$(base64 < file)" --app ${app}`,
+  );
+}
+
+function secretFiles({ files = [] }: MachineConfig): { path: string; secret: string }[] {
+  return files.flatMap(({ guest_path: path, secret_name: secret }) => (secret === undefined ? [] : [{ path, secret }]));
 }

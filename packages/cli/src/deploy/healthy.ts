@@ -8,7 +8,6 @@ import { waitFor, waitForRun } from "../waiting.ts";
 /** States in which a machine has shown whether it works. */
 const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
 
-/** Whether the machine works, in words. */
 type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
 
 /** Waits for a verdict, up to `waitTimeout` seconds. */

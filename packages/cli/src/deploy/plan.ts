@@ -3,7 +3,6 @@ import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/c
 import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
 import { isUnreachable } from "../crashed.ts";
 import { leftovers, withoutPredecessor } from "./leftovers.ts";
-import { withVolumeNames } from "./mounts.ts";
 
 /** The machines that a process group should have. */
 export interface WantedGroup {
@@ -89,7 +88,18 @@ function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConf
 }
 
 function comparable(config: MachineConfig): MachineConfig {
-  return withVolumeNames({ metadata: {}, ...withoutPredecessor(config), image: "" });
+  return { metadata: {}, ...asWanted(config), image: "" };
+}
+
+/** The configuration as one would write it, to compare it or for a similar machine: its volumes by name, and in nobody's place. */
+export function asWanted(config: MachineConfig): MachineConfig {
+  const wanted = withoutPredecessor(config);
+  if (wanted.mounts === undefined) return wanted;
+  const mounts = wanted.mounts.map(({ volume, source, name, ...mount }) => ({
+    ...mount,
+    volume: name ?? volume ?? source ?? "",
+  }));
+  return { ...wanted, mounts };
 }
 
 /** JSON that does not depend on the order of keys. */

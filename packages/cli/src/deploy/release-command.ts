@@ -2,8 +2,8 @@
 import type { MachineConfig, Release } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { CliError, toFailure } from "../failure.ts";
+import { given } from "../option-values.ts";
 
-/** How the command is run. */
 interface ReleaseCommandRun {
   config: MachineConfig;
   /** Seconds; undefined: the platform's default. */
@@ -22,7 +22,7 @@ export async function runReleaseCommand(
   const nothing = "No machine was changed.";
   try {
     const { ok, reason } = await client.runReleaseCommand(context.app, version, config, {
-      ...(timeout !== undefined && { timeout }),
+      ...given({ timeout }),
       onLine: ({ stream, text }) => stream !== "platform" && context.say(`  ${text}`),
     });
     if (ok) return context.say("The release command succeeded.");

@@ -1,5 +1,6 @@
 /** Carries out the actions of canary and bluegreen deploys: machines that come in addition, and those that go. */
 import type { CreateMachineRequest, Machine } from "@hibernaut/client";
+import { capital, withoutPeriod } from "@hibernaut/lib/text";
 import type { Context } from "../context.ts";
 import { lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
@@ -14,17 +15,22 @@ export type Booted = Map<string, Machine>;
 /** Where machines are created: a host and a region of the cluster. */
 export type Place = Pick<CreateMachineRequest, "host" | "region">;
 
-interface Options {
+/** How a deploy is carried out. */
+export interface RolloutOptions {
+  /** Where machines are created. By default, a host is chosen for each. */
   place?: Place;
-  /** Seconds. */
+  /** How long a machine may take to come up and pass its checks, in seconds. */
   waitTimeout: number;
+  /** Whether sleeping machines are started with the new version, must pass, and sleep again with a snapshot. */
+  prewarm?: boolean | "prepared";
+  /** Called with a sentence about each step. */
   onStep(text: string): void;
 }
 
-/** What became of the machine, for the result of the deploy. */
-interface Replaced {
+/** What became of a machine, for the result of the deploy. */
+export interface StepResult {
   machine_id: string;
-  action: "replaced" | "destroyed";
+  action: "created" | "updated" | "kept" | "replaced" | "destroyed";
   state: string;
 }
 
@@ -33,8 +39,8 @@ export async function carryOutAction(
   context: Context,
   action: Exclude<Action, { do: "step" }>,
   booted: Booted,
-  options: Options,
-): Promise<Replaced | undefined> {
+  options: RolloutOptions,
+): Promise<StepResult | undefined> {
   const client = await context.client();
   switch (action.do) {
     case "boot":
@@ -55,7 +61,7 @@ export async function carryOutAction(
 }
 
 /** Destroys all machines that were booted. Says which ones remain. */
-export async function undoBoots(context: Context, booted: Booted, options: Options): Promise<void> {
+export async function undoBoots(context: Context, booted: Booted, options: RolloutOptions): Promise<void> {
   for (const { id } of booted.values())
     await destroy(context, id, options).catch((error: unknown) =>
       options.onStep(
@@ -69,7 +75,7 @@ async function boot(
   context: Context,
   { key, group, config, model }: Extract<Action, { do: "boot" }>,
   booted: Booted,
-  { place, waitTimeout, onStep }: Options,
+  { place, waitTimeout, onStep }: RolloutOptions,
 ): Promise<undefined> {
   const client = await context.client();
   const isCanary = CANARY_METADATA in (config.metadata ?? {});
@@ -89,7 +95,7 @@ async function boot(
   const words = verdict.lastWords ?? (await lastWords(context, machine.id));
   throw new CliError(
     "failed_precondition",
-    `${capital(what)} has the new version, and ${verdict.text.replace(/\.$/, "")}.${words}\nNo machine was changed, and the new ones are destroyed. Fix it and deploy again.`,
+    `${capital(what)} has the new version, and ${withoutPeriod(verdict.text)}.${words}\nNo machine was changed, and the new ones are destroyed. Fix it and deploy again.`,
   );
 }
 
@@ -104,8 +110,8 @@ export function placeBeside({ host }: Pick<Machine, "host">, place: Place = {}):
 async function retire(
   context: Context,
   { machine: { id }, why }: Extract<Action, { do: "retire" }>,
-  options: Options,
-): Promise<Replaced | undefined> {
+  options: RolloutOptions,
+): Promise<StepResult | undefined> {
   const client = await context.client();
   options.onStep(
     why === "leftover" ? `Destroying machine ${id}, which an interrupted deploy has left` : `Destroying machine ${id}`,
@@ -128,7 +134,7 @@ async function retire(
   return why === "leftover" ? { machine_id: id, action: "destroyed", state: "destroyed" } : undefined;
 }
 
-async function destroy(context: Context, id: string, { waitTimeout }: Options): Promise<void> {
+async function destroy(context: Context, id: string, { waitTimeout }: RolloutOptions): Promise<void> {
   const client = await context.client();
   try {
     await client.destroyMachine(context.app, id, { force: true });
@@ -142,8 +148,4 @@ function machineOf(booted: Booted, key: string): Machine {
   const machine = booted.get(key);
   if (machine === undefined) throw new Error(`no machine was booted for ${key}`);
   return machine;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -5,27 +5,9 @@ import { hasCrashed, lastWords } from "../crashed.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { stoppedError, untilHealthy } from "./healthy.ts";
-import { type Booted, carryOutAction, type Place, undoBoots } from "./replacing.ts";
 import type { Step } from "./plan.ts";
+import { type Booted, carryOutAction, type RolloutOptions, type StepResult, undoBoots } from "./replacing.ts";
 import type { Stage } from "./strategy.ts";
-
-interface RolloutOptions {
-  /** Where machines are created. By default, a host is chosen for each. */
-  place?: Place;
-  /** How long a machine may take to come up and pass its checks, in seconds. */
-  waitTimeout: number;
-  /** Whether sleeping machines are started with the new version, must pass, and sleep again with a snapshot. */
-  prewarm?: boolean | "prepared";
-  /** Called with a sentence about each step. */
-  onStep(text: string): void;
-}
-
-/** What a step did to its machine. */
-interface StepResult {
-  machine_id: string;
-  action: "created" | "updated" | "kept" | "replaced" | "destroyed";
-  state: string;
-}
 
 /** States from which a machine that already has the new version comes up without further commands. */
 const IN_TRANSIT: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating"]);

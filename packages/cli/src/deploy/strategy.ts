@@ -5,7 +5,6 @@ import { CANARY_METADATA, REPLACES_METADATA } from "./leftovers.ts";
 import type { Step } from "./plan.ts";
 import type { Strategy } from "./strategies.ts";
 
-/** What is done to one machine. */
 export type Action =
   /** Carries out the step. With `wait`, the machine has to pass. */
   | { do: "step"; step: Step; wait: boolean }

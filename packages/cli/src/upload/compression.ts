@@ -6,7 +6,6 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { CliError } from "../failure.ts";
 
-/** How bytes are compressed. */
 export type Compression = "none" | "gzip" | "zstd";
 
 /** The first bytes of formats. Those without a `kind` are not supported. */
@@ -25,7 +24,6 @@ export function compressionOf(head: Uint8Array, what: string): Compression {
   throw new CliError("invalid_argument", `${what} is compressed with ${found.name}. Unpack it first (${found.tool}).`);
 }
 
-/** Returns how a file is compressed. */
 export async function compressionOfFile(file: string): Promise<Compression> {
   await using handle = await open(file);
   const head = Buffer.alloc(8);

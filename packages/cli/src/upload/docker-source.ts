@@ -4,7 +4,7 @@ import { digestOf } from "../digest.ts";
 import { CliError } from "../failure.ts";
 import { type Compression, compressionOf, expand } from "./compression.ts";
 import type { ImageFiles } from "./files.ts";
-import { formatLocal, type LocalImage, uploadName } from "./reference.ts";
+import { atPlace, bad, isPlace, type LocalImage, uploadName } from "./reference.ts";
 
 /** An image in `manifest.json`. */
 interface Listed {
@@ -75,11 +75,7 @@ async function headOf(files: ImageFiles, file: string): Promise<Compression> {
 function choose(all: readonly Listed[], image: LocalImage): Listed {
   const { name } = image;
   const names = all.flatMap(({ RepoTags }) => RepoTags);
-  if (/^@\d+$/.test(name)) {
-    const found = all[Number(name.slice(1))];
-    if (found !== undefined) return found;
-    throw bad(image, `it contains ${all.length} images, counted from @0`);
-  }
+  if (isPlace(name)) return atPlace(all, image);
   if (name !== "") {
     const found = all.find(({ RepoTags }) => RepoTags.some((tag) => canonical(tag) === canonical(name)));
     if (found !== undefined) return found;
@@ -131,8 +127,4 @@ function diffIdsIn(config: Buffer, image: LocalImage): string[] {
     // reported below
   }
   throw bad(image, "its configuration does not list its layers");
-}
-
-function bad(image: LocalImage, why: string): CliError {
-  return new CliError("invalid_argument", `The image ${formatLocal(image)} cannot be uploaded: ${why}.`);
 }

@@ -3,7 +3,7 @@ import type { ImageSource } from "@hibernaut/client";
 import { digestOf } from "../digest.ts";
 import { CliError } from "../failure.ts";
 import type { ImageFiles } from "./files.ts";
-import { formatLocal, type LocalImage, uploadName } from "./reference.ts";
+import { atPlace, bad, isPlace, type LocalImage, uploadName } from "./reference.ts";
 
 interface Descriptor {
   mediaType?: string;
@@ -45,11 +45,7 @@ function fullName(name: string | undefined): string | undefined {
 
 function choose(manifests: readonly Descriptor[], image: LocalImage): Descriptor {
   const { name } = image;
-  if (/^@\d+$/.test(name)) {
-    const found = manifests[Number(name.slice(1))];
-    if (found !== undefined) return found;
-    throw bad(image, `it contains ${manifests.length} images, counted from @0`);
-  }
+  if (isPlace(name)) return atPlace(manifests, image);
   const names = manifests.map(({ annotations }) => annotations?.[REF_NAME] ?? "");
   if (name !== "") {
     const found = manifests[names.indexOf(name)];
@@ -95,8 +91,4 @@ function parse(json: string): { manifests?: unknown } {
   } catch {
     return {}; // the platform refuses what is not a manifest
   }
-}
-
-function bad(image: LocalImage, why: string): CliError {
-  return new CliError("invalid_argument", `The image ${formatLocal(image)} cannot be uploaded: ${why}.`);
 }

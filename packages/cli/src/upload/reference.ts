@@ -1,4 +1,5 @@
 /** References of images that may be on this machine. Pure. */
+import { CliError } from "../failure.ts";
 
 /** An image in a file or directory, or in a Docker daemon. */
 export interface LocalImage {
@@ -27,6 +28,23 @@ export function localImage(ref: string): LocalImage | undefined {
 /** Formats a reference, with another path if you give one. */
 export function formatLocal({ kind, path, name, digest }: LocalImage, at = path): string {
   return `${kind}:${at}${name && `:${name}`}${digest === undefined ? "" : `@${digest}`}`;
+}
+
+/** Whether a name is a place among the images of a file, as in `@0`. */
+export function isPlace(name: string): boolean {
+  return /^@\d+$/.test(name);
+}
+
+/** The image at the place that the reference names. */
+export function atPlace<T>(all: readonly T[], image: LocalImage): T {
+  const found = all[Number(image.name.slice(1))];
+  if (found !== undefined) return found;
+  throw bad(image, `it contains ${all.length} images, counted from @0`);
+}
+
+/** The error for an image that cannot be uploaded. */
+export function bad(image: LocalImage, why: string): CliError {
+  return new CliError("invalid_argument", `The image ${formatLocal(image)} cannot be uploaded: ${why}.`);
 }
 
 /** The names that the platform accepts for an image, near enough. It checks them itself. */

@@ -5,7 +5,6 @@ import { Header } from "tar/header";
 import { Pax } from "tar/pax";
 import { CliError } from "../failure.ts";
 
-/** A file in a tar file. */
 interface Entry {
   /** Its first byte, counted from the beginning of the tar file. */
   start: number;

@@ -1,10 +1,8 @@
 /** Decides whether an image is uploaded, or read by the platform. Pure. */
 
-/** What is known about an image and the platform. */
 interface Situation {
   /** `--upload` or `--no-upload`. Undefined when neither was given. */
   asked: boolean | undefined;
-  /** The address of the platform's API. */
   apiUrl: string;
   /** Whether the image is on this machine. */
   here: boolean;

@@ -2,33 +2,25 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
-import { startCli, type TestCli } from "../helpers.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useCli } from "../helpers.ts";
+import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
-let cli: TestCli;
-let temp: TempFolder;
+const cli = useCli();
+const temp = useTempFolder("deploy");
 let app: Project;
-beforeAll(async () => {
-  temp = await openTempFolder("deploy");
-  cli = await startCli();
+beforeAll(() => {
   app = new Project(temp.path, "app");
   app.write("server.js", "");
   app.write("hibernaut.toml", 'app = "built"\n[http_service]\n  internal_port = 3000\n');
 });
-afterAll(async () => {
-  await cli.close();
-  await temp.dispose();
-});
-
-const deploy = (...args: string[]) =>
-  cli.hibernaut(["deploy", "--config", join(app.path, "hibernaut.toml"), ...args], {
+const deploy = (options = "") =>
+  cli.hibernaut(`deploy --config ${app.path}/hibernaut.toml ${options}`, {
     HIBERNAUT_APP: "",
     HIBERNAUT_BUILD_DIR: app.builds,
   });
-const releases = async () =>
-  JSON.parse((await cli.hibernaut(["releases", "--app", "built", "--json"])).stdout) as object[];
+const releases = async () => (await cli.json("releases --app built")).document;
 
 test("a build that fails deploys nothing: no app, no release", async () => {
   app.write("package.json", { scripts: { start: "node server.js", build: "echo sorry; exit 1" } });
@@ -37,7 +29,7 @@ test("a build that fails deploys nothing: no app, no release", async () => {
   expect(failed.stderr).toMatch(
     /Running npm run build\.\.\.[^]*Error: `npm run build` failed with exit code 1[^]*sorry/,
   );
-  expect((await cli.hibernaut(["apps", "list"])).stdout).not.toContain("built");
+  expect((await cli.hibernaut("apps list")).stdout).not.toContain("built");
 });
 
 test("a deploy without an image builds the directory, and one without changes keeps the machines", async () => {
@@ -51,7 +43,7 @@ test("a deploy without an image builds the directory, and one without changes ke
   expect(second.stdout).toContain("1 kept");
   expect(second.stderr).toMatch(/^Packing Node [\d.]+\.\.\.\nPacking the app\.\.\.\n/);
   expect(await releases()).toHaveLength(2);
-  const built = JSON.parse((await deploy("--build-only", "--json")).stdout) as { image: string };
+  const built = JSON.parse((await deploy("--build-only --json")).stdout) as { image: string };
   expect(built).toMatchObject({ image: document.image.ref, builder: "node" });
   expect((await deploy("--build-only")).stdout).toBe(`${built.image}\n`);
   expect(app.opened(built as never).settings.Env).toContain("PORT=3000");
@@ -59,13 +51,13 @@ test("a deploy without an image builds the directory, and one without changes ke
 });
 
 test("options that do not fit are refused", async () => {
-  expect(await deploy("--build-only", "--image", "x")).toMatchObject({ code: 2 });
-  expect((await deploy("--build-secret", "npm=abc")).stderr).toContain("id=npm,src=token.txt");
+  expect(await deploy("--build-only --image x")).toMatchObject({ code: 2 });
+  expect((await deploy("--build-secret npm=abc")).stderr).toContain("id=npm,src=token.txt");
   app.write("named.toml", 'app = "built"\n[build]\n  image = "redis:7"\n');
-  const named = await cli.hibernaut(["deploy", "--config", join(app.path, "named.toml"), "--build-only"]);
+  const named = await cli.hibernaut(`deploy --config ${app.path}/named.toml --build-only`);
   expect(named.stderr).toContain("There is nothing to build");
   mkdirSync(join(temp.path, "empty"));
   execFileSync("cp", [join(app.path, "hibernaut.toml"), join(temp.path, "empty")]);
-  const empty = await cli.hibernaut(["deploy", "--config", join(temp.path, "empty/hibernaut.toml")]);
+  const empty = await cli.hibernaut(`deploy --config ${temp.path}/empty/hibernaut.toml`);
   expect(empty.stderr).toMatch(/has nothing that an image can be built from\. Add a Dockerfile/);
 });

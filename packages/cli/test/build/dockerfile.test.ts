@@ -1,15 +1,14 @@
 /** A Dockerfile becomes an image: with the real buildah, and with a stand-in for docker. */
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { findTool, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
+import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
-let temp: TempFolder;
+const temp = useTempFolder("dockerfile");
 let shop: Project;
-beforeAll(async () => {
-  temp = await openTempFolder("dockerfile");
+beforeAll(() => {
   shop = new Project(temp.path, "shop");
   shop.write("hello", "hello\n");
   shop.write("notes.md", "");
@@ -25,7 +24,6 @@ CMD ["/app/hello"]
 `,
   );
 });
-afterAll(() => temp.dispose());
 afterEach(() => vi.unstubAllEnvs());
 
 /** Puts programs in front of the PATH. */

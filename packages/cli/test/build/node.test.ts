@@ -5,18 +5,14 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
-import { IMAGES_KEPT } from "../../src/build/build.ts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { IMAGES_KEPT } from "../../src/build/layout.ts";
+import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
-let temp: TempFolder;
+const temp = useTempFolder("build");
 let shop: Project;
 let count = 0;
-beforeAll(async () => {
-  temp = await openTempFolder("build");
-});
-afterAll(() => temp.dispose());
 beforeEach(() => {
   shop = new Project(temp.path, `shop${(count += 1)}`);
   shop.write("server.js", "require('node:http').createServer((_, r) => r.end('hi')).listen(process.env.PORT);\n");

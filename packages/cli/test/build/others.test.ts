@@ -1,17 +1,13 @@
 /** Static sites, Python and Go. */
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { findTool, libraryPath } from "../../../../scripts/lib/test-tools.mjs";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
 import { pythonCommand, requirementNames } from "../../src/build/python-plan.ts";
+import { useTempFolder } from "../temp-folder.ts";
 import { Project } from "./project.ts";
 
-let temp: TempFolder;
-beforeAll(async () => {
-  temp = await openTempFolder("others");
-});
-afterAll(() => temp.dispose());
+const temp = useTempFolder("others");
 afterEach(() => vi.unstubAllEnvs());
 
 test("a static site is its pages and a server", async () => {

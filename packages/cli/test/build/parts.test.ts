@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
-import { explained } from "../../src/build/disk-errors.ts";
+import { explained } from "../../src/build/build.ts";
 import { complete, directory, textFile } from "../../src/build/entries.ts";
 import { IGNORED_BY_DEFAULT, ignoring } from "../../src/build/ignore.ts";
 import { type LayerEntry, writeLayer } from "../../src/build/layer.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "../../bin/newer-node.js";
-import { buildImage, type BuildRequest, type Built } from "../../src/build/build.ts";
+import { type BuildRequest, type Built, buildImage } from "../../src/build/build.ts";
 import { placeName } from "../../src/build/place.ts";
 
 /** Packing Node takes seconds, so it is done once per checkout. */
@@ -54,15 +54,12 @@ export class Project {
   build(changes: Partial<BuildRequest> = {}): Promise<Built> {
     const none = { builder: undefined, dockerfile: undefined, target: undefined, ignorefile: undefined };
     const some = { directory: this.path, args: {}, secrets: [], port: 8080, fresh: false, timeout: 60 };
-    const step = <T>(label: string, work: Promise<T>): Promise<T> => {
+    const progress = <T>(label: string, work: Promise<T>): Promise<T> => {
       this.said.push(label);
       return work;
     };
-    return buildImage(
-      { ...none, ...some, ...changes },
-      { step, say: (line) => void this.said.push(line) },
-      this.builds,
-    );
+    const say = (line: string) => void this.said.push(line);
+    return buildImage({ ...none, ...some, ...changes }, { progress, say, warn: say }, this.builds);
   }
 
   /** The path of a blob of the layout. */

@@ -4,15 +4,14 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
+import { useTempFolder } from "../temp-folder.ts";
 
 const SERVER = join(import.meta.dirname, "../../bin/static-server.mjs");
 
-let temp: TempFolder;
+const temp = useTempFolder("static");
 let child: ChildProcess;
 let port: number;
 beforeAll(async () => {
-  temp = await openTempFolder("static");
   const site = join(temp.path, "site");
   mkdirSync(join(site, "blog"), { recursive: true });
   mkdirSync(join(site, "empty"));
@@ -33,7 +32,6 @@ afterAll(async () => {
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill();
   expect(await ended).toBe(0);
-  await temp.dispose();
 });
 
 /** Sends the path as it is: `fetch` would resolve `..` itself. */

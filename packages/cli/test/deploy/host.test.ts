@@ -1,26 +1,16 @@
 /** In a cluster, a deploy creates machines on the host that it names, whichever host it talks to. */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type ApiHost, type ApiHosts, startApiHosts } from "../../../api/test/cluster-hosts.ts";
-import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
-import { startCli, type TestCli } from "../helpers.ts";
+import { freshCli } from "../helpers.ts";
 
-// Each test starts several processes, and the host may be busy.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-let cli: TestCli;
+const cli = freshCli();
 let cluster: ApiHosts;
-let folder: string;
 beforeEach(async () => {
-  [cli, cluster, folder] = await Promise.all([startCli(), startApiHosts(), tempFolder("deploy")]);
+  cluster = await startApiHosts();
   for (const host of cluster.hosts) claimWhatIsCreated(host);
 });
-afterEach(async () => {
-  await cli.close();
-  await cluster.close();
-});
+afterEach(() => cluster.close());
 
 /** In these hosts nobody owns machines: the cluster knows them before their creation is answered, as with owners. */
 function claimWhatIsCreated(host: ApiHost): void {
@@ -36,15 +26,11 @@ function claimWhatIsCreated(host: ApiHost): void {
 const SERVICE = 'internal_port = 8080\nauto_stop_machines = "suspend"\n';
 
 /** Deploys through host a. */
-async function deploy(image: string, { host, more = "" }: { host: string; more?: string }) {
-  const file = join(folder, "hibernaut.toml");
+function deploy(image: string, { host, more = "" }: { host: string; more?: string }) {
   const processes = `[processes]\nweb = "serve"\n${more}[http_service]\nprocesses = ["web"]\n${SERVICE}`;
-  await writeFile(file, `app = "shop"\n[build]\nimage = "${image}"\n${processes}`);
   const [a] = cluster.hosts;
-  return cli.hibernaut(["deploy", "--config", file, "--host", host], {
-    HIBERNAUT_API_URL: a.url,
-    HIBERNAUT_API_TOKEN: cluster.token,
-  });
+  const through = { HIBERNAUT_API_URL: a.url, HIBERNAUT_API_TOKEN: cluster.token };
+  return cli.deploy(`app = "shop"\n[build]\nimage = "${image}"\n${processes}`, `--host ${host}`, through);
 }
 
 /** The process groups of the machines that each host has, with their images. */

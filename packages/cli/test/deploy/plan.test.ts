@@ -3,15 +3,16 @@
  *
  * @module-tag again
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Machine, MachineConfig } from "@hibernaut/client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
 import { planDeploy } from "../../src/deploy/plan.ts";
-import { startCli, type TestCli } from "../helpers.ts";
+import { useCli } from "../helpers.ts";
 
+/** Nothing but the app file says which app is meant. */
+const UNNAMED = { HIBERNAUT_APP: "" };
 const NEW = "sha256:new";
 const RELEASE = { image: { ref: "shop:1", digest: NEW }, pinned_image: `shop:1@${NEW}` };
 const config = (more: Partial<MachineConfig> = {}): MachineConfig => ({
@@ -33,12 +34,10 @@ const machine = (id: string, more: Partial<Machine> = {}): Machine =>
     crash: null,
     ...more,
   }) as Machine;
-const plan = (machines: Machine[], count?: number) =>
-  planDeploy(
-    new Map([["app", { config: config(), ...(count !== undefined && { count }) }]]),
-    machines,
-    RELEASE,
-  ).steps.map((step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`));
+const planned = (machines: Machine[], count?: number, wanted = config()) =>
+  planDeploy(new Map([["app", { config: wanted, ...(count !== undefined && { count }) }]]), machines, RELEASE);
+const plan = (...given: Parameters<typeof planned>) =>
+  planned(...given).steps.map((step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`));
 
 describe("the plan", () => {
   const old = { image: { ref: "shop:1", digest: "sha256:old" } };
@@ -70,51 +69,47 @@ describe("the plan", () => {
     const away = machine("a", { ...old, host: "c", host_state: "unreachable", version: "01J" });
     expect(plan([away])).toEqual([]);
     expect(plan([away, machine("b", old)], 3)).toEqual(["update b", "create"]);
-    expect(planDeploy(new Map([["app", { config: config() }]]), [away], RELEASE)).toMatchObject({
-      away: [away],
-      others: [],
-      leftovers: [],
-    });
+    expect(planned([away])).toMatchObject({ away: [away], others: [], leftovers: [] });
     // Of the only one that its host has published nothing of yet, the group is not known.
     const unknown = machine("u", { config: { image: "unknown" }, host_state: "unreachable", version: "" });
     expect(plan([unknown])).toEqual([]);
     // One of another group does not count.
-    expect(plan([machine("o", { config: { image: "x" }, host_state: "unreachable", version: "01J" })])).toEqual([
-      "create",
-    ]);
+    const other = machine("o", { config: { image: "x" }, host_state: "unreachable", version: "01J" });
+    expect(plan([other])).toEqual(["create"]);
+  });
+
+  test("a machine has the volume that the file asks for by its name", () => {
+    const has = config({ mounts: [{ volume: "vol_0123456789abcdef", name: "data", path: "/data" }] });
+    const asks = (path: string) => config({ mounts: [{ volume: "data", path }] });
+    expect(plan([machine("a", { config: has })], 1, asks("/data"))).toEqual(["keep a"]);
+    expect(plan([machine("a", { config: has })], 1, asks("/other"))).toEqual(["update a"]);
   });
 
   test("machines of no group in the file are left alone", () => {
     const strange = machine("x", { config: { image: "other" } });
-    const { steps, others } = planDeploy(new Map([["app", { config: config() }]]), [strange], RELEASE);
+    const { steps, others } = planned([strange]);
     expect([steps.map(({ kind }) => kind), others]).toEqual([["create"], [strange]]);
   });
 });
 
 describe("the command", () => {
-  let cli: TestCli;
-  let folder: string;
-  beforeAll(async () => {
-    cli = await startCli();
-    folder = mkdtempSync(join(tmpdir(), "hibernaut-deploy-"));
-    writeFileSync(
-      join(folder, "fly.toml"),
-      'app = "kiosk"\n[build]\nimage = "oci:/srv/kiosk"\n[http_service]\ninternal_port = 8080\nauto_stop_machines = "suspend"\n',
-    );
-  }, 60_000);
-  afterAll(async () => {
-    await cli.close();
-    rmSync(folder, { recursive: true, force: true });
+  const cli = useCli();
+  const hibernaut = (words: string) => cli.hibernaut(words, UNNAMED);
+  beforeAll(() => {
+    const service = '[http_service]\ninternal_port = 8080\nauto_stop_machines = "suspend"\n';
+    write("fly.toml", `app = "kiosk"\n[build]\nimage = "oci:/srv/kiosk"\n${service}`);
   });
-  const hibernaut = (...args: string[]) => cli.hibernaut(args, { HIBERNAUT_APP: "" });
-  const file = () => ["--config", join(folder, "fly.toml")];
+  const pathOf = (name: string) => join(cli.server.world.folder, name);
+  const write = (name: string, text: string) => writeFileSync(pathOf(name), text);
+  /** Deploys this app file. */
+  const deploy = (name: string, options = "") => hibernaut(`deploy --config ${pathOf(name)} ${options}`);
 
   test("makes the app that the named file names, its machines and a release; again it changes nothing", async () => {
-    expect(await hibernaut("deploy", ...file())).toMatchObject({
+    expect(await deploy("fly.toml")).toMatchObject({
       code: 0,
       stdout: "Deployed release 1 of kiosk: 1 created.\nApp kiosk answers at http://kiosk.localhost:8080/\n",
     });
-    const { document } = await cli.json(["deploy", ...file()], { HIBERNAUT_APP: "" });
+    const { document } = await cli.json(`deploy --config ${pathOf("fly.toml")}`, UNNAMED);
     expect(document).toMatchObject({ release: 2, machines: [{ action: "kept" }] });
     expect(cli.server.platform.machines.list("kiosk").map(({ record }) => record.config)).toMatchObject([
       {
@@ -126,18 +121,17 @@ describe("the command", () => {
 
   test("one that does not come up ends the deploy, marks the release and says what to do", async () => {
     cli.server.world.host.faults.boot = new Error("out of memory");
-    const failed = await hibernaut("deploy", ...file(), "--image", "oci:/srv/broken", "--wait-timeout", "5");
+    const failed = await deploy("fly.toml", "--image oci:/srv/broken --wait-timeout 5");
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(/has the new version, and it is failed: out of memory\. See `hibernaut logs/);
     expect(failed.stderr).toContain("go back: hibernaut deploy --app kiosk --image oci:/srv/kiosk");
-    const { document } = await cli.json(["releases", "--app", "kiosk"]);
+    const { document } = await cli.json("releases --app kiosk");
     expect(document.map((release: { status: string }) => release.status)).toEqual(["failed", "complete", "complete"]);
   });
 
   describe("with a release command", () => {
-    const appFile = () => join(folder, "release.toml");
     const machines = () => cli.server.platform.machines.list("ledger").map(({ record }) => record);
-    const releases = async () => (await cli.json(["releases", "--app", "ledger"])).document[0];
+    const releases = async () => (await cli.json("releases --app ledger")).document[0];
     /** Lets the command print something and exit. */
     const command = async (code: number) => {
       await expect.poll(() => machines().at(-1)?.releaseCommand && machines().at(-1)?.state, SLOW).toBe("running");
@@ -149,15 +143,15 @@ describe("the command", () => {
     };
     const SLOW = { timeout: 20_000 };
     beforeAll(() => {
-      const deploy = '[deploy]\nrelease_command = "bin/migrate --all"\nrelease_command_timeout = "1m"\n';
+      const migrate = '[deploy]\nrelease_command = "bin/migrate --all"\nrelease_command_timeout = "1m"\n';
       const rest = '[env]\nA = "1"\n[mounts]\nsource = "data"\ndestination = "/data"\n';
-      writeFileSync(appFile(), `app = "ledger"\n[build]\nimage = "oci:/srv/ledger"\n${deploy}${rest}`);
+      write("release.toml", `app = "ledger"\n[build]\nimage = "oci:/srv/ledger"\n${migrate}${rest}`);
     });
 
     test("one that fails ends the release, and no machine is created", async () => {
-      const deploy = hibernaut("deploy", "--config", appFile());
+      const deployed = deploy("release.toml");
       expect(await command(3)).toMatchObject({ A: "1", RELEASE_COMMAND: "1" });
-      const { code, stderr } = await deploy;
+      const { code, stderr } = await deployed;
       expect(code).toBe(1);
       expect(stderr).toMatch(/Running release command: bin\/migrate --all\n {2}migrating\n/);
       expect(stderr).toContain("The release command failed: it exited with code 3. No machine was changed.");
@@ -166,12 +160,12 @@ describe("the command", () => {
     });
 
     test("one that succeeds is followed by the machines; and it can be skipped", async () => {
-      const deploy = hibernaut("deploy", "--config", appFile());
+      const deployed = deploy("release.toml");
       await command(0);
-      expect(await deploy).toMatchObject({ code: 0, stdout: expect.stringContaining("1 created") });
+      expect(await deployed).toMatchObject({ code: 0, stdout: expect.stringContaining("1 created") });
       expect(machines()).toMatchObject([{ config: { mounts: [{ path: "/data" }] } }]);
       expect(await releases()).toMatchObject({ status: "complete" });
-      const skipped = await hibernaut("deploy", "--config", appFile(), "--skip-release-command");
+      const skipped = await deploy("release.toml", "--skip-release-command");
       expect(skipped).toMatchObject({ code: 0, stdout: expect.stringContaining("1 kept") });
       expect(skipped.stderr).not.toContain("release command");
     });
@@ -193,20 +187,18 @@ describe("the command", () => {
   });
 
   describe("with a strategy", () => {
-    const appFile = () => join(folder, "fleet.toml");
     const machines = () => cli.server.platform.machines.list("fleet").map(({ record }) => record);
     const ids = () => machines().map(({ id }) => id);
-    const deploy = (image: string, ...args: string[]) =>
-      hibernaut("deploy", "--config", appFile(), "--image", `oci:/srv/${image}`, ...args);
+    const deployImage = (image: string, options = "") => deploy("fleet.toml", `--image oci:/srv/${image} ${options}`);
     beforeAll(async () => {
       const service = "[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n";
-      writeFileSync(appFile(), `app = "fleet"\n[deploy]\nstrategy = "bluegreen"\n${service}`);
-      expect(await deploy("one")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 created") });
+      write("fleet.toml", `app = "fleet"\n[deploy]\nstrategy = "bluegreen"\n${service}`);
+      expect(await deployImage("one")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 created") });
     });
 
     test("bluegreen: new machines come in place of all old ones, and then get the requests", async () => {
       const before = ids();
-      const { code, stdout, stderr } = await deploy("two");
+      const { code, stdout, stderr } = await deployImage("two");
       expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("2 replaced") });
       expect(stderr).toMatch(/Creating a machine to replace \w+[^]*Machine \w+ gets requests from now on\.\nMachine/);
       expect(ids().filter((id) => before.includes(id))).toEqual([]);
@@ -214,14 +206,14 @@ describe("the command", () => {
         { state: "running", cordoned: false, config: { image: expect.stringContaining("/srv/two@") } },
         { state: "running", cordoned: false },
       ]);
-      expect(await deploy("two")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 kept") });
+      expect(await deployImage("two")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 kept") });
     });
 
     test("bluegreen and canary: where the new version does not come up, nothing has changed", async () => {
       const before = machines();
       for (const strategy of ["bluegreen", "canary"]) {
         cli.server.world.host.faults.boot = new Error("no room");
-        const { code, stderr } = await deploy("broken", "--strategy", strategy);
+        const { code, stderr } = await deployImage("broken", `--strategy ${strategy}`);
         expect(code).toBe(1);
         expect(stderr).toMatch(
           /has the new version, and it is failed: no room\.[^]*No machine was changed, and the new/,
@@ -232,7 +224,7 @@ describe("the command", () => {
 
     test("canary: one new machine passes and goes, then the others are updated", async () => {
       const before = ids();
-      const { code, stdout, stderr } = await deploy("three", "--strategy", "canary");
+      const { code, stdout, stderr } = await deployImage("three", "--strategy canary");
       expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("2 updated") });
       expect(stderr).toMatch(
         /Creating a canary of process group app\nMachine (\w+) works[^]*Replacing machine \w+\nMach/,
@@ -247,11 +239,11 @@ describe("the command", () => {
         config: { ...(kept as NonNullable<typeof kept>).config, metadata: { hibernaut_canary: "app" } },
       });
       const other = await cli.server.platform.releases.begin("fleet", "oci:/srv/three", "");
-      expect((await deploy("three")).stderr).toContain(
+      expect((await deployImage("three")).stderr).toContain(
         `Machine ${left.id} belongs to another deploy, which has not ended`,
       );
       cli.server.platform.releases.end("fleet", other.version, "failed", "");
-      const { stdout, stderr } = await deploy("three");
+      const { stdout, stderr } = await deployImage("three");
       expect(stderr).toContain(`Destroying machine ${left.id}, which an interrupted deploy has left`);
       expect(stdout).toContain("1 destroyed, 2 kept");
       expect(ids()).not.toContain(left.id);
@@ -260,34 +252,23 @@ describe("the command", () => {
     test("Ctrl-C ends the release, and the next deploy clears up at once", async () => {
       const before = ids();
       const release = cli.server.world.holdBoots();
-      const { child, ended } = cli.begin(
-        ["deploy", "--config", appFile(), "--image", "oci:/srv/four", "--strategy", "canary"],
-        { HIBERNAUT_APP: "" },
-      );
+      const words = `deploy --config ${pathOf("fleet.toml")} --image oci:/srv/four --strategy canary`;
+      const { child, ended } = cli.begin(words, UNNAMED);
       await expect.poll(() => ids().length, { timeout: 20_000 }).toBe(before.length + 1);
       child.kill("SIGINT");
       expect((await ended).code).toBe(130);
       release();
-      const [last] = (await cli.json(["releases", "--app", "fleet"])).document;
+      const [last] = (await cli.json("releases --app fleet")).document;
       expect(last).toMatchObject({ status: "failed", description: "The deploy was interrupted." });
-      expect((await deploy("three", "--strategy", "rolling")).stdout).toContain("1 destroyed, 2 kept");
+      expect((await deployImage("three", "--strategy rolling")).stdout).toContain("1 destroyed, 2 kept");
       expect(ids()).toEqual(before);
     });
 
     test("volumes rule it out before anything runs", async () => {
       const volumes = '[mounts]\nsource = "data"\ndestination = "/data"\n[deploy]\nrelease_command = "never"\n';
-      writeFileSync(join(folder, "volumes.toml"), `app = "fleet"\n${volumes}`);
+      write("volumes.toml", `app = "fleet"\n${volumes}`);
       const before = ids();
-      const withVolumes = join(folder, "volumes.toml");
-      const refused = await hibernaut(
-        "deploy",
-        "--config",
-        withVolumes,
-        "--image",
-        "oci:/srv/three",
-        "--strategy",
-        "canary",
-      );
+      const refused = await deploy("volumes.toml", "--image oci:/srv/three --strategy canary");
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("The strategy canary needs a second") });
       expect(refused.stderr).not.toContain("release command");
       expect(ids()).toEqual(before);
@@ -295,18 +276,17 @@ describe("the command", () => {
 
     test("cordon and uncordon", async () => {
       const [id = ""] = ids();
-      expect((await hibernaut("machine", "cordon", id, "--app", "fleet")).stdout).toBe(`Machine ${id} is cordoned.\n`);
-      expect((await hibernaut("machine", "status", id, "--app", "fleet")).stdout).toMatch(/^cordoned +yes: the proxy/m);
-      expect((await hibernaut("machine", "uncordon", id, "--app", "fleet")).code).toBe(0);
+      expect((await hibernaut(`machine cordon ${id} --app fleet`)).stdout).toBe(`Machine ${id} is cordoned.\n`);
+      expect((await hibernaut(`machine status ${id} --app fleet`)).stdout).toMatch(/^cordoned +yes: the proxy/m);
+      expect((await hibernaut(`machine uncordon ${id} --app fleet`)).code).toBe(0);
       expect(machines()[0]?.cordoned).toBe(false);
     });
   });
 
   test("local files of the app file come into its machines, and a changed one changes them", async () => {
-    const appFile = join(folder, "files.toml");
     const text = 'app = "files"\n[build]\nimage = "oci:/srv/files"\n[[files]]\nguest_path = "/etc/motd"\n';
-    writeFileSync(appFile, `${text}local_path = "motd.txt"\n`);
-    expect(await hibernaut("deploy", "--config", appFile)).toMatchObject({
+    write("files.toml", `${text}local_path = "motd.txt"\n`);
+    expect(await deploy("files.toml")).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
         /files\[0\]\.local_path: .*motd\.txt cannot be read \(ENOENT\)\. Paths are relative/,
@@ -316,46 +296,42 @@ describe("the command", () => {
       const [only] = cli.server.platform.machines.list("files");
       return cli.server.world.host.guest(only?.record.id ?? "")?.files;
     };
-    writeFileSync(join(folder, "motd.txt"), "hello");
-    const deploy = async () =>
-      (await cli.json(["deploy", "--config", appFile], { HIBERNAUT_APP: "" })).document.machines;
-    expect(await deploy()).toMatchObject([{ action: "created" }]);
+    write("motd.txt", "hello");
+    const deployed = async () => (await cli.json(`deploy --config ${pathOf("files.toml")}`, UNNAMED)).document.machines;
+    expect(await deployed()).toMatchObject([{ action: "created" }]);
     expect(files()).toEqual({ "/etc/motd": { mode: "644", text: "hello" } });
-    expect(await deploy()).toMatchObject([{ action: "kept" }]);
-    writeFileSync(join(folder, "motd.txt"), "good evening");
-    expect(await deploy()).toMatchObject([{ action: "updated" }]);
+    expect(await deployed()).toMatchObject([{ action: "kept" }]);
+    write("motd.txt", "good evening");
+    expect(await deployed()).toMatchObject([{ action: "updated" }]);
     expect(files()).toMatchObject({ "/etc/motd": { text: "good evening" } });
-    const { stdout } = await hibernaut("machine", "status", "--app", "files");
+    const { stdout } = await hibernaut("machine status --app files");
     expect(stdout).toMatch(/^file +\/etc\/motd, 12 bytes$/m);
-    await hibernaut("apps", "destroy", "files", "--force", "--yes");
+    await hibernaut("apps destroy files --force --yes");
   });
 
   test("scale count and memory", async () => {
-    await hibernaut("deploy", ...file());
-    expect((await hibernaut("scale", "count", "3", "--app", "kiosk")).code).toBe(0);
+    await deploy("fly.toml");
+    expect((await hibernaut("scale count 3 --app kiosk")).code).toBe(0);
     expect(cli.server.platform.machines.list("kiosk")).toHaveLength(3);
-    expect((await hibernaut("scale", "memory", "512", "--app", "kiosk")).stdout).toBe(
-      "3 machine(s) of kiosk now have 512 MB.\n",
-    );
-    expect((await hibernaut("scale", "count", "1", "--app", "kiosk")).code).toBe(2);
-    expect((await hibernaut("scale", "count", "1", "--app", "kiosk", "--yes")).code).toBe(0);
-    expect(await hibernaut("scale", "show", "--app", "kiosk")).toMatchObject({
+    expect((await hibernaut("scale memory 512 --app kiosk")).stdout).toBe("3 machine(s) of kiosk now have 512 MB.\n");
+    expect((await hibernaut("scale count 1 --app kiosk --yes")).code).toBe(0);
+    expect(await hibernaut("scale show --app kiosk")).toMatchObject({
       stdout: expect.stringMatching(/app +1 +1 +512 MB/),
     });
-    expect(await hibernaut("scale", "count", "x", "--app", "kiosk")).toMatchObject({ code: 2 });
+    expect(await hibernaut("scale count x --app kiosk")).toMatchObject({ code: 2 });
   });
 
   test("a deploy waits for a machine that an earlier deploy left in `starting`", async () => {
     const { platform, world, open } = cli.server;
     const state = () => platform.machines.list("kiosk")[0]?.record.state;
-    const deploy = (...args: string[]) => hibernaut("deploy", ...file(), "--image", "oci:/srv/next", ...args);
+    const deployNext = (options = "") => deploy("fly.toml", `--image oci:/srv/next ${options}`);
     const release = world.holdBoots();
     // This strategy does not wait for the machine, which is therefore left to the next deploy.
-    expect(await deploy("--strategy", "immediate")).toMatchObject({ code: 0 });
+    expect(await deployNext("--strategy immediate")).toMatchObject({ code: 0 });
     await expect.poll(state, { timeout: 10_000 }).toBe("starting");
 
     let stateAtEnd: string | undefined;
-    const next = deploy().finally(() => (stateAtEnd = state()));
+    const next = deployNext().finally(() => (stateAtEnd = state()));
     await expect.poll(() => open.waits, { timeout: 20_000 }).toBe(1);
     expect({ state: state(), stateAtEnd }).toEqual({ state: "starting", stateAtEnd: undefined });
     release();

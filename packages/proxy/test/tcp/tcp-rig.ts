@@ -86,6 +86,7 @@ export async function tcpRig({
     release: () => void (released += 1),
   });
   const fronts = new TcpFronts({
+    isStranger: () => false,
     reusePort: false,
     limits: { ...DEFAULT_LIMITS, lingerMs: 200, ...some },
     balancers: new Trust(balancers),

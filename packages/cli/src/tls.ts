@@ -1,19 +1,36 @@
-/** Reads the certificate that the CLI shows to a platform that asks clients for one. */
+/** What the CLI trusts and shows over TLS. */
 import { readFileSync } from "node:fs";
 import type { ClientCertificate } from "@hibernaut/client";
-import type { NamedFile } from "./config.ts";
+import type { NamedFile, TlsFiles } from "./config.ts";
 import { CliError } from "./failure.ts";
 
 const [CERT, KEY] = ["HIBERNAUT_API_CLIENT_CERT", "HIBERNAUT_API_CLIENT_KEY"];
 
-/** The two files, as they are configured. */
-interface CertificateFiles {
-  cert: NamedFile | undefined;
-  key: NamedFile | undefined;
+/** Since Node 24.5 and 22.19. */
+interface TlsWithDefaults {
+  getCACertificates?(type: "default"): string[];
+  setDefaultCACertificates?(certificates: readonly string[]): void;
+}
+
+/** Adds the authorities in a PEM file to those that are known. Throws a CliError if that cannot be done. */
+export async function trustAuthorities(ca: NamedFile): Promise<void> {
+  const pem = read(ca);
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw notPem(ca, "certificate", "it has no certificate");
+  const { default: tls } = (await import("node:tls")) as unknown as { default: TlsWithDefaults };
+  if (tls.getCACertificates === undefined || tls.setDefaultCACertificates === undefined)
+    throw new CliError(
+      "failed_precondition",
+      `${ca.from} needs Node 24.5, and this is ${process.version}. Set NODE_EXTRA_CA_CERTS to the file instead.`,
+    );
+  try {
+    tls.setDefaultCACertificates([...tls.getCACertificates("default"), pem]);
+  } catch (error) {
+    throw notPem(ca, "certificate", (error as Error).message);
+  }
 }
 
 /** Returns the certificate and its key; undefined without both. Throws a CliError if the two cannot be used together. */
-export async function readClientCertificate({ cert, key }: CertificateFiles): Promise<ClientCertificate | undefined> {
+export async function readClientCertificate({ cert, key }: TlsFiles): Promise<ClientCertificate | undefined> {
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined)
     throw invalid(`${key?.from} is set, and ${CERT} is not. A certificate and its key are needed.`);
@@ -26,15 +43,12 @@ export async function readClientCertificate({ cert, key }: CertificateFiles): Pr
 /** What is wrong here is said here: a platform that does not like a certificate only closes the connection. */
 async function check(pair: ClientCertificate, cert: NamedFile, key: NamedFile): Promise<void> {
   const { createPrivateKey, X509Certificate } = await import("node:crypto");
-  const leaf = parsed(
-    () => new X509Certificate(pair.cert),
-    `${cert.from} names ${cert.file}, which is not a certificate`,
-  );
+  const leaf = parsed(cert, "certificate", () => new X509Certificate(pair.cert));
   if (/^-----BEGIN ENCRYPTED|^Proc-Type: .*ENCRYPTED/m.test(pair.key))
     throw invalid(
       `${key.from} names ${key.file}, which has a passphrase. The CLI takes a key without one: make it with \`openssl pkey -in ${key.file}\`, in a file that only you can read.`,
     );
-  const secret = parsed(() => createPrivateKey(pair.key), `${key.from} names ${key.file}, which is not a private key`);
+  const secret = parsed(key, "private key", () => createPrivateKey(pair.key));
   if (!leaf.checkPrivateKey(secret))
     throw invalid(
       `The key in ${key.file} does not belong to the certificate in ${cert.file}. Name the two that were made together.`,
@@ -45,12 +59,16 @@ async function check(pair: ClientCertificate, cert: NamedFile, key: NamedFile): 
     );
 }
 
-function parsed<T>(parse: () => T, what: string): T {
+function parsed<T>(named: NamedFile, what: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw invalid(`${what} in PEM: ${(error as Error).message}.`);
+    throw notPem(named, what, (error as Error).message);
   }
+}
+
+function notPem({ file, from }: NamedFile, what: string, why: string): CliError {
+  return invalid(`${from} names ${file}, which is not a ${what} in PEM: ${why}.`);
 }
 
 function read({ file, from }: NamedFile): string {
