@@ -18,7 +18,7 @@ const lease = {
 };
 const port = await freePort();
 const fronts = new TcpFronts({
-  ...{ reusePort: false, limits: DEFAULT_LIMITS },
+  ...{ isStranger: () => false, reusePort: false, limits: DEFAULT_LIMITS },
   leases: { leaseNow: () => lease, waitForLease: async () => lease },
   ...{ balancers: new Trust([]), appFor: () => undefined, certificates: () => Promise.reject(new Error("no TLS")) },
   connections: new ConnectionBudget(connectionLimits(mostFiles())),

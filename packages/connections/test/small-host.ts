@@ -26,7 +26,7 @@ const connections = openConnections({ connectionsPerAddress: 0 }, new Registry()
 const plain = createProxyServer({ leases, connections });
 const secure = createProxyServer({ leases, connections, tls: { folder } });
 const fronts = new TcpFronts({
-  ...{ reusePort: false, limits: DEFAULT_LIMITS, leases, connections },
+  ...{ isStranger: () => false, reusePort: false, limits: DEFAULT_LIMITS, leases, connections },
   ...{ balancers: new Trust([]), appFor: () => undefined, certificates: () => Promise.reject(new Error("none")) },
   onAccess() {},
   log: { warn: (_fields, message) => void process.send?.({ warned: message }) },
