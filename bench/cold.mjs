@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setup } from "../scripts/setup.mjs";
 import { environment, writeResult } from "./lib/record.mjs";
-import { round, summary } from "./lib/stats.mjs";
+import { mapValues, round, summaries } from "./lib/stats.mjs";
 import { openBare } from "./proxy/bare.mjs";
 import { intoCache, outOfCache, runTool } from "./proxy/wake-files.mjs";
 import { bareOptions, openPlatform } from "./proxy/wake-platform.mjs";
@@ -112,25 +112,10 @@ try {
       for (const [part, [from, to]] of Object.entries(PARTS))
         (parts[part] ??= []).push(round((marks[to] ?? Number.NaN) - (marks[from] ?? Number.NaN)));
     }
-  const results = Object.fromEntries(
-    Object.entries(samples).map(([name, parts]) => [
-      name,
-      Object.fromEntries(Object.entries(parts).map(([part, all]) => [part, summary(all, 0)])),
-    ]),
-  );
-  console.table(
-    Object.fromEntries(
-      Object.entries(results).map(([name, parts]) => [
-        name,
-        Object.fromEntries(
-          Object.entries(parts).map(([part, { median, min, p90 }]) => [
-            part,
-            `${median} (${round(min, 0)}-${round(p90, 0)})`,
-          ]),
-        ),
-      ]),
-    ),
-  );
+  const results = mapValues(samples, (parts) => summaries(parts, 0));
+  const spread = (/** @type {import("./lib/stats.mjs").Summary} */ { median, min, p90 }) =>
+    `${median} (${round(min, 0)}-${round(p90, 0)})`;
+  console.table(mapValues(results, (parts) => mapValues(parts, spread)));
   writeResult("cold", { ...about, accelerator, qemu, results, samples });
 } finally {
   await platform.close();

@@ -50,7 +50,12 @@ export function summary(samples, digits = 2) {
   };
 }
 
-/** The same of several kinds of samples, by their names. @param {Record<string, readonly number[]>} samples @param {number} [digits] */
+/** The same record with other values. @template T, U @param {Record<string, T>} record @param {(value: T) => U} change */
+export function mapValues(record, change) {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
+}
+
+/** Summaries of several kinds of samples, by their names. @param {Record<string, readonly number[]>} samples @param {number} [digits] */
 export function summaries(samples, digits) {
-  return Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, digits)]));
+  return mapValues(samples, (all) => summary(all, digits));
 }

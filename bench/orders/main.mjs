@@ -8,6 +8,7 @@
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { environment, writeResult } from "../lib/record.mjs";
+import { mapValues } from "../lib/stats.mjs";
 import { DATABASES } from "./databases.mjs";
 import { ENDPOINTS, pathsOf } from "./endpoints.mjs";
 import { burst, CONNECTIONS } from "./load.mjs";
@@ -94,7 +95,7 @@ async function measureVariant(variant, progress) {
       const work = () => measure({ service, reference }, endpoint);
       samples[endpoint.name] = await progress.step(`${variant}: ${endpoint.name}`, work);
     }
-    const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summarize(all)]));
+    const results = mapValues(samples, summarize);
     const memory_mb = { service: service.memoryMb(), reference: reference.memoryMb() };
     return { version: database.version, results, memory_mb, samples };
   } finally {
@@ -126,7 +127,7 @@ for (const variant of variants) {
 }
 console.log(`goal: at least ${GOAL} of the reference's requests per second at every endpoint`);
 if (!options.quick && !options.only) {
-  const versions = Object.fromEntries(Object.entries(measured).map(([variant, { version }]) => [variant, version]));
+  const versions = mapValues(measured, ({ version }) => version);
   const load = { connections: CONNECTIONS, rounds, seconds };
   writeResult("orders", { ...about, ...versions, goal: GOAL, ...load, variants: measured });
 }

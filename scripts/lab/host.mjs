@@ -95,7 +95,7 @@ export class LabHost {
   /** Ends the platform with a signal, and waits for its end. Its machines keep running. @param {NodeJS.Signals} [signal] */
   async end(signal = "SIGTERM") {
     const child = this.#platform;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !this.running) return;
     const ended = once(child, "exit");
     child.kill(signal);
     await ended;

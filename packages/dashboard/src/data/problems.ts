@@ -13,17 +13,14 @@ export interface Problem {
 
 /** Returns what is wrong with machines, the worst first. */
 export function problemsOf(machines: Iterable<Machine>): Problem[] {
-  const found: Problem[] = [];
-  for (const machine of machines) {
-    const problem = problemOf(machine);
-    if (problem !== undefined) found.push(problem);
-  }
-  return found.sort(
-    (a, b) =>
-      (a.level === "error" ? 0 : 1) - (b.level === "error" ? 0 : 1) ||
-      a.machine.app_name.localeCompare(b.machine.app_name) ||
-      a.machine.name.localeCompare(b.machine.name),
-  );
+  return Array.from(machines, problemOf)
+    .filter((problem) => problem !== undefined)
+    .sort(
+      (a, b) =>
+        Number(a.level === "warning") - Number(b.level === "warning") ||
+        a.machine.app_name.localeCompare(b.machine.app_name) ||
+        a.machine.name.localeCompare(b.machine.name),
+    );
 }
 
 function problemOf(machine: Machine): Problem | undefined {

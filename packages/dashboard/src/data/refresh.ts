@@ -13,13 +13,10 @@ const LIST_EVERY_MS = 10_000;
 export const REPLY_MS = 30_000;
 
 /** What is read next: nothing yet, single machines, or all. Pure. */
-export function nextReading(
-  waiting: number,
-  sinceListMs: number,
-): { read: "nothing" } | { read: "single" } | { read: "list" } {
-  if (waiting === 0) return { read: "nothing" };
-  if (waiting <= ONE_BY_ONE) return { read: "single" };
-  return { read: sinceListMs >= LIST_EVERY_MS ? "list" : "nothing" };
+export function nextReading(waiting: number, sinceListMs: number): "nothing" | "single" | "list" {
+  if (waiting === 0) return "nothing";
+  if (waiting <= ONE_BY_ONE) return "single";
+  return sinceListMs >= LIST_EVERY_MS ? "list" : "nothing";
 }
 
 interface Sources {
@@ -62,8 +59,8 @@ export class Refresher {
   }
 
   async #read(): Promise<void> {
-    const { read } = nextReading(this.#waiting.size, performance.now() - this.#listedAt);
-    if (this.#busy || read === "nothing") return;
+    const next = nextReading(this.#waiting.size, performance.now() - this.#listedAt);
+    if (this.#busy || next === "nothing") return;
     const wanted = this.#waiting;
     this.#waiting = new Map();
     this.#busy = true;
@@ -71,7 +68,7 @@ export class Refresher {
     const signal = AbortSignal.any([this.#end.signal, this.#reading.signal, AbortSignal.timeout(REPLY_MS)]);
     const takeOver = this.#sources.begin();
     try {
-      if (read === "list") {
+      if (next === "list") {
         this.#listedAt = performance.now();
         takeOver(await this.#sources.all(signal), "others");
       } else {

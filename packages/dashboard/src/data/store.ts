@@ -94,8 +94,6 @@ export class Store {
     this.#readAt = Date.parse(timeline.until);
     this.#ahead = this.#readAt - Date.now();
     const gone = new Set(this.machines.keys());
-    this.apps.clear();
-    for (const app of apps) this.apps.set(app.name, app);
     this.#tracks.clear();
     for (const one of timeline.machines) this.#tracks.set(one.machine_id, trackOf(one));
     for (const machine of machines) {
@@ -104,7 +102,7 @@ export class Store {
       this.#changed(machine.machine_id);
     }
     for (const id of gone) this.#remove(id);
-    this.topics.change(TOPIC.world);
+    this.readApps(apps);
     this.topics.change(TOPIC.wakes);
   }
 

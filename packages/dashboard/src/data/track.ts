@@ -94,7 +94,8 @@ export function trackWith(track: Track, machine: Machine, now: number, before?: 
   const last = track.spans.at(-1);
   const warm = warmUntil(machine) !== undefined;
   const ended = Math.min(now, (before && warmUntil(before)) ?? now);
-  if (last?.state === "suspended" && warm) return replaceLast(track, { ...last, state: "warm" });
+  if (last?.state === "suspended" && warm)
+    return { ...track, spans: [...track.spans.slice(0, -1), { ...last, state: "warm" }] };
   if (last?.state === "warm" && !warm) return inState(track, "suspended", Math.max(ended, last.from));
   return track;
 }
@@ -164,14 +165,13 @@ function withWake(track: Track, wake: Wake): Track {
   return { ...track, wakes: wakes.slice(over), wakesLeftOut: track.wakesLeftOut + over };
 }
 
-function replaceLast(track: Track, span: Span): Track {
-  return { ...track, spans: [...track.spans.slice(0, -1), span] };
-}
-
 /** Gives the time of the shortest spans to those before them, until few enough are left. */
 export function bounded(spans: readonly Span[], most: number = MOST_SPANS): Span[] {
   if (spans.length <= most) return [...spans];
-  const inner = spans.slice(1, -1).map((span, index) => ({ index: index + 1, length: lengthOf(span) }));
+  const inner = spans.slice(1, -1).map(({ from, until = Infinity }, index) => ({
+    index: index + 1,
+    length: until - from,
+  }));
   // More than needed, so that this does not happen with each event.
   const surplus = spans.length - Math.floor(most * 0.75);
   const short = new Set(
@@ -188,10 +188,6 @@ export function bounded(spans: readonly Span[], most: number = MOST_SPANS): Span
     else kept.push(span);
   }
   return kept;
-}
-
-function lengthOf({ from, until = Infinity }: Span): number {
-  return until - from;
 }
 
 function wakeOf(start: unknown, at: number): Wake | undefined {

@@ -23,26 +23,18 @@ export function Table({ label, columns, children }: TableProps) {
       <table class="table">
         <thead>
           <tr>
-            {columns.map((column) => (
-              <Heading key={titleOf(column)} column={column} />
-            ))}
+            {columns.map((column) => {
+              const { title, look }: Column = typeof column === "string" ? { title: column } : column;
+              return (
+                <th key={title} scope="col" class={look === "number" ? "number" : undefined}>
+                  {look === "hidden" ? <span class="hidden">{title}</span> : title}
+                </th>
+              );
+            })}
           </tr>
         </thead>
         <tbody>{children}</tbody>
       </table>
     </Scroll>
-  );
-}
-
-function titleOf(column: Column | string): string {
-  return typeof column === "string" ? column : column.title;
-}
-
-function Heading({ column }: { column: Column | string }) {
-  const look = typeof column === "string" ? undefined : column.look;
-  return (
-    <th scope="col" class={look === "number" ? "number" : undefined}>
-      {look === "hidden" ? <span class="hidden">{titleOf(column)}</span> : titleOf(column)}
-    </th>
   );
 }

@@ -1,7 +1,7 @@
 /** The sleep chart: what each machine did in the last 24 hours. */
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useNow } from "../../data/context.ts";
-import { CHART_HOURS } from "../../data/store.ts";
+import { CHART_HOURS, CHART_MS } from "../../data/store.ts";
 import type { SpanState } from "../../data/track.ts";
 import { count } from "../../format.ts";
 import { Empty, Section } from "../../parts/basics.tsx";
@@ -9,7 +9,6 @@ import { Strip } from "./strip.tsx";
 import { type Area, hoursIn, STATE_HEIGHT, STRIP_HEIGHT, xOf } from "./strip-layout.ts";
 import { Tip } from "./tip.ts";
 
-const HOUR_MS = 3_600_000;
 /** A pixel is more than a minute. */
 const TICK_MS = 30_000;
 /** Rows at first. A chart of hundreds is long, and few look for all of them. */
@@ -39,7 +38,7 @@ function Chart({ ids }: { ids: readonly string[] }) {
   const scale = useRef<HTMLDivElement>(null);
   const width = useWidth(scale);
   const tip = useMemo(() => new Tip(), []);
-  const area: Area = { from: until - CHART_HOURS * HOUR_MS, until, width };
+  const area: Area = { from: until - CHART_MS, until, width };
   return (
     <div class="chart">
       <Patterns />
