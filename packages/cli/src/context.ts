@@ -70,7 +70,7 @@ export class Context {
     process.stderr.write(shown(`${line}\n`, process.stderr));
   }
 
-  /** Says what the user should know although the command goes on. */
+  /** Says what the user should know although the command continues. */
   warn(line: string): void {
     this.say(`${style("yellow", "Warning:", process.stderr)} ${line}`);
   }

@@ -1,6 +1,5 @@
 /** Builds the image of a directory. */
 import { lookAt } from "../appfile/folder.ts";
-import type { Build } from "../appfile/model.ts";
 import { CliError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
 import { ignoreOf } from "./context.ts";
@@ -8,19 +7,7 @@ import { type Builder, chooseBuilder } from "./detect.ts";
 import type { Job, Made, Report } from "./job.ts";
 import { IMAGES_KEPT, publish } from "./layout.ts";
 import { buildFolder, openPlace } from "./place.ts";
-
-export interface BuildRequest extends Build {
-  /** Absolute. */
-  directory: string;
-  /** The port that the app should listen on; the image sets PORT. */
-  port: number;
-  /** For a Dockerfile: `id=<name>,src=<file>` or `id=<name>,env=<variable>`. */
-  secrets: string[];
-  /** Whether to make everything again. */
-  fresh: boolean;
-  /** Seconds. */
-  timeout: number;
-}
+import type { BuildRequest } from "./request.ts";
 
 export interface Built {
   /** For machines: `oci:<path>:<name>`. */

@@ -5,7 +5,6 @@ import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { DOCKERFILES } from "../appfile/folder.ts";
 import { CliError } from "../failure.ts";
-import type { BuildRequest } from "./build.ts";
 import { ignoreOf, readContext, warnOfSize } from "./context.ts";
 import {
   buildahArguments,
@@ -17,6 +16,7 @@ import {
 } from "./dockerfile-plan.ts";
 import type { Job } from "./job.ts";
 import { adopt, IMAGES_KEPT } from "./layout.ts";
+import type { BuildRequest } from "./request.ts";
 import { runTool } from "./run-tool.ts";
 
 /** A daemon that is there answers at once; one that is not may be waited for. */

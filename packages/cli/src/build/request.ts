@@ -1,12 +1,24 @@
 /** What the app file and the options of a command ask to build. */
 import { dirname, resolve } from "node:path";
-import type { AppFile } from "../appfile/model.ts";
+import type { AppFile, Build } from "../appfile/model.ts";
 import { byReach } from "../appfile/services.ts";
 import { UsageError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
-import type { BuildRequest } from "./build.ts";
 import { readSecret } from "./dockerfile-plan.ts";
 import { BUILD_TIMEOUT_S, type BuildOptions } from "./options.ts";
+
+export interface BuildRequest extends Build {
+  /** Absolute. */
+  directory: string;
+  /** The port that the app should listen on; the image sets PORT. */
+  port: number;
+  /** For a Dockerfile: `id=<name>,src=<file>` or `id=<name>,env=<variable>`. */
+  secrets: string[];
+  /** Whether to make everything again. */
+  fresh: boolean;
+  /** Seconds. */
+  timeout: number;
+}
 
 /** What an app listens on if nothing says so. */
 const DEFAULT_PORT = 8080;

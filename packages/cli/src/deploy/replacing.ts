@@ -1,6 +1,5 @@
 /** Carries out the actions of canary and bluegreen deploys: machines that come in addition, and those that go. */
 import type { CreateMachineRequest, Machine } from "@hibernaut/client";
-import { capital, withoutPeriod } from "@hibernaut/lib/text";
 import type { Context } from "../context.ts";
 import { lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
@@ -95,7 +94,7 @@ async function boot(
   const words = verdict.lastWords ?? (await lastWords(context, machine.id));
   throw new CliError(
     "failed_precondition",
-    `${capital(what)} has the new version, and ${withoutPeriod(verdict.text)}.${words}\nNo machine was changed, and the new ones are destroyed. Fix it and deploy again.`,
+    `${capital(what)} has the new version, and ${verdict.text.replace(/\.$/, "")}.${words}\nNo machine was changed, and the new ones are destroyed. Fix it and deploy again.`,
   );
 }
 
@@ -148,4 +147,8 @@ function machineOf(booted: Booted, key: string): Machine {
   const machine = booted.get(key);
   if (machine === undefined) throw new Error(`no machine was booted for ${key}`);
   return machine;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -3,8 +3,9 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "../../bin/newer-node.js";
-import { type BuildRequest, type Built, buildImage } from "../../src/build/build.ts";
+import { type Built, buildImage } from "../../src/build/build.ts";
 import { placeName } from "../../src/build/place.ts";
+import type { BuildRequest } from "../../src/build/request.ts";
 
 /** Packing Node takes seconds, so it is done once per checkout. */
 const BASES = join(ROOT, ".build/test-bases");
