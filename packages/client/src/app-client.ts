@@ -1,6 +1,7 @@
 /** Methods about apps: their releases, volumes, hostnames, certificates and secrets. */
 import type { DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions, RevokeOptions } from "./options.ts";
-import { readReleaseCommand } from "./release-command.ts";
+import { PlatformClient } from "./platform-client.ts";
+import { readReleaseCommand } from "./progress.ts";
 import type { CallOptions, ListOptions } from "./transport.ts";
 import type {
   AddCertificateRequest,
@@ -23,7 +24,6 @@ import type {
   Volume,
   VolumeSnapshot,
 } from "./types.ts";
-import { PlatformClient } from "./platform-client.ts";
 
 /** The part of the client about apps. See {@link BaseClient}. */
 export abstract class AppClient extends PlatformClient {
@@ -93,7 +93,7 @@ export abstract class AppClient extends PlatformClient {
     { timeout, onLine, ...options }: ReleaseCommandOptions = {},
   ): Promise<ReleaseCommandEnd> {
     const params = { app_name: app, version: String(version) };
-    const body = { config, ...(timeout !== undefined && { timeout }) };
+    const body = { config, timeout };
     const path = "/v1/apps/{app_name}/releases/{version}/command";
     return readReleaseCommand(this.lines("post", path, { params, body, ...options }), onLine);
   }

@@ -2,7 +2,7 @@
 import { Agent, request as overHttps } from "node:https";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
-import type { ClientCertificate } from "./certificate.ts";
+import type { ClientCertificate } from "./transport.ts";
 
 /** How long the platform may be silent, in milliseconds: as long as with Node's `fetch`. */
 const SILENCE_MS = 300_000;

@@ -6,7 +6,6 @@ import type { ImageSource, UploadOptions, WriteArchiveOptions } from "./options.
 import { type CallOptions, type ClientOptions, send } from "./transport.ts";
 import type { PulledImage, UnpackedArchive } from "./types.ts";
 import { sendImage } from "./upload.ts";
-import { withCertificate } from "./with-certificate.ts";
 
 /**
  * A client of one platform. Every method rejects with an `ApiError`, or with the signal's reason when you abort it.
@@ -24,8 +23,9 @@ export class HibernautClient extends MachineClient {
 
   /** Starts a command in a machine and streams its input and outputs. */
   async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
-    const { openExec } = await import("./exec.ts");
-    return openExec(this.options, { path: `${MACHINE}/exec`, params: machineParams(app, id) }, exec);
+    const { openSession } = await import("./exec.ts");
+    const query = { ...exec };
+    return openSession(this.options, { path: `${MACHINE}/exec`, params: machineParams(app, id), query });
   }
 
   /**
@@ -33,8 +33,8 @@ export class HibernautClient extends MachineClient {
    * receives, `stdout` what it sends; each may end first. `exit` says how it ended: `exit_code` 2 if nothing listens there.
    */
   async openForward(app: string, id: string, port: number): Promise<ExecSession> {
-    const { openForward } = await import("./exec.ts");
-    return openForward(this.options, { path: `${MACHINE}/forward`, params: machineParams(app, id), query: { port } });
+    const { openSession } = await import("./exec.ts");
+    return openSession(this.options, { path: `${MACHINE}/forward`, params: machineParams(app, id), query: { port } });
   }
 
   /**
@@ -97,4 +97,22 @@ export class HibernautClient extends MachineClient {
     );
     return this.pullImage(ref, { ...options, ...(onProgress && { onProgress }) });
   }
+}
+
+/**
+ * Returns options whose requests show the client's certificate, if there is one: Node's own `fetch` cannot. The code for it is
+ * loaded by the first of them.
+ */
+function withCertificate(options: ClientOptions): ClientOptions {
+  const { apiUrl, clientCertificate, fetch: given } = options;
+  // What is not an address is refused with the first request.
+  if (clientCertificate === undefined || given !== undefined || !/^https:/i.test(apiUrl)) return options;
+  let certified: Promise<typeof fetch> | undefined;
+  return {
+    ...options,
+    async fetch(input, init) {
+      certified ??= import("./certified-fetch.ts").then(({ certifiedFetch }) => certifiedFetch(clientCertificate));
+      return (await certified)(input, init);
+    },
+  };
 }

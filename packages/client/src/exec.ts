@@ -47,21 +47,11 @@ const CLOSE_MS = 1000;
 /** Bytes of input in one message. The platform refuses messages over 1 MiB. */
 const PIECE = 65_536;
 
-/** Starts a command. Rejects with an `ApiError` when the platform refuses it. */
-export async function openExec(
-  options: ClientOptions,
-  address: Pick<Address, "path" | "params">,
-  exec: ExecOptions,
-): Promise<ExecSession> {
-  return openSession(options, { ...address, query: { ...exec } });
-}
-
-/** Connects to a port of a machine. What its program sends is `stdout`, which may end before the connection does. */
-export function openForward(options: ClientOptions, address: Address): Promise<ExecSession> {
-  return openSession(options, address);
-}
-
-async function openSession(options: ClientOptions, address: Address): Promise<ExecSession> {
+/**
+ * Starts a command, or connects to a port of a machine: what its program sends is `stdout`, which may end before the
+ * connection does. Rejects with an `ApiError` when the platform refuses.
+ */
+export async function openSession(options: ClientOptions, address: Address): Promise<ExecSession> {
   const url = urlOf(options.apiUrl, address);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const { clientCertificate: { cert, key } = {} } = options;

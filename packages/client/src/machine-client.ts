@@ -1,6 +1,5 @@
 /** Methods about machines. */
 import { AppClient } from "./app-client.ts";
-import { readMove } from "./moving.ts";
 import type {
   DestroyOptions,
   LimitOptions,
@@ -11,6 +10,7 @@ import type {
   UpdateOptions,
   WaitOptions,
 } from "./options.ts";
+import { readMove } from "./progress.ts";
 import type { CallOptions, ListOptions } from "./transport.ts";
 import type {
   Activity,
@@ -58,8 +58,7 @@ export abstract class MachineClient extends AppClient {
     config?: MachineConfig,
     { prewarm, ...options }: UpdateOptions = {},
   ): Promise<Machine> {
-    const body = { ...(config !== undefined && { config }), ...(prewarm !== undefined && { prewarm }) };
-    return this.call("post", MACHINE, { params: machineParams(app, id), body, ...options });
+    return this.call("post", MACHINE, { params: machineParams(app, id), body: { config, prewarm }, ...options });
   }
 
   /** Destroys a machine. A running one needs `force`. */
@@ -76,8 +75,7 @@ export abstract class MachineClient extends AppClient {
     id: string,
     { reason, ...options }: StartOptions = {},
   ): Promise<{ previous_state: MachineState }> {
-    const body = reason === undefined ? {} : { reason };
-    return this.call("post", `${MACHINE}/start`, { params: machineParams(app, id), body, ...options });
+    return this.call("post", `${MACHINE}/start`, { params: machineParams(app, id), body: { reason }, ...options });
   }
 
   /** Suspends a machine to a snapshot. */
@@ -109,11 +107,7 @@ export abstract class MachineClient extends AppClient {
     id: string,
     { host, cold, withVolumes, onProgress, ...options }: MoveOptions = {},
   ): Promise<{ host: string }> {
-    const body = {
-      ...(host !== undefined && { host }),
-      ...(cold !== undefined && { cold }),
-      ...(withVolumes !== undefined && { with_volumes: withVolumes }),
-    };
+    const body = { host, cold, with_volumes: withVolumes };
     const lines = this.lines("post", `${MACHINE}/move`, { params: machineParams(app, id), body, ...options });
     return readMove(lines, onProgress);
   }

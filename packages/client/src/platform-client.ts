@@ -1,6 +1,5 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
 import { type EventsOptions, followEvents, readEvents, type StreamEntry, type StreamPosition } from "./events.ts";
-import { readHostDrain } from "./moving.ts";
 import type {
   AuditOptions,
   HostDrainOptions,
@@ -9,15 +8,15 @@ import type {
   RotateTokenOptions,
   UsageOptions,
 } from "./options.ts";
-import { readPull } from "./pull.ts";
+import { readHostDrain, readPull } from "./progress.ts";
 import { type CallOptions } from "./transport.ts";
 import type {
   AuditEntry,
   Backup,
   Cluster,
   Drain,
-  DrainRequest,
   DrainedHost,
+  DrainRequest,
   Evacuation,
   Health,
   Image,
@@ -71,7 +70,7 @@ export abstract class PlatformClient extends WebhookClient {
 
   /** Moves all machines off a host, which takes no new ones until {@link undrainHost}. */
   drainHost(host: string, { withVolumes, onProgress, ...options }: HostDrainOptions = {}): Promise<DrainedHost> {
-    const body = { ...(withVolumes !== undefined && { with_volumes: withVolumes }) };
+    const body = { with_volumes: withVolumes };
     const lines = this.lines("post", "/v1/cluster/hosts/{host}/drain", { params: { host }, body, ...options });
     return readHostDrain(lines, onProgress);
   }
@@ -218,9 +217,7 @@ export abstract class PlatformClient extends WebhookClient {
 
   /** Creates a token, which by default may do everything. Its secret is in the reply, and nowhere else ever after. */
   createToken(name: string, { scopes, apps, expires_in, ...options }: NewTokenOptions = {}): Promise<NewToken> {
-    const rights = { ...(scopes !== undefined && { scopes }), ...(apps !== undefined && { apps }) };
-    const body = { name, ...rights, ...(expires_in !== undefined && { expires_in }) };
-    return this.call("post", "/v1/tokens", { body, ...options });
+    return this.call("post", "/v1/tokens", { body: { name, scopes, apps, expires_in }, ...options });
   }
 
   /** Creates a token with the rights of another, which stays valid for a while. */
@@ -228,8 +225,8 @@ export abstract class PlatformClient extends WebhookClient {
     id: string,
     { overlap, expires_in, ...options }: RotateTokenOptions = {},
   ): Promise<{ token: NewToken; old: { id: string; valid_until: string } }> {
-    const body = { ...(overlap !== undefined && { overlap }), ...(expires_in !== undefined && { expires_in }) };
-    return this.call("post", "/v1/tokens/{token_id}/rotate", { params: { token_id: id }, body, ...options });
+    const request = { params: { token_id: id }, body: { overlap, expires_in }, ...options };
+    return this.call("post", "/v1/tokens/{token_id}/rotate", request);
   }
 
   /** Revokes a token. */

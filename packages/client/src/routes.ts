@@ -12,7 +12,7 @@ export type Method = "get" | "post" | "put" | "patch" | "delete";
 export type RouteRequest<P extends Path, M extends Method> = ListOptions &
   Part<"params", Operation<P, M>["parameters"]["path"]> &
   Part<"query", AllowUndefined<Operation<P, M>["parameters"]["query"]>> &
-  Part<"body", JsonOf<NonNullable<Operation<P, M>["requestBody"]>>>;
+  Part<"body", AllowUndefined<JsonOf<NonNullable<Operation<P, M>["requestBody"]>>>>;
 
 /** The JSON of a successful reply. */
 export type RouteReply<P extends Path, M extends Method> = JsonOf<Success<Operation<P, M>["responses"]>>;
@@ -30,7 +30,9 @@ type Success<Responses> = Responses extends { 200: infer Reply } | { 201: infer 
 type JsonOf<Content> = Content extends { content: { "application/json": infer Json } } ? Json : never;
 
 /** Lets an option that wasn't given be passed on as it is. */
-type AllowUndefined<Query> = Query extends object ? { [Name in keyof Query]: Query[Name] | undefined } : never;
+type AllowUndefined<Sent> = Sent extends object
+  ? { [Name in keyof Sent]: Sent[Name] | (CanBeEmpty<Pick<Sent, Name>> extends true ? undefined : never) }
+  : never;
 
 /** A property for a part that a request has: optional, if an empty one would do. */
 type Part<Name extends string, Value> = [Value] extends [undefined]

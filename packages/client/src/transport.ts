@@ -1,6 +1,13 @@
 /** Sends one request over HTTP and reads its reply. */
-import type { ClientCertificate } from "./certificate.ts";
 import { ApiError } from "./error.ts";
+
+/** What a platform is shown that asks clients for a certificate. */
+export interface ClientCertificate {
+  /** PEM, with the authorities between it and the one that the platform knows, if there are any. */
+  cert: string;
+  /** PEM, without a passphrase. */
+  key: string;
+}
 
 /** How to reach a platform. */
 export interface ClientOptions {

@@ -1,6 +1,7 @@
 /** Methods about webhooks. */
-import { OverviewClient } from "./overview-client.ts";
+
 import type { LimitOptions, RotateWebhookOptions } from "./options.ts";
+import { OverviewClient } from "./overview-client.ts";
 import type { CallOptions } from "./transport.ts";
 import type {
   CreateWebhookRequest,
@@ -45,8 +46,8 @@ export abstract class WebhookClient extends OverviewClient {
 
   /** Creates a new secret. The old one signs, too, for a while. */
   rotateWebhook(id: string, { overlap, ...options }: RotateWebhookOptions = {}): Promise<NewWebhook> {
-    const body = overlap === undefined ? {} : { overlap };
-    return this.call("post", "/v1/webhooks/{webhook_id}/rotate", { params: { webhook_id: id }, body, ...options });
+    const request = { params: { webhook_id: id }, body: { overlap }, ...options };
+    return this.call("post", "/v1/webhooks/{webhook_id}/rotate", request);
   }
 
   /** Returns what is on its way to a webhook, and what arrived lately, newest first. Default limit: 50. */
