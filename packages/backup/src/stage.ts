@@ -1,6 +1,7 @@
 /** Where a backup puts copies before they are sent: a directory in the data directory that is laid out like it. */
 import { link, mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import type { FileCopier } from "@hibernaut/machines";
 
@@ -77,10 +78,7 @@ export class Stage implements FileCopier {
 
   /** Puts all files of a directory into the stage, which never change. False when one of them is gone. */
   async linkAll(folder: string, signal: AbortSignal): Promise<boolean> {
-    const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
-      throw error;
-    });
+    const entries = await readdir(folder, { withFileTypes: true }).catch(ifAbsent(undefined));
     if (entries === undefined) return false;
     for (const entry of entries) {
       const path = join(folder, entry.name);

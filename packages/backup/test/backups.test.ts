@@ -1,13 +1,13 @@
 /** Online backups on the fake hypervisor: what is in them, and what is left when they fail. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { certificatesFolder } from "@hibernaut/certs";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { openStore } from "@hibernaut/store/open";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   type FakePlatform,
   newWorld,
@@ -18,6 +18,7 @@ import {
   type World,
 } from "../../platform/test/helpers/fake-world.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { Stage } from "../src/stage.ts";
 
 const run = promisify(execFile);
 const TIMEOUT = { timeoutMs: 5000 };
@@ -220,23 +221,14 @@ describe("while a backup is made", () => {
     const id = await runningMachine(platform);
     await suspend(id);
     // The wake arrives while the first file is copied.
-    const copied: string[] = [];
-    const stage = {
-      folder: world.folder,
-      pathOf: (file: string) => join(world.folder, "backup", file.slice(world.folder.length)),
-      clones: async () => true,
-      discard: async () => {},
-      async copyFile(from: string, to: string, signal: AbortSignal) {
-        copied.push(from);
-        if (copied.length === 1) {
-          platform.machines.start("shop", id);
-          await reach(id, "running");
-        }
-        signal.throwIfAborted();
-        await mkdir(dirname(to), { recursive: true });
-        await copyFile(from, to);
-      },
-    };
+    const stage = new Stage(world.folder);
+    stage.clones = async () => true;
+    const copyFile = stage.copyFile.bind(stage);
+    vi.spyOn(stage, "copyFile").mockImplementationOnce(async (...copied) => {
+      platform.machines.start("shop", id);
+      await reach(id, "running");
+      await copyFile(...copied);
+    });
     const copy = await platform.machineCopies.copy(id, stage, new AbortController().signal);
     expect(copy).toMatchObject({ record: { state: "suspended", drained: true }, event: { from: "running" } });
     expect(platform.machines.get("shop", id).record.state).toBe("running");

@@ -1,10 +1,8 @@
 /** The platform is killed at every step of copying a running machine, and the machine never notices. */
-import { copyFile, mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import type { FileCopier } from "@hibernaut/machines";
 import { afterEach, describe, expect, test } from "vitest";
 import { newWorld, runningMachine, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
+import { Stage } from "../src/stage.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 let world: World | undefined;
@@ -12,17 +10,6 @@ let world: World | undefined;
 afterEach(async () => {
   await world?.dispose();
   world = undefined;
-});
-
-const copierIn = (folder: string): FileCopier => ({
-  folder,
-  pathOf: (file) => join(folder, "backup", file.slice(folder.length)),
-  clones: async () => true,
-  discard: async () => {},
-  async copyFile(from, to) {
-    await mkdir(dirname(to), { recursive: true });
-    await copyFile(from, to);
-  },
 });
 
 /** Starts a machine, and copies it until the platform dies. */
@@ -34,7 +21,9 @@ async function copyUntilDeath(doomed: Mortality): Promise<{ id: string; nonce: s
   const nonce = host.guest(id)?.request()?.nonce ?? "";
   await healthy.close();
   const platform = await startPlatform(world, { wrap: (deps) => doomed.wrap(deps) });
-  const copying = platform.machineCopies.copy(id, copierIn(folder), new AbortController().signal);
+  const stage = new Stage(folder);
+  stage.clones = async () => true;
+  const copying = platform.machineCopies.copy(id, stage, new AbortController().signal);
   await Promise.race([copying.catch(() => {}), doomed.death.promise]);
   return { id, nonce, all: doomed.steps };
 }
