@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { DAY_MS } from "@hibernaut/domain/periods";
 import { openStore } from "@hibernaut/store/open";
 import Sqlite from "better-sqlite3";
@@ -222,8 +223,3 @@ test("a process that is really killed leaves every change with its interval", { 
     expect(intervals).toBeGreaterThanOrEqual(20);
   }
 });
-
-/** Lets what waits for the next turn of the event loop happen. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
