@@ -10,7 +10,7 @@ import { selfSigned } from "../../../platform/test/helpers/self-signed.ts";
 import { slowed } from "../../../platform/test/helpers/slow.ts";
 import { KEPT_DELIVERIES } from "../../../store/src/deliveries.ts";
 import { guardedLookup } from "../../src/webhooks/target.ts";
-import { type Received, Receiver, soon, withStatus } from "./receiver.ts";
+import { openReceiver, type Received, Receiver, soon, withStatus } from "./receiver.ts";
 import { FastClock, HeldClock, openRig, type Rig } from "./rig.ts";
 
 const DAY_MS = 86_400_000;
@@ -82,8 +82,7 @@ test("a receiver that never comes back: the webhook is disabled, others are told
   const clock = new FastClock();
   const rig = await openRig({ clock });
   const { webhook } = hook(rig, { events: ["machine", "webhook"] });
-  const other = await Receiver.open();
-  onTestFinished(() => other.close());
+  const other = await openReceiver();
   rig.webhooks.create({ ...EVERYTHING, url: other.url, events: ["webhook"] });
   // That there is another one.
   await rig.receiver.took(1);
@@ -259,8 +258,7 @@ test("the receivers of one app that hang leave places for others", async () => {
   rig.store.apps.insert({ name: "bank", createdAt: "" });
   rig.receiver.answer = () => {};
   for (let count = 0; count < 10; count += 1) hook(rig, { apps: ["shop"], events: ["machine"] });
-  const other = await Receiver.open();
-  onTestFinished(() => other.close());
+  const other = await openReceiver();
   hook(rig, { apps: ["bank"], url: other.url });
   for (let count = 0; count < 4; count += 1) rig.happen(`machine ${count}`);
   await rig.receiver.has(8);
@@ -306,8 +304,7 @@ describe("a receiver that", () => {
   test("is slow is given up, and holds up no other", async () => {
     const rig = await openRig({ settings: { webhookTimeoutMs: 300 } });
     hook(rig);
-    const quick = await Receiver.open();
-    onTestFinished(() => quick.close());
+    const quick = await openReceiver();
     rig.webhooks.create({ ...EVERYTHING, url: quick.url });
     rig.receiver.answer = () => {};
     for (let count = 0; count < 50; count += 1) rig.happen(`machine ${count}`);
@@ -346,8 +343,7 @@ describe("a receiver that", () => {
     ["redirects inwards", 307],
     ["redirects inwards as a GET", 302],
   ])("%s is not followed", async (_, status) => {
-    const inside = await Receiver.open();
-    onTestFinished(() => inside.close());
+    const inside = await openReceiver();
     const rig = await openRig();
     hook(rig);
     rig.receiver.answer = withStatus(status, { location: inside.url });
@@ -418,19 +414,19 @@ describe("a receiver that", () => {
   });
 });
 
-describe("a name that", () => {
-  /** Names lead where the test says, whatever the DNS knows. */
-  const leadsTo = (addresses: () => string[]) =>
-    ((_name: string, _options: object, done: (error: null, found: object[]) => void) => {
-      const found = addresses().map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
-      done(null, found);
-    }) as never;
+/** Names lead where the test says, whatever the DNS knows. */
+const leadsTo = (...addresses: string[]) =>
+  ((_name: string, _options: object, done: (error: null, found: object[]) => void) => {
+    const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+    done(null, found);
+  }) as never;
 
+describe("a name that", () => {
   test.each([["127.0.0.1"], ["10.0.0.1"], ["169.254.169.254"], ["::1"], ["::ffff:127.0.0.1"]])(
     "leads to %s is not connected to",
     async (address) => {
       const settings = { webhookPrivateAddresses: "refuse" } as const;
-      const rig = await openRig({ settings, sending: { lookup: leadsTo(() => [address]) } });
+      const rig = await openRig({ settings, sending: { lookup: leadsTo(address) } });
       hook(rig, { url: `http://receiver.example:${rig.receiver.port}/` });
       rig.happen("one");
       await soon(() => expect(rig.log()[0]?.last?.error).toMatch(/^receiver\.example leads to this host or a/));
@@ -440,7 +436,7 @@ describe("a name that", () => {
   );
 
   test("leads to public and private addresses is connected to at the public ones only", async () => {
-    const lookup = leadsTo(() => ["10.0.0.1", "192.0.2.1", "::ffff:10.0.0.1", "2001:db8::1"]);
+    const lookup = leadsTo("10.0.0.1", "192.0.2.1", "::ffff:10.0.0.1", "2001:db8::1");
     const ask = (policy: boolean, all: boolean) =>
       new Promise((resolve) => {
         const done = (...given: unknown[]) => resolve(given.slice(1));
@@ -465,10 +461,8 @@ test("over TLS, a receiver must prove who it is", async () => {
   const clock = new HeldClock();
   const rig = await openRig({ clock });
   const { certFile, keyFile, cert } = selfSigned(rig.folder, "receiver", ["receiver.example"]);
-  const tls = await Receiver.open({ cert: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") });
-  onTestFinished(() => tls.close());
-  const lookup = ((_name: string, _options: object, done: (error: null, found: object[]) => void) =>
-    done(null, [{ address: "127.0.0.1", family: 4 }])) as never;
+  const tls = await openReceiver({ cert: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") });
+  const lookup = leadsTo("127.0.0.1");
   const url = `https://receiver.example:${tls.port}/`;
   const distrusting = await openRig({ clock, sending: { lookup } });
   distrusting.webhooks.create({ ...EVERYTHING, url });

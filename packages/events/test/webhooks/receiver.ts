@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { slowed } from "../../../platform/test/helpers/slow.ts";
 
 export interface Received {
@@ -28,6 +28,13 @@ export type Answer = (response: ServerResponse, received: Received, request: Inc
 /** Answers with a status. */
 export function withStatus(status: number, headers: Record<string, string> = {}): Answer {
   return (response) => void response.writeHead(status, headers).end();
+}
+
+/** Opens a receiver, and closes it when the test has finished. */
+export async function openReceiver(tls?: { cert: string; key: string }): Promise<Receiver> {
+  const receiver = await Receiver.open(tls);
+  onTestFinished(() => receiver.close());
+  return receiver;
 }
 
 export class Receiver {

@@ -10,7 +10,7 @@ import { EventStream } from "../../src/stream.ts";
 import type { Clock } from "../../src/webhooks/clock.ts";
 import { openWebhooks } from "../../src/webhooks/open.ts";
 import type { Webhooks } from "../../src/webhooks/webhooks.ts";
-import { Receiver } from "./receiver.ts";
+import { openReceiver, type Receiver } from "./receiver.ts";
 
 /** A clock on which whatever is waited for happens at once: its time jumps to when it was due. */
 export class FastClock implements Clock {
@@ -91,7 +91,7 @@ export async function openRig({ clock, settings, sending, maxWaiting }: RigOptio
   const vault = openVault({ store: store.secrets, keyFile: join(folder, "secrets.key") });
   const logged: Record<string, unknown>[] = [];
   const note = (fields: Record<string, unknown>, message: string) => void logged.push({ ...fields, message });
-  const receiver = await Receiver.open();
+  const receiver = await openReceiver();
   const open = () =>
     openWebhooks({
       settings: {
@@ -126,7 +126,6 @@ export async function openRig({ clock, settings, sending, maxWaiting }: RigOptio
     await rig.webhooks.close();
     stream.close();
     store.close();
-    await receiver.close();
     await rm(folder, { recursive: true });
   });
   return rig;
