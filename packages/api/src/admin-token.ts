@@ -2,6 +2,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isFullAccess } from "@hibernaut/domain/scopes";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import type { TokenStore } from "@hibernaut/store";
 import { createToken, verifyToken } from "./tokens.ts";
 
@@ -98,8 +99,7 @@ function read(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    return ifAbsent(undefined)(error);
   }
 }
 

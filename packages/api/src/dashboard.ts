@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 /** What the page may do: nothing from elsewhere, no script in the page itself. */
@@ -105,12 +106,7 @@ function accepts(header: string, encoding: string): boolean {
 
 /** The files in a directory and below, relative to it; none if it does not exist. */
 async function namesIn(folder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile());
-    return files.map(({ parentPath, name }) => relative(folder, join(parentPath, name)).split(sep).join("/"));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ifAbsent([]));
+  const files = entries.filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => relative(folder, join(parentPath, name)).split(sep).join("/"));
 }

@@ -1,9 +1,8 @@
 /** A reply that shows the progress of some work, line by line, and ends with its result or its error. */
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { clientGone } from "./client-gone.ts";
 import { errorWire, toHibernautError } from "./errors.ts";
-import type { StreamReplies } from "./stream-replies.ts";
+import type { OpenReplies } from "./stream-replies.ts";
 
 /** How often progress is sent at most, in milliseconds: nobody reads faster. */
 const PAUSE_MS = 100;
@@ -14,11 +13,11 @@ const PAUSE_MS = 100;
  * client goes away or the platform ends.
  */
 export async function sendProgress<T>(
-  { request, reply, streams }: { request: FastifyRequest; reply: FastifyReply; streams: StreamReplies },
+  { request, reply, streams }: { request: FastifyRequest; reply: FastifyReply; streams: OpenReplies },
   { key }: { key(line: T): string },
   work: (tell: (line: T) => void, signal: AbortSignal) => Promise<void>,
 ): Promise<FastifyReply> {
-  const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+  const signal = streams.until(reply);
   const waiting = new Map<string, T>();
   const told = { next: Promise.withResolvers<void>() };
   const tell = (line: T) => {

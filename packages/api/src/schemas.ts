@@ -1,5 +1,5 @@
 /**
- * What the schemas of all routes are made of. Each route has its own next to it, in `routes/<name>.schemas.ts`: they
+ * What the schemas of all routes are made of. Each route has its own with it, or in `routes/<name>.schemas.ts`: they
  * check requests, type the handlers, and are the OpenAPI document, from which the client's types are generated.
  *
  * A schema with a `title` appears in the document once, under `components`, and is referred to everywhere else.
@@ -40,6 +40,12 @@ export function wordsOf(description: string) {
       description: `${description} Repeat it, or separate values by commas.`,
     }),
   );
+}
+
+/** Returns the words of a query that {@link wordsOf} describes. */
+export function wordsIn(query: string | string[] | undefined): string[] {
+  const parts = [query ?? []].flat().flatMap((part) => part.split(","));
+  return parts.map((word) => word.trim()).filter((word) => word !== "");
 }
 
 /** What a machine is doing. */
@@ -98,7 +104,11 @@ export function replies<const Status extends number, T extends TSchema>(status: 
   return { [status]: schema, default: ErrorBody } as unknown as { [K in Status]: T } & { default: TSchema };
 }
 
-/** Returns the replies of a route whose good one isn't a JSON document but a stream, or another protocol. */
-export function streams(status: number, type: string, description: string) {
-  return { [status]: { description, content: { [type]: { schema: {} } } }, default: ErrorBody };
+/**
+ * Returns the replies of a route whose good one isn't a JSON document but a stream, or another protocol.
+ *
+ * @param schema of each part of a stream that has parts
+ */
+export function streamed(status: number, type: string, description: string, schema: TSchema = {}) {
+  return { [status]: { description, content: { [type]: { schema } } }, default: ErrorBody };
 }

@@ -1,7 +1,9 @@
 /** Replies that come piece by piece. They end when their client disconnects or the platform shuts down. */
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import { background } from "@hibernaut/lib/background";
 import type { FastifyReply } from "fastify";
+import { clientGone } from "./client-gone.ts";
 import type { Api } from "./deps.ts";
 import { sendBlocks } from "./send-blocks.ts";
 
@@ -14,14 +16,14 @@ export const EVENT_STREAM = "text/event-stream";
 const HEARTBEATS = { [NDJSON]: "\n", [EVENT_STREAM]: ":\n\n" } as const;
 
 /** The open replies of some routes. */
-export class StreamReplies {
+export class OpenReplies {
   readonly #closing = new AbortController();
-  readonly #open = new Set<Promise<void>>();
+  readonly #open = new Set<Promise<unknown>>();
 
   constructor(app: Api) {
     app.addHook("preClose", async () => {
       this.#closing.abort();
-      await Promise.all(this.#open);
+      await Promise.allSettled(this.#open);
       // What was written is sent before the server closes its connections.
       await setImmediate();
     });
@@ -30,6 +32,18 @@ export class StreamReplies {
   /** Aborts when the platform shuts down. */
   get closing(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** Returns a signal that aborts when the client disconnects or the platform shuts down. */
+  until(reply: FastifyReply): AbortSignal {
+    return AbortSignal.any([this.closing, clientGone(reply)]);
+  }
+
+  /** Makes the shutdown wait for the end of a reply. */
+  hold<T>(replying: Promise<T>): Promise<T> {
+    const held = replying.finally(() => this.#open.delete(held));
+    this.#open.add(held);
+    return held;
   }
 
   /** Sends everything as JSON, a line for each, as it comes. Returns the reply. */
@@ -44,9 +58,7 @@ export class StreamReplies {
     { type, signal }: { type: keyof typeof HEARTBEATS; signal: AbortSignal },
   ): FastifyReply {
     const out = new PassThrough();
-    const heartbeat = HEARTBEATS[type];
-    const sending = sendBlocks(blocks, out, { signal, heartbeat }).finally(() => this.#open.delete(sending));
-    this.#open.add(sending);
+    background(this.hold(sendBlocks(blocks, out, { signal, heartbeat: HEARTBEATS[type] })), "sending a stream");
     return reply.header("cache-control", "no-store").type(type).send(out);
   }
 }

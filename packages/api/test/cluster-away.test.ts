@@ -7,41 +7,33 @@ import { Value } from "typebox/value";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MachineReply, type MachineWire } from "../src/routes/machines.schemas.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
+import { as } from "./helpers.ts";
 
 let cluster: ApiHosts;
 let a: ApiHost;
+let b: ApiHost;
+let c: ApiHost;
 
 beforeAll(async () => {
   cluster = await startApiHosts();
-  [a] = cluster.hosts as [ApiHost];
-  await post("/v1/apps", { app_name: "shop" });
+  [a, b, c] = cluster.hosts;
+  await cluster.ask(a, "POST", "/v1/apps", { app_name: "shop" });
 });
 afterAll(() => cluster.close());
 
-function auth() {
-  return { authorization: `Bearer ${cluster.token}` };
-}
-
-async function post(path: string, body: object): Promise<object> {
-  const headers = { ...auth(), "content-type": "application/json" };
-  const response = await fetch(a.url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  expect(response.status).toBe(201);
-  return (await response.json()) as object;
-}
+const lines = (text: string) => text.split("\n").filter((line) => line !== "");
 
 test.each(["/v1/apps/shop/logs", "/v1/audit"])("%s is answered without the host that is away", async (path) => {
   await cluster.setUp("c", false);
-  const response = await fetch(a.url + path, { headers: auth() });
+  const response = await fetch(a.url + path, as(cluster.token));
   expect(response.status).toBe(200);
   expect(response.headers.get("hibernaut-hosts-missing")).toBe("c");
   // The reply ends in order. What failed behind it would fail the test run, as it ended the platform.
-  const lines = (await response.text()).split("\n").filter((line) => line !== "");
-  expect(lines.map((line) => typeof JSON.parse(line))).toEqual(lines.map(() => "object"));
+  for (const line of lines(await response.text())) expect(JSON.parse(line)).toBeTypeOf("object");
   await cluster.setUp("c", true);
 });
 
 test("machines of a host that is away are listed as they were last known", async () => {
-  const [, , c] = cluster.hosts as [ApiHost, ApiHost, ApiHost];
   const id = "33333333333333";
   const createdAt = "2026-01-01T00:00:00.000Z";
   const config = { image: "app:1", guest: { memory_mb: 128 } };
@@ -52,12 +44,9 @@ test("machines of a host that is away are listed as they were last known", async
   });
   await cluster.claim(c, "shop", "44444444444444", "silent");
   const listed = async (path: string, token = cluster.token) => {
-    const response = await fetch(a.url + path, { headers: { authorization: `Bearer ${token}` } });
-    const machines = (await response.json()) as MachineWire[];
-    return {
-      missing: response.headers.get("hibernaut-hosts-missing"),
-      machines: machines.filter((m) => m.host === "c"),
-    };
+    const { headers, body } = await cluster.ask(a, "GET", path, undefined, as(token).headers);
+    const machines = (body as MachineWire[]).filter(({ host }) => host === "c");
+    return { missing: headers.get("hibernaut-hosts-missing"), machines };
   };
   // Host c has neither, so they are told from those of its own.
   expect(await listed("/v1/machines")).toEqual({ missing: null, machines: [] });
@@ -74,27 +63,24 @@ test("machines of a host that is away are listed as they were last known", async
     expect(machines[1]?.unreachable).toMatch(/^host c is away; the state is the last that it published$/);
     for (const machine of machines) expect(() => Value.Assert(MachineReply, machine)).not.toThrow();
   }
-  await post("/v1/apps", { app_name: "blog" });
-  const { token } = (await post("/v1/tokens", { name: "other", scopes: ["read"], apps: ["blog"] })) as {
-    token: string;
-  };
+  await cluster.ask(a, "POST", "/v1/apps", { app_name: "blog" });
+  const other = { name: "other", scopes: ["read"], apps: ["blog"] };
+  const { token } = (await cluster.ask(a, "POST", "/v1/tokens", other)).body;
   expect((await listed("/v1/machines", token)).machines).toEqual([]);
   await cluster.setUp("c", true);
 });
 
 test("a machine that another host refused, and this one created, has its end in the audit log", async () => {
-  const [, b] = cluster.hosts as [ApiHost, ApiHost];
   // The directory still praises host b, which drains.
   await cluster.setUp("a", { memoryMb: { total: 999, free: 200 } });
   await cluster.setUp("b", { memoryMb: { total: 99_999, free: 90_000 } });
   await cluster.setUp("c", false);
-  await fetch(`${b.url}/v1/platform/drain`, { method: "POST", headers: auth() });
+  await cluster.ask(b, "POST", "/v1/platform/drain");
   const config = { image: "app:1", guest: { memory_mb: 128 } };
-  await post("/v1/apps/shop/machines", { name: "late", config });
+  expect((await cluster.ask(a, "POST", "/v1/apps/shop/machines", { name: "late", config })).status).toBe(201);
   await cluster.setUp("c", true);
-  const response = await fetch(`${a.url}/v1/audit?limit=1000`, { headers: auth() });
-  const lines = (await response.text()).split("\n").filter((line) => line !== "");
-  const phases = lines
+  const response = await fetch(`${a.url}/v1/audit?limit=1000`, as(cluster.token));
+  const phases = lines(await response.text())
     .map((line) => JSON.parse(line) as { phase: string; target?: { name?: string } })
     .filter(({ target }) => target?.name === "late")
     .map(({ phase }) => phase);
@@ -103,16 +89,16 @@ test("a machine that another host refused, and this one created, has its end in 
 
 test("a machine that has just come, and is not taken in yet, is not said to be destroyed", async () => {
   await cluster.claim(a, "shop", "11111111111111", "coming");
-  const response = await fetch(`${a.url}/v1/apps/shop/machines/11111111111111`, { headers: auth() });
-  expect(response.status).toBe(503);
-  expect(await response.json()).toMatchObject({ error: "unavailable", message: expect.stringContaining("just come") });
+  expect(await cluster.ask(a, "GET", "/v1/apps/shop/machines/11111111111111")).toMatchObject({
+    status: 503,
+    body: { error: "unavailable", message: expect.stringContaining("just come") },
+  });
 });
 
 test("an offer of another protocol is not an upgrade, also at another host", async () => {
-  const [, b] = cluster.hosts as [ApiHost, ApiHost];
   await cluster.claim(b, "shop", "22222222222222", "there");
   const asked = request(`${a.url}/v1/apps/shop/machines/22222222222222`, {
-    headers: { ...auth(), upgrade: "h2c", connection: "close" },
+    headers: { ...as(cluster.token).headers, upgrade: "h2c", connection: "close" },
   }).end();
   const [response] = (await once(asked, "response")) as [IncomingMessage];
   response.resume();

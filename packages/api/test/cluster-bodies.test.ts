@@ -13,22 +13,11 @@ let id: string;
 
 beforeAll(async () => {
   cluster = await startApiHosts();
-  [a, b] = cluster.hosts as [ApiHost, ApiHost];
-  await ask("POST", "/v1/apps", { app_name: "shop" });
-  const made = await ask("POST", "/v1/apps/shop/machines", {
-    ...{ name: "web", host: "b" },
-    config: { image: "app:1", guest: { memory_mb: 128 } },
-  });
-  ({ id } = (await made.json()) as { id: string });
-  await cluster.claim(b, "shop", id, "web");
-  await b.platform.machines.wait("shop", id, ["running"], { timeoutMs: 10_000 });
+  [a, b] = cluster.hosts;
+  await cluster.ask(a, "POST", "/v1/apps", { app_name: "shop" });
+  id = await cluster.make(b, "shop", "web");
 });
 afterAll(() => cluster.close());
-
-function ask(method: string, path: string, body: object, token = cluster.token): Promise<Response> {
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  return fetch(a.url + path, { method, headers, body: JSON.stringify(body) });
-}
 
 /** Sends bytes to host a, and resolves with what it replies until it closes the connection. */
 async function send(bytes: string): Promise<string> {
@@ -61,9 +50,8 @@ test("what is behind the head of a request is never a request of its own", async
 });
 
 test("an app is deleted also by a client that sends an empty object along", async () => {
-  await ask("POST", "/v1/apps", { app_name: "gone" });
-  const deleted = await ask("DELETE", "/v1/apps/gone", {});
-  expect([deleted.status, await deleted.text()]).toEqual([200, expect.anything()]);
+  await cluster.ask(a, "POST", "/v1/apps", { app_name: "gone" });
+  expect(await cluster.ask(a, "DELETE", "/v1/apps/gone", {})).toMatchObject({ status: 200 });
   for (const { host, world } of cluster.hosts) {
     await host.shared.catchUp();
     expect(world.store.apps.get("gone")).toBeUndefined();

@@ -11,7 +11,7 @@ let c: ApiHost;
 
 beforeAll(async () => {
   cluster = await startApiHosts();
-  [a, b, c] = cluster.hosts as [ApiHost, ApiHost, ApiHost];
+  [a, b, c] = cluster.hosts;
   await clientOf(a).createApp("shop");
   for (const { host } of cluster.hosts) await host.shared.catchUp();
 });

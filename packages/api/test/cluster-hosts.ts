@@ -13,16 +13,21 @@ import { startHosts, type TestHost } from "../../cluster/test/agreed/hosts.ts";
 import { selfSigned } from "../../platform/test/helpers/self-signed.ts";
 import { acceptPlain } from "../src/tls.ts";
 import { createToken } from "../src/tokens.ts";
-import { startApi, type TestApi } from "./helpers.ts";
+import { as, startApi, type TestApi } from "./helpers.ts";
+import type { Reply } from "./openapi-check.ts";
 
 export interface ApiHost extends TestApi {
   host: TestHost;
 }
 
 export interface ApiHosts {
-  hosts: ApiHost[];
+  hosts: [ApiHost, ApiHost, ApiHost];
   /** A token that is valid on all of them. */
   token: string;
+  /** Sends a request to a host. */
+  ask(host: ApiHost, method: string, path: string, body?: unknown, headers?: object): Promise<Reply>;
+  /** Creates a small machine of an app on a host, known to the cluster and running, and returns its id. */
+  make(host: ApiHost, app: string, name: string): Promise<string>;
   /** Makes a machine known to the cluster, as its owner does. */
   claim(host: ApiHost, app: string, id: string, name: string): Promise<void>;
   /** Writes keys of the directory. */
@@ -85,8 +90,8 @@ export async function startApiHosts(): Promise<ApiHosts> {
     ports.set(host.name, (port.address() as AddressInfo).port);
     hosts.push({ ...api, host });
   }
-  const [first] = hosts;
-  if (first === undefined) throw new Error("no hosts");
+  const [first, second, third] = hosts;
+  if (first === undefined || second === undefined || third === undefined) throw new Error("too few hosts");
   const { directory } = first.host.cluster;
   const write = async (values: Record<string, object | null>) => {
     const changes = Object.entries(values).map(([at, value]) => ({ key: at, value: value && JSON.stringify(value) }));
@@ -98,17 +103,39 @@ export async function startApiHosts(): Promise<ApiHosts> {
   for (const { host } of hosts) await setUp(host.name, true);
   const { token } = await first.host.shared.write(({ tokens }) => createToken(tokens, "all"));
   for (const { host } of hosts) await host.shared.catchUp();
+  const ask: ApiHosts["ask"] = async (host, method, path, body, headers = {}) => {
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    const fields = { ...as(token).headers, ...type, ...headers };
+    const response = await fetch(host.url + path, { method, headers: fields, ...content });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  };
+  const claim: ApiHosts["claim"] = (owner, app, id, name) =>
+    write({
+      [KEYS.machines + id]: { app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" },
+      [KEYS.configs + id]: { config: owner.world.store.machines.get(id)?.config },
+    });
   const all = open.move();
   return {
-    hosts,
+    hosts: [first, second, third],
     token,
+    ask,
+    async make(host, app, name) {
+      const config = { image: "app:1", guest: { memory_mb: 128 } };
+      const { status, body } = await ask(first, "POST", `/v1/apps/${app}/machines`, {
+        name,
+        host: host.host.name,
+        config,
+      });
+      if (status !== 201) throw new Error(JSON.stringify(body));
+      await claim(host, app, body.id, name);
+      await host.platform.machines.wait(app, body.id, ["running"], { timeoutMs: 10_000 });
+      return body.id;
+    },
     setUp,
     write,
-    claim: (owner, app, id, name) =>
-      write({
-        [KEYS.machines + id]: { app, name, host: owner.host.name, epoch: 1, address: "10.0.0.1" },
-        [KEYS.configs + id]: { config: owner.world.store.machines.get(id)?.config },
-      }),
+    claim,
     publish: (id, published) => write({ [KEYS.states + id]: { epoch: 1, load: 0, ...published } }),
     hangUp: (name) => accepted.get(name)?.forEach((socket) => socket.destroy()),
     close: () => all.disposeAsync(),

@@ -3,8 +3,9 @@
  *
  * @module-tag again
  */
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+
 import { HibernautClient, type LogEntry } from "@hibernaut/client";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
 
 /** For what a host notices within a second or two. */
@@ -20,7 +21,7 @@ let far: string;
 
 beforeAll(async () => {
   cluster = await startApiHosts();
-  [a, , c] = cluster.hosts as [ApiHost, ApiHost, ApiHost];
+  [a, , c] = cluster.hosts;
   client = new HibernautClient({ apiUrl: a.url, token: cluster.token });
   await client.createApp("shop");
   for (const { host } of cluster.hosts) await host.shared.catchUp();

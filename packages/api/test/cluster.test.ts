@@ -6,8 +6,9 @@ import { KEYS } from "@hibernaut/cluster/keys";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { ROUTES } from "../src/cluster/routes-table.ts";
+import { ROUTES } from "../src/cluster/where.ts";
 import { type ApiHost, type ApiHosts, startApiHosts } from "./cluster-hosts.ts";
+import { as } from "./helpers.ts";
 import { SCOPE_TABLE } from "./scope-table.ts";
 
 let cluster: ApiHosts;
@@ -19,51 +20,17 @@ let id: string;
 
 beforeAll(async () => {
   cluster = await startApiHosts();
-  [a, b, c] = cluster.hosts as [ApiHost, ApiHost, ApiHost];
+  [a, b, c] = cluster.hosts;
   await ask(a, "POST", "/v1/apps", { app_name: "shop" });
-  ({ id } = await create(b, "web"));
+  id = await cluster.make(b, "shop", "web");
 });
 afterAll(() => cluster.close());
 
-interface Reply {
-  status: number;
-  headers: Headers;
-  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
-  body: any;
-}
+const ask: ApiHosts["ask"] = (...args) => cluster.ask(...args);
 
-async function ask(host: ApiHost, method: string, path: string, body?: unknown, headers = {}): Promise<Reply> {
-  const response = await fetch(host.url + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${cluster.token}`,
-      ...(body !== undefined && { "content-type": "application/json" }),
-      ...headers,
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
-}
-
-/** Creates a machine on a host, through host a, and makes the cluster know it. */
-async function create(host: ApiHost, name: string): Promise<{ id: string }> {
-  const made = await ask(a, "POST", "/v1/apps/shop/machines", {
-    name,
-    host: host.host.name,
-    config: { image: "app:1", guest: { memory_mb: 128 } },
-  });
-  expect(made.status, JSON.stringify(made.body)).toBe(201);
-  await cluster.claim(host, "shop", made.body.id, name);
-  await host.platform.machines.wait("shop", made.body.id, ["running"], { timeoutMs: 10_000 });
-  return { id: made.body.id };
-}
-
-test("every route says which host answers it", async () => {
-  const patterns = Object.entries(SCOPE_TABLE)
-    .filter(([route]) => route !== "GET /v1/health")
-    .map(([route]) => route.replaceAll(/\{(\w+)\}/g, ":$1"));
-  expect(Object.keys(ROUTES).toSorted()).toEqual(patterns.toSorted());
+test("the routes that are said to be answered elsewhere exist", () => {
+  const patterns = Object.keys(SCOPE_TABLE).map((route) => route.replaceAll(/\{(\w+)\}/g, ":$1"));
+  expect(patterns).toEqual(expect.arrayContaining(Object.keys(ROUTES)));
 });
 
 describe("a machine of another host", () => {
@@ -101,7 +68,7 @@ describe("a machine of another host", () => {
   test("its log is followed as lines come, and the other host hears when the client leaves", async () => {
     const leave = new AbortController();
     const response = await fetch(`${a.url}/v1/apps/shop/machines/web/logs?follow=1`, {
-      headers: { authorization: `Bearer ${cluster.token}` },
+      ...as(cluster.token),
       signal: leave.signal,
     });
     const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
@@ -116,9 +83,10 @@ describe("a machine of another host", () => {
   });
 
   test("a command streams over a WebSocket through the wrong host", async () => {
-    const socket = new WebSocket(`${c.url.replace("http", "ws")}/v1/apps/shop/machines/web/exec?command=echo`, {
-      headers: { authorization: `Bearer ${cluster.token}` },
-    });
+    const socket = new WebSocket(
+      `${c.url.replace("http", "ws")}/v1/apps/shop/machines/web/exec?command=echo`,
+      as(cluster.token),
+    );
     const messages: Buffer[] = [];
     socket.on("message", (data: Buffer) => messages.push(data));
     await once(socket, "close");
@@ -127,23 +95,24 @@ describe("a machine of another host", () => {
   });
 
   test("a refused WebSocket is an HTTP error", async () => {
-    const socket = new WebSocket(`${c.url.replace("http", "ws")}/v1/apps/shop/machines/web/exec?nonsense=1`, {
-      headers: { authorization: `Bearer ${cluster.token}` },
-    });
+    const socket = new WebSocket(
+      `${c.url.replace("http", "ws")}/v1/apps/shop/machines/web/exec?nonsense=1`,
+      as(cluster.token),
+    );
     const [, response] = (await once(socket, "unexpected-response")) as [unknown, { statusCode: number }];
     expect(response.statusCode).toBe(400);
   });
 
   test("tokens have no more rights there than here, and a client cannot claim to be a host", async () => {
     const { body } = await ask(a, "POST", "/v1/tokens", { name: "reader", scopes: ["read"] });
-    const as = { authorization: `Bearer ${body.token}` };
-    expect((await ask(a, "POST", `/v1/apps/shop/machines/web/stop`, {}, as)).status).toBe(403);
+    const { headers } = as(body.token);
+    expect((await ask(a, "POST", `/v1/apps/shop/machines/web/stop`, {}, headers)).status).toBe(403);
     const claims = { authorization: "", "hibernaut-peer-token": body.id, "hibernaut-peer-client": "127.9.9.9" };
     expect((await ask(b, "GET", `/v1/apps/shop/machines/web`, undefined, claims)).status).toBe(401);
   });
 
   test("one that moved while the request was on its way is found again", async () => {
-    const { id: moving } = await create(c, "mover");
+    const moving = await cluster.make(c, "shop", "mover");
     // Host a still believes that it is on b, which knows better.
     const send = a.host.cluster.view;
     const owner = send.machines.bind(send);
@@ -176,11 +145,7 @@ test("a machine that the directory has forgotten, because it was destroyed, is s
 
 test("a change of secrets says which snapshots it discards on other hosts, also of one that was just taken", async () => {
   await ask(a, "POST", "/v1/apps", { app_name: "vault" });
-  const config = { image: "app:1", guest: { memory_mb: 128 } };
-  const made = await ask(a, "POST", "/v1/apps/vault/machines", { name: "web", host: "b", config });
-  const machine = made.body.id;
-  await cluster.claim(b, "vault", machine, "web");
-  await b.platform.machines.wait("vault", machine, ["running"], { timeoutMs: 10_000 });
+  const machine = await cluster.make(b, "vault", "web");
   await cluster.publish(machine, { state: "running", route: null });
   const set = async (value: string) =>
     (await ask(a, "POST", "/v1/apps/vault/secrets", { secrets: { KEY: value } })).body;
@@ -213,7 +178,7 @@ test("the public page of an app tells of its machines on other hosts", async () 
 
 describe("lists", () => {
   test("have the machines of all hosts, and those of an app count", async () => {
-    const { id: other } = await create(c, "other");
+    const other = await cluster.make(c, "shop", "other");
     const { body, headers } = await ask(a, "GET", "/v1/apps/shop/machines");
     const ids = body.map((machine: { id: string }) => machine.id);
     expect(ids).toContain(id);
@@ -239,15 +204,13 @@ describe("lists", () => {
     await b.print(id, "one");
     await c.print(other, "two");
     await b.print(id, "three");
-    const response = await fetch(`${a.url}/v1/apps/shop/logs?stream=stdout&limit=3`, {
-      headers: { authorization: `Bearer ${cluster.token}` },
-    });
+    const response = await fetch(`${a.url}/v1/apps/shop/logs?stream=stdout&limit=3`, as(cluster.token));
     const lines = (await response.text()).trim().split("\n");
     expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(["one", "two", "three"]);
   });
 
   test("logs of named machines come from the hosts that have them", async () => {
-    const { id: here } = await create(a, "here");
+    const here = await cluster.make(a, "shop", "here");
     for (const [host, machine] of [
       [a, here],
       [b, id],
@@ -255,7 +218,7 @@ describe("lists", () => {
       await host.print(machine, `said on ${host.host.name}`);
     const read = async (words: string) => {
       const path = `/v1/apps/shop/logs?stream=stdout&limit=1&machine=${words}`;
-      const response = await fetch(a.url + path, { headers: { authorization: `Bearer ${cluster.token}` } });
+      const response = await fetch(a.url + path, as(cluster.token));
       return { status: response.status, text: await response.text() };
     };
     expect(await read("web")).toMatchObject({ status: 200, text: expect.stringContaining("said on b") });
@@ -276,18 +239,16 @@ describe("lists", () => {
 
   test("usage of an app that was only ever on another host is that of the other host", async () => {
     await ask(a, "POST", "/v1/apps", { app_name: "distant" });
-    const config = { image: "app:1", guest: { memory_mb: 128 } };
-    const { body } = await ask(a, "POST", "/v1/apps/distant/machines", { config, host: "b" });
-    await cluster.claim(b, "distant", body.id, "distant");
+    const machine = await cluster.make(b, "distant", "distant");
     for (const host of [a, b, c]) {
       const usage = await ask(host, "GET", "/v1/usage?app=distant&group_by=machine");
-      expect(usage).toMatchObject({ status: 200, body: { usage: [{ machine_id: body.id }] } });
+      expect(usage).toMatchObject({ status: 200, body: { usage: [{ machine_id: machine }] } });
       expect(usage.headers.get("hibernaut-hosts-missing")).toBeNull();
     }
     await cluster.setUp("c", false);
     onTestFinished(() => cluster.setUp("c", true));
     const partly = await ask(a, "GET", "/v1/usage?app=distant&group_by=machine");
-    expect(partly).toMatchObject({ status: 200, body: { usage: [{ machine_id: body.id }] } });
+    expect(partly).toMatchObject({ status: 200, body: { usage: [{ machine_id: machine }] } });
     expect(partly.headers.get("hibernaut-hosts-missing")).toBe("c");
     expect(await ask(a, "GET", "/v1/usage?app=nowhere")).toMatchObject({ status: 404, body: { error: "not_found" } });
   });

@@ -11,7 +11,7 @@ import { openVault } from "@hibernaut/secrets/open";
 import { readSettings } from "@hibernaut/settings";
 import type { TokenStore } from "@hibernaut/store";
 import pino from "pino";
-import { vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { Library } from "../../images/src/library.ts";
 import { budgetOf } from "../../platform/test/helpers/connections.ts";
 import { FakeAuthority } from "../../platform/test/helpers/fake-authority.ts";
@@ -28,6 +28,7 @@ import { AuditLog } from "../src/audit/log.ts";
 import type { Api, ApiDeps } from "../src/deps.ts";
 import { listenForApi } from "../src/listen.ts";
 import { createToken } from "../src/tokens.ts";
+import { type Call, checkedCalls } from "./openapi-check.ts";
 
 export interface TestApi {
   api: Api;
@@ -170,6 +171,20 @@ export async function startApi(
     },
   };
 }
+
+/** Starts the API for one test, with apps, and closes it after the test. Replies to `call` are held against the document. */
+export async function testApi(
+  changes: Partial<ApiDeps> = {},
+  { apps = ["shop"], ...options }: Parameters<typeof startApi>[1] & { apps?: string[] } = {},
+): Promise<{ server: TestApi; call: Call }> {
+  const server = await startApi(changes, options);
+  onTestFinished(() => server.close());
+  for (const app of apps) server.platform.apps.create(app);
+  return { server, call: await checkedCalls(server) };
+}
+
+/** What a request with a token has. */
+export const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
 /** Counts the waits and readers of logs that are open, by wrapping the methods that open them. */
 function countOpen({ machines, logs }: Resources): { waits: number; logs: number } {

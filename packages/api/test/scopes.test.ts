@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { createToken } from "../src/tokens.ts";
-import { startApi, type TestApi } from "./helpers.ts";
+import { as, startApi, type TestApi } from "./helpers.ts";
 import { type ApiDocument, type Call, checkedCalls, type Reply } from "./openapi-check.ts";
 import { SCOPE_TABLE, verdictOf, type Word } from "./scope-table.ts";
 
@@ -39,10 +39,6 @@ afterAll(() => server.close());
 
 function tokenFor(scopes: Word[], apps: string[] | null = null): string {
   return createToken(server.tokens, "test", { scopes, apps }).token;
-}
-
-function as(token: string): { headers: { authorization: string } } {
-  return { headers: { authorization: `Bearer ${token}` } };
 }
 
 /** Sends a request that gets past the door and no further: its body is not acceptable, or what it names is not there. */
@@ -180,7 +176,7 @@ test("a token loses an app that is deleted, also when another of that name is cr
 });
 
 test("a route that does not say its scope cannot be registered", async () => {
-  const { requireScopes } = await import("../src/require-scopes.ts");
+  const { requireScopes } = await import("../src/route.ts");
   const { default: fastify } = await import("fastify");
   const app = fastify();
   requireScopes(app);

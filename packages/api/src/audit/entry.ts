@@ -1,31 +1,32 @@
 /** One line of the audit log: who changed what, from where, and how it ended. */
+import { type Static, Type } from "typebox";
+import { closed, nullable, time } from "../schemas.ts";
 
 /** A line. Values of secrets, commands, files and other bodies are in none. */
-export interface AuditEntry {
-  /** RFC 3339, in UTC. */
-  at: string;
-  /**
-   * `begin`: the request is about to be carried out. `end`: it was answered. `refused`: the token may not do this, so
-   * nothing was done.
-   */
-  phase: "begin" | "end" | "refused";
-  /** The same in both lines of a request, in the reply's `x-request-id`, and in the platform's log. */
-  request_id: string;
-  token: { id: string; name: string };
-  /** Whether the request came from a browser with a session of the token. Absent where it did not. */
-  session?: true;
-  /** The client's address, as the platform sees it. */
-  from: string;
-  method: string;
-  /** The pattern of the path, such as `/v1/apps/:app_name/secrets`. */
-  route: string;
-  /** The app that the path or the request names; null for none. */
-  app: string | null;
-  /** What the path names, and harmless parts of the request that say what is meant. */
-  target: Record<string, unknown>;
-  /** The status of the reply; null in a `begin`. */
-  status: number | null;
-}
+export const AuditLine = Type.Object(
+  {
+    at: time,
+    phase: Type.Unsafe<"begin" | "end" | "refused">({
+      type: "string",
+      enum: ["begin", "end", "refused"],
+      description: "Before the change, after it, or instead of it, because the token may not do this.",
+    }),
+    request_id: Type.String({ description: "The same in both lines of a request." }),
+    token: Type.Object({ id: Type.String(), name: Type.String() }, closed),
+    session: Type.Optional(
+      Type.Literal(true, { description: "The request came from a browser, with a session of the token." }),
+    ),
+    from: Type.String({ description: "The client's address." }),
+    method: Type.String(),
+    route: Type.String({ description: "The pattern of the path." }),
+    app: nullable(Type.String()),
+    target: Type.Record(Type.String(), Type.Unknown(), { description: "What the request named." }),
+    status: nullable(Type.Integer(), "Null in a `begin`."),
+  },
+  { ...closed, title: "AuditEntry", description: "A line of the audit log." },
+);
+
+export type AuditEntry = Static<typeof AuditLine>;
 
 /** Which lines to read. */
 export interface AuditQuery {

@@ -1,9 +1,8 @@
 /** Asks all other hosts of the cluster the same question, for a bounded time. */
 import type { IncomingMessage } from "node:http";
 import type { PeerClient, View } from "@hibernaut/cluster";
-import { within } from "@hibernaut/lib/async";
+import { never, within } from "@hibernaut/lib/async";
 import type { FastifyRequest } from "fastify";
-import { askerOf } from "./asker.ts";
 import { sentOn } from "./headers.ts";
 
 /** How long a list waits for the other hosts. It names those that did not answer. */
@@ -45,8 +44,8 @@ interface AskDeps {
 export function askHosts({ host: own, view, client }: AskDeps): AskHosts {
   return async (request, { path = request.url, method = "GET", patienceMs = ANSWER_MS, onlyOk = false } = {}) => {
     const others = view.hosts().filter(({ name }) => name !== own);
-    const headers = sentOn(request.headers, askerOf(request));
-    const signal = within(new AbortController().signal, patienceMs, "the answer of a host");
+    const headers = sentOn(request);
+    const signal = within(never(), patienceMs, "the answer of a host");
     const answers: Answer[] = [];
     const missing = others.filter(({ up }) => up === undefined).map(({ name }) => name);
     const askOne = async (host: string): Promise<void> => {

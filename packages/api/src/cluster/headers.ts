@@ -1,6 +1,7 @@
 /** Which headers pass between a client, the host it talks to, and the host that answers. Pure. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
-import { CLIENT_HEADER, TOKEN_HEADER } from "./peer.ts";
+import type { FastifyRequest } from "fastify";
+import { CLIENT_HEADER, clientAddress, TOKEN_HEADER } from "./peer.ts";
 
 /** The host that answered. */
 export const HOST_HEADER = "hibernaut-host";
@@ -26,24 +27,18 @@ const NOT_SENT_ON = new Set([
 /** What the host that the client talks to says by itself. */
 const OWN = /^(access-control-.*|vary|set-cookie|x-request-id|connection|keep-alive|transfer-encoding|date)$/;
 
-/** Who asks. */
-export interface Asker {
-  /** The token of a session. Undefined when the client has shown a token itself. */
-  sessionToken: string | undefined;
-  address: string;
-  requestId: string;
-}
-
 /** Returns the headers of a client's request as another host gets them, without those of its body. */
-export function sentOn(headers: IncomingHttpHeaders, asker: Asker): IncomingHttpHeaders {
-  const kept = Object.entries(headers).filter(
+export function sentOn(request: FastifyRequest): IncomingHttpHeaders {
+  // A client that has shown a token shows it to the other host, too. For a session, this host vouches.
+  const sessionToken = request.session === null ? undefined : request.token?.id;
+  const kept = Object.entries(request.headers).filter(
     ([name]) => !NOT_SENT_ON.has(name) && !name.startsWith("hibernaut-peer-"),
   );
   return {
     ...Object.fromEntries(kept),
-    "x-request-id": asker.requestId,
-    [CLIENT_HEADER]: asker.address,
-    ...(asker.sessionToken !== undefined && { [TOKEN_HEADER]: asker.sessionToken }),
+    "x-request-id": request.id,
+    [CLIENT_HEADER]: clientAddress(request),
+    ...(sessionToken !== undefined && { [TOKEN_HEADER]: sessionToken }),
   };
 }
 

@@ -1,12 +1,11 @@
 /** Which host answers a request. */
-import type { View } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { findNamed } from "@hibernaut/domain/naming";
 import type { FastifyRequest } from "fastify";
 import type { ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";
-import type { Where } from "./routes-table.ts";
+import { namedMachine } from "./named-machines.ts";
+import type { Where } from "./where.ts";
 
 /** The ID of a machine, and not the beginning of one. */
 const WHOLE_ID = /^[0-9a-f]{14}$/;
@@ -40,13 +39,8 @@ function hostOf(name: string, cluster: ApiCluster): string | undefined {
 }
 
 async function ownerOf(app: string, word: string, { cluster, hasMachine }: LocateDeps): Promise<string | undefined> {
-  const { shared, view } = cluster;
-  let machine = find(view, app, word);
-  if (machine === undefined) {
-    // It may have been created through another host a moment ago.
-    await shared.catchUp();
-    machine = find(view, app, word);
-  }
+  const { shared } = cluster;
+  const machine = await namedMachine(app, word, cluster);
   if (machine?.host !== shared.host) return machine?.host;
   if (hasMachine(app, machine.id)) return undefined;
   // Its files are here, and it is being taken in: a client must not believe that it was destroyed.
@@ -66,10 +60,6 @@ async function formerOwner(
   const path = `/v1/apps/${encodeURIComponent(app)}/machines/${id}`;
   const { answers } = await ask(request, { path, onlyOk: true });
   return answers[0]?.host;
-}
-
-function find(view: View, app: string, word: string) {
-  return findNamed(word, view.machines(app), { noun: "machine" });
 }
 
 /** Volumes are in no directory: a host that has it says so. */

@@ -2,14 +2,13 @@
 import type { IncomingMessage } from "node:http";
 import { PassThrough, Readable } from "node:stream";
 import type { PeerClient, View } from "@hibernaut/cluster";
-import { within } from "@hibernaut/lib/async";
+import { abortable, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../client-gone.ts";
+import { wordsIn } from "../schemas.ts";
 import { sendBlocks } from "../send-blocks.ts";
 import { NDJSON } from "../stream-replies.ts";
-import { wordsIn } from "../words.ts";
-import { askerOf } from "./asker.ts";
 import { followHost } from "./follow-host.ts";
 import { MISSING_HEADER, sentOn } from "./headers.ts";
 import { lastLines, mergeLines } from "./merge-lines.ts";
@@ -50,12 +49,12 @@ export async function mergedStream(
 ): Promise<unknown> {
   if (!isStream(payload) || reply.getHeader("content-type") !== NDJSON) return payload;
   const signal = clientGone(reply);
-  const headers = sentOn(request.headers, askerOf(request));
+  const headers = sentOn(request);
   /** Rejects unless the host answers in time, with lines, or that it has none, or none for this token. */
   const ask = async (name: string, path: string): Promise<IncomingMessage | "gone" | "refused"> => {
     const answer = client.send(name, { method: request.method, path, headers, signal });
     try {
-      const response = await Promise.race([answer, rejected(within(signal, BEGIN_MS, "the answer of a host"))]);
+      const response = await abortable(answer, within(signal, BEGIN_MS, "the answer of a host"));
       if (response.statusCode === 200) return response;
       response.resume();
       if (response.statusCode === 404) return "gone";
@@ -119,11 +118,4 @@ function machinesOn(host: string, { params, query }: FastifyRequest, view: Pick<
 
 function isStream(payload: unknown): payload is Readable {
   return typeof payload === "object" && payload !== null && "pipe" in payload;
-}
-
-function rejected(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    else signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-  });
 }

@@ -10,7 +10,6 @@ import { clientGone } from "../client-gone.ts";
 import type { Api, ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import { type AskHosts, read } from "./ask-hosts.ts";
-import { askerOf } from "./asker.ts";
 import { isOnHost, mayNameFiles, withDigest } from "./file-images.ts";
 import { replied, sentOn } from "./headers.ts";
 import { pass } from "./send-on.ts";
@@ -118,7 +117,7 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
     const made = file ? await withDigest(request.body as CreateBody, images) : request.body;
     request.sentOnTo = host;
     const body = Buffer.from(JSON.stringify(made));
-    const headers = { ...sentOn(request.headers, askerOf(request)), "content-type": "application/json" };
+    const headers = { ...sentOn(request), "content-type": "application/json" };
     const { method, url: path } = request;
     return client.send(host, { method, path, headers, body, signal: clientGone(reply) });
   }

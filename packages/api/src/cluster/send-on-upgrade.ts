@@ -5,7 +5,6 @@ import type { PeerClient } from "@hibernaut/cluster";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../client-gone.ts";
 import type { Api } from "../deps.ts";
-import { askerOf } from "./asker.ts";
 import { HOST_HEADER, sentOn } from "./headers.ts";
 import { pass } from "./send-on.ts";
 
@@ -29,7 +28,7 @@ export async function sendOnUpgrade(
 ): Promise<FastifyReply> {
   request.sentOnTo = host;
   const headers = {
-    ...sentOn(request.headers, askerOf(request)),
+    ...sentOn(request),
     connection: "upgrade",
     upgrade: request.headers.upgrade ?? "websocket",
   };

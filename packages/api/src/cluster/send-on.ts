@@ -5,7 +5,6 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../client-gone.ts";
 import { read as readText } from "./ask-hosts.ts";
-import { askerOf } from "./asker.ts";
 import { replied, sentOn } from "./headers.ts";
 
 /** A body up to this size is kept until the reply, so that it can be sent again. Configurations are smaller. */
@@ -32,7 +31,7 @@ export async function sendOn(
   const kept = read && (await adapt(read));
   const { "content-type": type, "content-length": length } = request.headers;
   const headers = {
-    ...sentOn(request.headers, askerOf(request)),
+    ...sentOn(request),
     ...(type !== undefined && { "content-type": type }),
     ...(kept === undefined && length !== undefined && { "content-length": length }),
   };

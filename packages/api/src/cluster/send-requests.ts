@@ -8,11 +8,10 @@ import { updateToSend } from "./file-images.ts";
 import { answerForAll } from "./for-all.ts";
 import { locate } from "./locate.ts";
 import { placeRequests } from "./placed.ts";
-import type { Where } from "./routes-table.ts";
 import { tellSecretsEffect } from "./secrets-effect.ts";
 import { MOVED_HEADER, sendOn } from "./send-on.ts";
 import { keepUpgradeHeads, sendOnUpgrade } from "./send-on-upgrade.ts";
-import { whereOf } from "./where.ts";
+import { type Where, whereOf } from "./where.ts";
 
 type SendDeps = Pick<ApiDeps, "volumes" | "apps" | "machines">;
 

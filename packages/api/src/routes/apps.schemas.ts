@@ -2,7 +2,6 @@
 import { type Static, Type } from "typebox";
 import { closed, time } from "../schemas.ts";
 
-/** An app. */
 export const AppReply = Type.Object(
   {
     name: Type.String(),
@@ -22,10 +21,8 @@ export const AppReply = Type.Object(
   { ...closed, title: "App", description: "A name that owns machines and hostnames." },
 );
 
-/** All apps. */
 export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Type.Integer() }, closed);
 
-/** The part of the path that names an app. */
 export const AppParams = Type.Object({ app_name: Type.String() }, closed);
 
 /** Creates an app. One of the two names is required. */
@@ -47,5 +44,4 @@ export const UpdateAppBody = Type.Object(
   { ...closed, title: "UpdateAppRequest" },
 );
 
-/** An app on the wire. */
 export type AppWire = Static<typeof AppReply>;

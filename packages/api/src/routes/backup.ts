@@ -2,13 +2,41 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { BackupView } from "@hibernaut/backup";
+import { type Static, Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, replies, streams } from "../schemas.ts";
-import { allowNoBody } from "./actions.ts";
-import { BackupReply, type BackupWire } from "./backup.schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, nullable, oneOf, streamed, time } from "../schemas.ts";
 
-/** The content type of a tar archive. */
+const route = routesOf("platform");
+
+const WithoutMemory = Type.Object(
+  { machine_id: Type.String(), app_name: Type.String(), reason: Type.String() },
+  { ...closed, description: "A machine that was running and whose memory is not in the backup." },
+);
+
+const BackupReply = Type.Object(
+  {
+    state: oneOf(["none", "running", "complete", "failed"]),
+    started_at: nullable(time),
+    ended_at: nullable(time),
+    machines_done: Type.Integer({ description: "Machines that were copied by now." }),
+    machines: Type.Integer({ description: "Machines that there are." }),
+    bytes: Type.Integer({ description: "Bytes that were sent." }),
+    longest_pause_ms: Type.Integer({ description: "The longest that a running machine was paused for its copy." }),
+    without_memory: Type.Array(WithoutMemory, {
+      description: "Machines that cold start when the backup is restored, although they were running.",
+    }),
+    error: nullable(
+      Type.Object({ code: Type.String(), message: Type.String() }, closed),
+      "Why the backup is `failed`.",
+    ),
+  },
+  { ...closed, title: "Backup", description: "How far the latest backup since the platform started came." },
+);
+
+type BackupWire = Static<typeof BackupReply>;
+
 const TAR = "application/x-tar";
 /** After how many milliseconds without traffic the kernel asks whether the client is still there. */
 const ASK_CLIENT_MS = 30_000;
@@ -21,30 +49,22 @@ const STALL_MS = 10 * 60_000;
 /** Registers the routes of backups. */
 export function backupRoutes(app: Api, { backups }: Pick<ApiDeps, "backups">): void {
   const path = "/v1/platform/backup";
-  const schema = { tags: ["platform"], querystring: NoQuery };
 
-  app.get(
-    path,
-    {
-      config: { scope: "read" },
-      schema: { ...schema, summary: "Show how far the latest backup came", response: replies(200, BackupReply) },
-    },
-    async () => backupWire(backups.get()),
+  app.get(path, route("Show how far the latest backup came", { scope: "read" }, { reply: BackupReply }), async () =>
+    backupWire(backups.get()),
   );
 
   app.post(
     path,
-    {
-      config: { scope: "admin" },
-      preValidation: allowNoBody,
-      schema: {
-        ...schema,
-        summary: "Back up the platform",
+    route(
+      "Back up the platform",
+      { scope: "admin" },
+      {
         description:
           "Holds all secrets. The reply breaks off if the backup fails after its beginning, and `GET` says why: an archive that ends with a `backup.sha256` that fits is whole.",
-        response: streams(200, TAR, "a tar archive of a data directory"),
+        response: streamed(200, TAR, "a tar archive of a data directory"),
       },
-    },
+    ),
     async ({ raw: { socket } }, reply) => {
       const archive = backups.create(clientGone(reply));
       socket.setKeepAlive(true, ASK_CLIENT_MS);

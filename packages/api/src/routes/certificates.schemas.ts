@@ -6,7 +6,6 @@ import { AppParams } from "./apps.schemas.ts";
 
 const hostname = Type.String({ description: "A hostname, or `*.` and a hostname." });
 
-/** Orders a certificate. */
 export const CertificateBody = Type.Object(
   {
     hostname: Type.String({ minLength: 1, maxLength: 254 }),
@@ -27,7 +26,6 @@ const Failure = Type.Object(
   { ...closed, description: "The last order, if it failed." },
 );
 
-/** A certificate. */
 export const CertificateReply = Type.Object(
   {
     hostname,
@@ -42,10 +40,8 @@ export const CertificateReply = Type.Object(
   { ...closed, title: "Certificate", description: "A certificate that the platform gets and renews by itself." },
 );
 
-/** A certificate on the wire. */
 export type CertificateWire = Static<typeof CertificateReply>;
 
-/** An app's certificates. */
 export const CertificateList = Type.Object({ certificates: Type.Array(CertificateReply) }, closed);
 
 const FindingReply = Type.Object(
@@ -62,7 +58,6 @@ const FindingReply = Type.Object(
   },
 );
 
-/** What a name lacks. */
 export const CertificateCheck = Type.Object({ findings: Type.Array(FindingReply) }, closed);
 
 /** `?revoke=true` */
@@ -75,5 +70,4 @@ export const RevokeQuery = Type.Object(
   closed,
 );
 
-/** The part of the path that names a certificate. */
 export const CertificateParams = Type.Object({ ...AppParams.properties, hostname: Type.String() }, closed);

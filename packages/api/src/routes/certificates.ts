@@ -2,7 +2,8 @@
 import type { CertificateView } from "@hibernaut/certs";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { Ok } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
   CertificateBody,
@@ -14,37 +15,25 @@ import {
   RevokeQuery,
 } from "./certificates.schemas.ts";
 
+const route = routesOf("apps");
+
 /** Registers the routes of certificates. */
 export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "certificates">): void {
   const path = "/v1/apps/:app_name/certificates";
-  const common = { tags: ["apps"], querystring: NoQuery };
 
   app.get(
     path,
-    {
-      config: { scope: "read" },
-      schema: {
-        ...common,
-        summary: "List an app's certificates",
-        params: AppParams,
-        response: replies(200, CertificateList),
-      },
-    },
+    route("List an app's certificates", { scope: "read" }, { params: AppParams, reply: CertificateList }),
     async ({ params }) => ({ certificates: certificates.list(params.app_name).map(toWire) }),
   );
 
   app.post(
     path,
-    {
-      config: { scope: "deploy", audited: ["hostname"] },
-      schema: {
-        ...common,
-        summary: "Order a certificate, which is renewed from then on. Repeats a failed order at once",
-        params: AppParams,
-        body: CertificateBody,
-        response: replies(201, CertificateReply),
-      },
-    },
+    route(
+      "Order a certificate, which is renewed from then on. Repeats a failed order at once",
+      { scope: "deploy", audited: ["hostname"] },
+      { params: AppParams, body: CertificateBody, created: CertificateReply },
+    ),
     async ({ params, body }, reply) => {
       const options = { agreeToTerms: body.agree_to_terms ?? false, signal: clientGone(reply) };
       return reply.code(201).send(toWire(await certificates.add(params.app_name, body.hostname, options)));
@@ -53,29 +42,17 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
 
   app.get(
     `${path}/:hostname`,
-    {
-      config: { scope: "read" },
-      schema: {
-        ...common,
-        summary: "Show a certificate",
-        params: CertificateParams,
-        response: replies(200, CertificateReply),
-      },
-    },
+    route("Show a certificate", { scope: "read" }, { params: CertificateParams, reply: CertificateReply }),
     async ({ params }) => toWire(certificates.get(params.app_name, params.hostname)),
   );
 
   app.get(
     `${path}/:hostname/check`,
-    {
-      config: { scope: "read" },
-      schema: {
-        ...common,
-        summary: "Look in DNS and at port 80 what a certificate for the hostname needs",
-        params: CertificateParams,
-        response: replies(200, CertificateCheck),
-      },
-    },
+    route(
+      "Look in DNS and at port 80 what a certificate for the hostname needs",
+      { scope: "read" },
+      { params: CertificateParams, reply: CertificateCheck },
+    ),
     async ({ params }, reply) => {
       const findings = await certificates.check(params.app_name, params.hostname, clientGone(reply));
       return { findings: findings.map(({ records, ...finding }) => ({ ...finding, records: [...records] })) };
@@ -84,16 +61,11 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
 
   app.delete(
     `${path}/:hostname`,
-    {
-      config: { scope: "deploy" },
-      schema: {
-        ...common,
-        summary: "Remove a certificate with its key",
-        params: CertificateParams,
-        querystring: RevokeQuery,
-        response: replies(200, Ok),
-      },
-    },
+    route(
+      "Remove a certificate with its key",
+      { scope: "deploy" },
+      { params: CertificateParams, querystring: RevokeQuery, reply: Ok },
+    ),
     async ({ params, query }, reply) => {
       const revoke = query.revoke === true ? { signal: clientGone(reply) } : undefined;
       await certificates.remove(params.app_name, params.hostname, revoke);

@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 
 /** How long a join token is valid unless something else is asked for, and the limits, in seconds. */
-const TOKEN_LIFE = { default: 3600, minimum: 60, maximum: 7 * 86_400 } as const;
+export const TOKEN_LIFE = { default: 3600, minimum: 60, maximum: 7 * 86_400 } as const;
 
 const ClusterHost = Type.Object(
   {
@@ -32,7 +32,6 @@ const Disputed = Type.Object(
   },
 );
 
-/** The cluster as the host that answers sees it. */
 export const ClusterReply = Type.Object(
   {
     id: Type.String(),
@@ -52,7 +51,6 @@ export const ClusterReply = Type.Object(
 
 export type ClusterWire = Static<typeof ClusterReply>;
 
-/** What makes a join token. */
 export const JoinTokenBody = Type.Object(
   {
     expires_in: Type.Optional(
@@ -69,7 +67,6 @@ export const JoinTokenReply = Type.Object(
 
 export const HostParams = Type.Object({ host: Type.String({ minLength: 1, maxLength: 80 }) }, closed);
 
-/** The part of the path that names a disputed machine. */
 export const DisputedParams = Type.Object(
   { machine_id: Type.String({ pattern: "^[0-9a-f]{14}$", description: "The machine's whole id." }) },
   closed,

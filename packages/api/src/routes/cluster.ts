@@ -3,8 +3,8 @@ import type { ClusterStatus } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
-import { allowNoBody } from "./actions.ts";
+import { routesOf } from "../route.ts";
+import { Ok } from "../schemas.ts";
 import {
   ClusterReply,
   type ClusterWire,
@@ -12,37 +12,25 @@ import {
   HostParams,
   JoinTokenBody,
   JoinTokenReply,
+  TOKEN_LIFE,
 } from "./cluster.schemas.ts";
 
-/** How long a join token is valid by default, in seconds. */
-const TOKEN_LIFE_S = 3600;
+const route = routesOf("platform");
 
 /** Registers the routes of the cluster. On a host alone they say that there is none. */
 export function clusterRoutes(app: Api, { clusterAdmin, hosts }: Pick<ApiDeps, "clusterAdmin" | "hosts">): void {
-  const schema = { tags: ["platform"], querystring: NoQuery };
-
-  app.get(
-    "/v1/cluster",
-    {
-      config: { scope: "read" },
-      schema: { ...schema, summary: "Show the hosts of the cluster", response: replies(200, ClusterReply) },
-    },
-    async () => clusterWire(required(clusterAdmin).status(), hosts?.disputed() ?? []),
+  app.get("/v1/cluster", route("Show the hosts of the cluster", { scope: "read" }, { reply: ClusterReply }), async () =>
+    clusterWire(required(clusterAdmin).status(), hosts?.disputed() ?? []),
   );
 
   app.post(
     "/v1/cluster/tokens",
-    {
-      config: { scope: "admin", audited: ["expires_in"] },
-      preValidation: allowNoBody,
-      schema: {
-        ...schema,
-        summary: "Create a token with which a host joins the cluster",
-        body: JoinTokenBody,
-        response: replies(201, JoinTokenReply),
-      },
-    },
-    async ({ body: { expires_in: seconds = TOKEN_LIFE_S } }, reply) => {
+    route(
+      "Create a token with which a host joins the cluster",
+      { scope: "admin", audited: ["expires_in"] },
+      { optionalBody: JoinTokenBody, created: JoinTokenReply },
+    ),
+    async ({ body: { expires_in: seconds = TOKEN_LIFE.default } }, reply) => {
       const { token, expiresAt } = await required(clusterAdmin).createToken(seconds * 1000);
       return reply.code(201).send({ token, expires_at: expiresAt });
     },
@@ -50,16 +38,11 @@ export function clusterRoutes(app: Api, { clusterAdmin, hosts }: Pick<ApiDeps, "
 
   app.delete(
     "/v1/cluster/disputed/:machine_id",
-    {
-      config: { scope: "admin" },
-      schema: {
-        ...schema,
-        summary:
-          "Give up the disputed copy of a machine that this host keeps, because another host has the copy to continue with",
-        params: DisputedParams,
-        response: replies(200, Ok),
-      },
-    },
+    route(
+      "Give up the disputed copy of a machine that this host keeps, because another host has the copy to continue with",
+      { scope: "admin" },
+      { params: DisputedParams, reply: Ok },
+    ),
     async ({ params: { machine_id: id } }, reply) => {
       await required(hosts).drop(id, clientGone(reply));
       return { ok: true as const };
@@ -68,15 +51,11 @@ export function clusterRoutes(app: Api, { clusterAdmin, hosts }: Pick<ApiDeps, "
 
   app.delete(
     "/v1/cluster/hosts/:host",
-    {
-      config: { scope: "admin" },
-      schema: {
-        ...schema,
-        summary: "Remove a host that is gone for good from the cluster",
-        params: HostParams,
-        response: replies(200, Ok),
-      },
-    },
+    route(
+      "Remove a host that is gone for good from the cluster",
+      { scope: "admin" },
+      { params: HostParams, reply: Ok },
+    ),
     async ({ params: { host } }) => {
       await required(clusterAdmin).remove(host);
       return { ok: true as const };

@@ -1,28 +1,26 @@
 /** `/v1/platform/drain`: the platform takes no new work, and suspends machines before its host goes down. */
 import type { DrainView } from "@hibernaut/machines";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, replies } from "../schemas.ts";
-import { allowNoBody } from "./actions.ts";
+import { routesOf } from "../route.ts";
 import { DrainBody, DrainReply, type DrainWire } from "./platform.schemas.ts";
+
+const route = routesOf("platform");
 
 /** Registers the routes of the drain. The reply says what is stored; the work follows. */
 export function drainRoutes(app: Api, { drain }: Pick<ApiDeps, "drain">): void {
   const path = "/v1/platform/drain";
-  const schema = { tags: ["platform"], querystring: NoQuery, response: replies(200, DrainReply) };
 
-  app.get(
-    path,
-    { config: { scope: "read" }, schema: { ...schema, summary: "Show the drain and how far it has come" } },
-    async () => drainWire(drain.get()),
+  app.get(path, route("Show the drain and how far it has come", { scope: "read" }, { reply: DrainReply }), async () =>
+    drainWire(drain.get()),
   );
 
   app.post(
     path,
-    {
-      config: { scope: "admin", audited: ["suspend", "timeout"] },
-      preValidation: allowNoBody,
-      schema: { ...schema, summary: "Stop starting machines, and suspend those that run", body: DrainBody },
-    },
+    route(
+      "Stop starting machines, and suspend those that run",
+      { scope: "admin", audited: ["suspend", "timeout"] },
+      { optionalBody: DrainBody, reply: DrainReply },
+    ),
     async ({ body: { suspend, timeout } }) =>
       drainWire(
         drain.begin({
@@ -34,10 +32,7 @@ export function drainRoutes(app: Api, { drain }: Pick<ApiDeps, "drain">): void {
 
   app.delete(
     path,
-    {
-      config: { scope: "admin" },
-      schema: { ...schema, summary: "End the drain, and start the machines that it suspended" },
-    },
+    route("End the drain, and start the machines that it suspended", { scope: "admin" }, { reply: DrainReply }),
     async () => {
       drain.end();
       return drainWire(drain.get());

@@ -9,10 +9,13 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Static } from "typebox";
 import type { Api, ApiDeps } from "../deps.ts";
-import { streams } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { streamed } from "../schemas.ts";
 import { ExecStreamQuery } from "./exec.schemas.ts";
 import { notStarted } from "./exec.ts";
 import { MachineParams } from "./machines.schemas.ts";
+
+const route = routesOf("machines");
 
 /** First bytes of messages. `packages/client/src/exec-channels.ts` has the same values. */
 const Channel = {
@@ -41,15 +44,16 @@ export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands"
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
-      config: { scope: "exec" },
+      ...route(
+        "Run a command in a machine and stream its input and output over a WebSocket",
+        { scope: "exec" },
+        {
+          params: MachineParams,
+          querystring: ExecStreamQuery,
+          response: streamed(101, "application/octet-stream", "a WebSocket"),
+        },
+      ),
       websocket: true,
-      schema: {
-        tags: ["machines"],
-        summary: "Run a command in a machine and stream its input and output over a WebSocket",
-        params: MachineParams,
-        querystring: ExecStreamQuery,
-        response: streams(101, "application/octet-stream", "a WebSocket"),
-      },
       // Before the upgrade, so that a refusal is an HTTP error. The command itself begins when there is someone to hear it.
       preHandler: async ({ params, query }) => {
         commands.require(params.app_name, params.machine_id, specOf(query));

@@ -13,7 +13,6 @@ const workdir = Type.Optional(
   Type.String({ maxLength: 4096, description: "Working directory. Default: the image's." }),
 );
 
-/** Runs a command and waits for its end. */
 export const ExecBody = Type.Object(
   {
     command: Type.Array(argument, {
@@ -36,7 +35,6 @@ export const ExecBody = Type.Object(
   { ...closed, title: "ExecRequest" },
 );
 
-/** How the command ended. */
 export const ExecReply = Type.Object(
   {
     exit_code: Type.Integer({

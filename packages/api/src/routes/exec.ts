@@ -4,9 +4,11 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { GuestError } from "@hibernaut/guest";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
 import { ExecBody, ExecReply } from "./exec.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
+
+const route = routesOf("machines");
 
 /** Limit for stdout and stderr each. The rest is read and dropped, so that the command does not block. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;
@@ -18,18 +20,16 @@ const SIGNAL_BASE = 128;
 export function execRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): void {
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/exec",
-    {
-      config: { scope: "exec" },
-      schema: {
-        tags: ["machines"],
-        summary: "Run a command in a machine",
+    route(
+      "Run a command in a machine",
+      { scope: "exec" },
+      {
         description: `Keeps the first ${MAX_OUTPUT_BYTES} bytes of stdout and of stderr. Kills the command and its process group after the timeout. With \`Upgrade: websocket\`, the same path streams the output; see the documentation.`,
         params: MachineParams,
-        querystring: NoQuery,
         body: ExecBody,
-        response: replies(200, ExecReply),
+        reply: ExecReply,
       },
-    },
+    ),
     async ({ params, body }, reply) => {
       const { command: args, stdin = "", timeout = TIMEOUT_S, env, user, workdir } = body;
       const command = commands.run(params.app_name, params.machine_id, {

@@ -4,9 +4,12 @@ import { background } from "@hibernaut/lib/background";
 import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { closed, streams } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, streamed } from "../schemas.ts";
 import { streamCommand } from "./exec-stream.ts";
 import { MachineParams } from "./machines.schemas.ts";
+
+const route = routesOf("machines");
 
 /** `?port=5432` */
 const ForwardQuery = Type.Object(
@@ -25,15 +28,16 @@ export function forwardRoute(app: Api, { forwards }: Pick<ApiDeps, "forwards">):
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/forward",
     {
-      config: { scope: "exec" },
+      ...route(
+        "Connect to a TCP port inside a machine over a WebSocket; wakes the machine",
+        { scope: "exec" },
+        {
+          params: MachineParams,
+          querystring: ForwardQuery,
+          response: streamed(101, "application/octet-stream", "a WebSocket"),
+        },
+      ),
       websocket: true,
-      schema: {
-        tags: ["machines"],
-        summary: "Connect to a TCP port inside a machine over a WebSocket; wakes the machine",
-        params: MachineParams,
-        querystring: ForwardQuery,
-        response: streams(101, "application/octet-stream", "a WebSocket"),
-      },
       // Before the upgrade, so that a refusal is an HTTP error. The connection opens when there is someone to use it.
       preHandler: async (request, reply) => {
         const { app_name: appName, machine_id: id } = request.params;

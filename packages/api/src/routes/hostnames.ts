@@ -1,11 +1,22 @@
 /** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
 import { txtRecords as lookUp } from "@hibernaut/lib/txt";
 import { requireProof } from "@hibernaut/machines";
+import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, Ok } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
-import { HostnameBody, HostnameList, HostnameParams, HostnameReply } from "./hostnames.schemas.ts";
+
+const route = routesOf("apps");
+
+const HostnameBody = Type.Object({ hostname: Type.String({ minLength: 1, maxLength: 254 }) }, closed);
+
+const HostnameReply = Type.Object({ hostname: Type.String() }, closed);
+
+const HostnameList = Type.Object({ hostnames: Type.Array(Type.String()) }, closed);
+
+const HostnameParams = Type.Object({ ...AppParams.properties, hostname: Type.String() }, closed);
 
 /** Registers the routes of hostnames. */
 export function hostnameRoutes(
@@ -13,34 +24,20 @@ export function hostnameRoutes(
   { hostnames, write, txtRecords = lookUp }: Pick<ApiDeps, "hostnames" | "txtRecords"> & Writes,
 ): void {
   const path = "/v1/apps/:app_name/hostnames";
-  const common = { tags: ["apps"], querystring: NoQuery };
 
   app.get(
     path,
-    {
-      config: { scope: "read" },
-      schema: {
-        ...common,
-        summary: "List an app's hostnames",
-        params: AppParams,
-        response: replies(200, HostnameList),
-      },
-    },
+    route("List an app's hostnames", { scope: "read" }, { params: AppParams, reply: HostnameList }),
     async ({ params }) => ({ hostnames: hostnames.list(params.app_name) }),
   );
 
   app.post(
     path,
-    {
-      config: { scope: "deploy", audited: ["hostname"] },
-      schema: {
-        ...common,
-        summary: "Add a hostname to an app",
-        params: AppParams,
-        body: HostnameBody,
-        response: replies(201, HostnameReply),
-      },
-    },
+    route(
+      "Add a hostname to an app",
+      { scope: "deploy", audited: ["hostname"] },
+      { params: AppParams, body: HostnameBody, created: HostnameReply },
+    ),
     async ({ params: { app_name: name }, body, token }, reply) => {
       const { hostname, owner } = hostnames.claim(name, body.hostname);
       const limited = token !== null && token.apps !== null;
@@ -51,15 +48,7 @@ export function hostnameRoutes(
 
   app.delete(
     `${path}/:hostname`,
-    {
-      config: { scope: "deploy" },
-      schema: {
-        ...common,
-        summary: "Remove a hostname from an app",
-        params: HostnameParams,
-        response: replies(200, Ok),
-      },
-    },
+    route("Remove a hostname from an app", { scope: "deploy" }, { params: HostnameParams, reply: Ok }),
     async ({ params }) => {
       await write((shared) => shared.hostnames.remove(params.app_name, params.hostname));
       return { ok: true as const };

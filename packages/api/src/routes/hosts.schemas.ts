@@ -12,7 +12,6 @@ const withVolumes = Type.Optional(
   }),
 );
 
-/** Moves a machine. */
 export const MoveBody = Type.Object(
   {
     host: Type.Optional(
@@ -29,7 +28,6 @@ export const MoveBody = Type.Object(
   closed,
 );
 
-/** Moves all machines off a host. */
 export const HostDrainBody = Type.Object({ with_volumes: withVolumes }, closed);
 
 const moving = {
@@ -50,7 +48,6 @@ const MoveProgress = Type.Object(
 /** One line of the reply to a move. The last line has the step `done`, or `error`. */
 export const MoveEvent = Type.Union([MoveProgress, ErrorBody]);
 
-/** `/v1/cluster/hosts/{host}` */
 export const HostParams = Type.Object({ host }, closed);
 
 const machine = {
@@ -59,7 +56,6 @@ const machine = {
   name: Type.String({ description: "The machine's name." }),
 };
 
-/** Gives up a lost host. */
 export const EvacuateBody = Type.Object(
   {
     dead: Type.Literal(true, {
@@ -70,7 +66,6 @@ export const EvacuateBody = Type.Object(
   closed,
 );
 
-/** What became of the machines. */
 export const EvacuateReply = Type.Object(
   {
     machines: Type.Array(

@@ -3,9 +3,9 @@ import type { ClusterHosts } from "@hibernaut/cluster";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Api, ApiDeps } from "../deps.ts";
 import { sendProgress } from "../progress-lines.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
-import { NDJSON, StreamReplies } from "../stream-replies.ts";
-import { allowNoBody } from "./actions.ts";
+import { routesOf } from "../route.ts";
+import { Ok, streamed } from "../schemas.ts";
+import { NDJSON, OpenReplies } from "../stream-replies.ts";
 import {
   EvacuateBody,
   EvacuateReply,
@@ -17,9 +17,11 @@ import {
 } from "./hosts.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
+const route = routesOf("platform");
+
 /** Registers the routes. On a host alone they say that there is no other host. */
 export function hostsRoutes(app: Api, deps: Pick<ApiDeps, "hosts" | "machines">): void {
-  const streams = new StreamReplies(app);
+  const streams = new OpenReplies(app);
   const hosts = () => deps.hosts ?? notClustered();
   moveRoute(app, deps, { hosts, streams });
   evacuateRoute(app, hosts);
@@ -28,29 +30,21 @@ export function hostsRoutes(app: Api, deps: Pick<ApiDeps, "hosts" | "machines">)
 
 interface Parts {
   hosts(): ClusterHosts;
-  streams: StreamReplies;
+  streams: OpenReplies;
 }
 
 function moveRoute(app: Api, { machines }: Pick<ApiDeps, "machines">, { hosts, streams }: Parts): void {
-  const { default: failure } = replies(200, MoveEvent);
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/move",
-    {
-      config: { scope: "admin", audited: ["host", "cold", "with_volumes"] },
-      preValidation: allowNoBody,
-      schema: {
-        tags: ["machines"],
-        summary:
-          "Move a machine to another host of the cluster, and stream the progress: one JSON object per line, the last one with the step `done`, or `error`",
+    routesOf("machines")(
+      "Move a machine to another host of the cluster, and stream the progress: one JSON object per line, the last one with the step `done`, or `error`",
+      { scope: "admin", audited: ["host", "cold", "with_volumes"] },
+      {
         params: MachineParams,
-        querystring: NoQuery,
-        body: MoveBody,
-        response: {
-          200: { description: "one event per line", content: { [NDJSON]: { schema: MoveEvent } } },
-          default: failure,
-        },
+        optionalBody: MoveBody,
+        response: streamed(200, NDJSON, "one event per line", MoveEvent),
       },
-    },
+    ),
     async (request, reply) => {
       const { params, body } = request;
       const actions = hosts();
@@ -82,17 +76,11 @@ function moveRoute(app: Api, { machines }: Pick<ApiDeps, "machines">, { hosts, s
 function evacuateRoute(app: Api, hosts: Parts["hosts"]): void {
   app.post(
     "/v1/cluster/hosts/:host/evacuate",
-    {
-      config: { scope: "admin", audited: ["dead"] },
-      schema: {
-        tags: ["platform"],
-        summary: "Give the machines of a lost host to other hosts, which start them from scratch",
-        params: HostParams,
-        querystring: NoQuery,
-        body: EvacuateBody,
-        response: replies(200, EvacuateReply),
-      },
-    },
+    route(
+      "Give the machines of a lost host to other hosts, which start them from scratch",
+      { scope: "admin", audited: ["dead"] },
+      { params: HostParams, body: EvacuateBody, reply: EvacuateReply },
+    ),
     async ({ params }) => ({
       machines: (await hosts().evacuate(params.host)).map(({ machine, app: appName, name, to, reason }) => ({
         ...{ machine_id: machine, app_name: appName, name },
@@ -105,24 +93,17 @@ function evacuateRoute(app: Api, hosts: Parts["hosts"]): void {
 
 function drainRoutes(app: Api, { hosts, streams }: Parts): void {
   const path = "/v1/cluster/hosts/:host/drain";
-  const schema = { tags: ["platform"], params: HostParams, querystring: NoQuery };
-  const { default: failure } = replies(200, HostDrainEvent);
   app.post(
     path,
-    {
-      config: { scope: "admin", audited: ["with_volumes"] },
-      preValidation: allowNoBody,
-      schema: {
-        ...schema,
-        summary:
-          "Move all machines off a host, which takes no new ones from then on, and stream the progress: one JSON object per line, the last one with `done` or `error`",
-        body: HostDrainBody,
-        response: {
-          200: { description: "one event per line", content: { [NDJSON]: { schema: HostDrainEvent } } },
-          default: failure,
-        },
+    route(
+      "Move all machines off a host, which takes no new ones from then on, and stream the progress: one JSON object per line, the last one with `done` or `error`",
+      { scope: "admin", audited: ["with_volumes"] },
+      {
+        params: HostParams,
+        optionalBody: HostDrainBody,
+        response: streamed(200, NDJSON, "one event per line", HostDrainEvent),
       },
-    },
+    ),
     async (request, reply) => {
       const actions = hosts();
       requireHere(request.params.host, actions);
@@ -149,10 +130,7 @@ function drainRoutes(app: Api, { hosts, streams }: Parts): void {
   );
   app.delete(
     path,
-    {
-      config: { scope: "admin" },
-      schema: { ...schema, summary: "Let a drained host take machines again", response: replies(200, Ok) },
-    },
+    route("Let a drained host take machines again", { scope: "admin" }, { params: HostParams, reply: Ok }),
     async ({ params }) => {
       const actions = hosts();
       requireHere(params.host, actions);

@@ -2,7 +2,6 @@
 import { Type } from "typebox";
 import { bytes, closed, digest, digestOf, ErrorBody, nullable, oneOf, time } from "../schemas.ts";
 
-/** Pulls an image. */
 export const PullBody = Type.Object(
   { ref: Type.String({ minLength: 1, maxLength: 4096, description: "Reference of the image." }) },
   closed,
@@ -45,7 +44,6 @@ const Image = Type.Object(
   { ...closed, title: "Image", description: "An image on the host's disk." },
 );
 
-/** The images on the host's disk. */
 export const ImageList = Type.Object({ images: Type.Array(Image) }, closed);
 
 /** `?unused=true` */
@@ -58,7 +56,6 @@ export const PruneQuery = Type.Object(
   closed,
 );
 
-/** What was deleted. */
 export const PruneReply = Type.Object(
   {
     deleted: Type.Array(digest, { description: "Digests of the deleted images." }),

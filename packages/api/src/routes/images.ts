@@ -1,19 +1,21 @@
 /** `/v1/images`: lists, imports and deletes images. */
 import { PassThrough } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { Image, ImageProgress } from "@hibernaut/images";
+import { background } from "@hibernaut/lib/background";
 import type { MachineView } from "@hibernaut/machines";
 import type { TokenRecord } from "@hibernaut/store";
 import type { FastifyError } from "fastify";
 import type { Static } from "typebox";
-import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { errorWire, toHibernautError } from "../errors.ts";
-import { NoQuery, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { streamed } from "../schemas.ts";
+import { NDJSON, OpenReplies } from "../stream-replies.ts";
 import { ImageList, PruneQuery, PruneReply, PullBody, PullEvent } from "./images.schemas.ts";
 
-const NDJSON = "application/x-ndjson";
+const route = routesOf("images");
+
 /** Unpacking a large image takes minutes, and a client or proxy may close a connection that is silent for that long. */
 const REPEAT_MS = 10_000;
 
@@ -21,22 +23,11 @@ type PullWire = Static<typeof PullEvent>;
 
 /** Registers the routes of images. A client that disconnects cancels its pull, unless others wait for the same image. */
 export function imageRoutes(app: Api, { images, machines }: Pick<ApiDeps, "images" | "machines">): void {
-  const tags = ["images"];
-  const closing = new AbortController();
-  const open = new Set<Promise<void>>();
-  app.addHook("preClose", async () => {
-    closing.abort();
-    await Promise.all(open);
-    // What was written is sent before the server closes its connections.
-    await setImmediate();
-  });
+  const pulls = new OpenReplies(app);
 
   app.get(
     "/v1/images",
-    {
-      config: { scope: "read", limited: "filtered" },
-      schema: { tags, summary: "List images", querystring: NoQuery, response: replies(200, ImageList) },
-    },
+    route("List images", { scope: "read", limited: "filtered" }, { reply: ImageList }),
     async ({ token }) => {
       const all = await images.list();
       const listed = token === null || token.apps === null ? all : ownImages(all, machines.all(), token);
@@ -54,58 +45,42 @@ export function imageRoutes(app: Api, { images, machines }: Pick<ApiDeps, "image
 
   app.delete(
     "/v1/images",
-    {
-      config: { scope: "admin" },
-      schema: {
-        tags,
-        summary: "Delete the images that no machine uses, and the downloaded layers",
-        querystring: PruneQuery,
-        response: replies(200, PruneReply),
-      },
-    },
+    route(
+      "Delete the images that no machine uses, and the downloaded layers",
+      { scope: "admin" },
+      { querystring: PruneQuery, reply: PruneReply },
+    ),
     async () => {
       const { digests, freedBytes } = await images.prune();
       return { deleted: digests, freed_bytes: freedBytes };
     },
   );
 
-  const { default: failure } = replies(200, PullEvent);
   app.post(
     "/v1/images/pull",
-    {
-      config: { scope: "deploy", limited: "shared", audited: ["ref"] },
-      schema: {
-        tags,
-        summary:
-          "Import an image and stream the progress: one JSON object per line, the last one with `done` or `error`",
-        querystring: NoQuery,
-        body: PullBody,
-        response: {
-          200: { description: "one event per line", content: { [NDJSON]: { schema: PullEvent } } },
-          default: failure,
-        },
-      },
-    },
+    route(
+      "Import an image and stream the progress: one JSON object per line, the last one with `done` or `error`",
+      { scope: "deploy", limited: "shared", audited: ["ref"] },
+      { body: PullBody, response: streamed(200, NDJSON, "one event per line", PullEvent) },
+    ),
     async (request, reply) => {
       const lines = new Lines();
-      const signal = AbortSignal.any([closing.signal, clientGone(reply)]);
+      const signal = pulls.until(reply);
       const pulled = images.pull(request.body.ref, { signal, onProgress: (event) => lines.write(progressWire(event)) });
       // An invalid reference is an HTTP error like that of any other request, before the first line is written.
       await Promise.race([pulled, lines.begun]).catch((error) => {
         lines.out.destroy();
         throw error;
       });
-      const sending = pulled
-        .then(
-          (image) => lines.end(doneWire(image)),
-          (thrown: FastifyError) => {
-            const error = toHibernautError(thrown, request);
-            if (error.code === "internal") request.log.error({ err: thrown, url: request.url }, "a pull failed");
-            lines.end(errorWire(error, request.id));
-          },
-        )
-        .finally(() => open.delete(sending));
-      open.add(sending);
+      const sending = pulled.then(
+        (image) => lines.end(doneWire(image)),
+        (thrown: FastifyError) => {
+          const error = toHibernautError(thrown, request);
+          if (error.code === "internal") request.log.error({ err: thrown, url: request.url }, "a pull failed");
+          lines.end(errorWire(error, request.id));
+        },
+      );
+      background(pulls.hold(sending), "the progress of a pull");
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines.out);
     },
   );

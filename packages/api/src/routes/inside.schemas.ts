@@ -8,7 +8,6 @@ export const KeepAwake = Type.Object(
   { ...closed, description: "The app asked not to be suspended or stopped for being idle." },
 );
 
-/** Asks for a lease. */
 export const KeepAliveBody = Type.Object(
   {
     ttl: Type.Integer({
@@ -20,10 +19,8 @@ export const KeepAliveBody = Type.Object(
   closed,
 );
 
-/** The machine's lease. */
 export const KeepAliveReply = Type.Object({ ok: Type.Literal(true), keep_awake: nullable(KeepAwake) }, closed);
 
-/** Plans a wake. */
 export const WakeBody = Type.Object(
   {
     at: Type.Optional(Type.String({ description: "The time, RFC 3339, at most a year away." })),
@@ -36,10 +33,8 @@ export const WakeBody = Type.Object(
   closed,
 );
 
-/** The planned wake. */
 export const WakeReply = Type.Object({ ok: Type.Literal(true), wake_at: time }, closed);
 
-/** What follows from being prepared. */
 export const PreparedReply = Type.Object(
   {
     ok: Type.Literal(true),
@@ -48,5 +43,4 @@ export const PreparedReply = Type.Object(
   closed,
 );
 
-/** The part of the path that names a suspend that waits for the app. */
 export const QuestionParams = Type.Object({ event_id: Type.String() }, closed);

@@ -3,9 +3,12 @@ import { PassThrough } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoBody, NoQuery, Ok, replies, streams } from "../schemas.ts";
-import { allowNoBody, sent } from "./actions.ts";
+import { routesOf } from "../route.ts";
+import { NoBody, Ok, streamed } from "../schemas.ts";
+import { sent } from "./actions.ts";
 import { KeepAliveBody, KeepAliveReply, PreparedReply, QuestionParams, WakeBody, WakeReply } from "./inside.schemas.ts";
+
+const route = routesOf("inside");
 
 /** A program that leaves this much unread is disconnected. An event is one line. */
 const MAX_UNREAD_BYTES = 65_536;
@@ -13,7 +16,6 @@ const MAX_UNREAD_BYTES = 65_536;
 /** Registers the routes that only programs inside a machine can use. */
 export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">): void {
   const config = { inside: "only" } as const;
-  const tags = ["inside"];
   const listeners = new Set<PassThrough>();
   app.addHook("preClose", async () => {
     for (const stream of listeners) stream.end();
@@ -21,68 +23,35 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
 
   app.put(
     "/v1/keepalive",
-    {
-      config,
-      schema: {
-        tags,
-        summary: "Keep this machine awake while it is idle",
-        querystring: NoQuery,
-        body: KeepAliveBody,
-        response: replies(200, KeepAliveReply),
-      },
-    },
+    route("Keep this machine awake while it is idle", config, { body: KeepAliveBody, reply: KeepAliveReply }),
     async (request) => {
       const { ttl, reason = "" } = request.body;
       return { ok: true as const, keep_awake: guestApi.keepAwake(selfOf(request), ttl, reason) };
     },
   );
 
-  app.delete(
-    "/v1/keepalive",
-    { config, schema: { tags, summary: "End the keep-awake lease", querystring: NoQuery, response: replies(200, Ok) } },
-    async (request) => {
-      guestApi.keepAwake(selfOf(request), 0, "");
-      return { ok: true as const };
-    },
-  );
+  app.delete("/v1/keepalive", route("End the keep-awake lease", config, { reply: Ok }), async (request) => {
+    guestApi.keepAwake(selfOf(request), 0, "");
+    return { ok: true as const };
+  });
 
   app.put(
     "/v1/wake",
-    {
-      config,
-      schema: {
-        tags,
-        summary: "Wake this machine at a time, if it is suspended by then",
-        querystring: NoQuery,
-        body: WakeBody,
-        response: replies(200, WakeReply),
-      },
-    },
+    route("Wake this machine at a time, if it is suspended by then", config, { body: WakeBody, reply: WakeReply }),
     async (request) => ({ ok: true as const, wake_at: guestApi.planWake(selfOf(request), request.body).at }),
   );
 
-  app.delete(
-    "/v1/wake",
-    { config, schema: { tags, summary: "Forget the planned wake", querystring: NoQuery, response: replies(200, Ok) } },
-    async (request) => {
-      guestApi.cancelWake(selfOf(request));
-      return { ok: true as const };
-    },
-  );
+  app.delete("/v1/wake", route("Forget the planned wake", config, { reply: Ok }), async (request) => {
+    guestApi.cancelWake(selfOf(request));
+    return { ok: true as const };
+  });
 
   app.post(
     "/v1/prepared",
-    {
-      config,
-      preValidation: allowNoBody,
-      schema: {
-        tags,
-        summary: "Report that this machine is prepared for requests: a prewarm may end",
-        querystring: NoQuery,
-        body: NoBody,
-        response: replies(200, PreparedReply),
-      },
-    },
+    route("Report that this machine is prepared for requests: a prewarm may end", config, {
+      optionalBody: NoBody,
+      reply: PreparedReply,
+    }),
     async (request, reply) => {
       const id = selfOf(request);
       // The machine may be suspended right after this.
@@ -93,17 +62,11 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
 
   app.get(
     "/v1/events",
-    {
-      config,
-      schema: {
-        tags,
-        summary: "Stream starts and suspends of this machine as server-sent events",
-        description:
-          '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream continues after a resume.',
-        querystring: NoQuery,
-        response: streams(200, "text/event-stream", "the events, until the connection ends"),
-      },
-    },
+    route("Stream starts and suspends of this machine as server-sent events", config, {
+      description:
+        '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream continues after a resume.',
+      response: streamed(200, "text/event-stream", "the events, until the connection ends"),
+    }),
     (request, reply) => {
       const id = selfOf(request);
       const stream = new PassThrough({ highWaterMark: MAX_UNREAD_BYTES });
@@ -123,18 +86,11 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
 
   app.post(
     "/v1/events/:event_id/ready",
-    {
-      config,
-      preValidation: allowNoBody,
-      schema: {
-        tags,
-        summary: "Report that this program is ready for the suspend",
-        params: QuestionParams,
-        querystring: NoQuery,
-        body: NoBody,
-        response: replies(200, Ok),
-      },
-    },
+    route("Report that this program is ready for the suspend", config, {
+      params: QuestionParams,
+      optionalBody: NoBody,
+      reply: Ok,
+    }),
     async (request) => {
       guestApi.ready(selfOf(request), request.params.event_id);
       return { ok: true as const };

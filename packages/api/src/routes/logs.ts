@@ -4,12 +4,11 @@ import { nearest } from "@hibernaut/lib/nearest";
 import { LOG_STREAMS, type LogBlocks, type LogQuery, type LogStream } from "@hibernaut/machines";
 import type { FastifyReply } from "fastify";
 import type { Static } from "typebox";
-import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { streamed, wordsIn } from "../schemas.ts";
 import { sinceMs } from "../since.ts";
-import { NDJSON, StreamReplies } from "../stream-replies.ts";
-import { wordsIn } from "../words.ts";
+import { NDJSON, OpenReplies } from "../stream-replies.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { AppLogsQuery, LogLine, LogsQuery, MAX_LOG_LINES } from "./logs.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
@@ -18,19 +17,12 @@ const LINES = 100;
 
 /** Registers the logs of a machine and of an app. A reply ends when its client disconnects or the platform shuts down. */
 export function logRoutes(app: Api, { logs, cluster }: Pick<ApiDeps, "logs" | "cluster">): void {
-  const streams = new StreamReplies(app);
+  const streams = new OpenReplies(app);
   const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): FastifyReply => {
-    const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+    const signal = streams.until(reply);
     return streams.send(reply, read(signal), signal);
   };
-  const { default: failure } = replies(200, LogLine);
-  const response = {
-    200: {
-      description: "one entry per line, and empty lines to keep the connection open",
-      content: { [NDJSON]: { schema: LogLine } },
-    },
-    default: failure,
-  };
+  const response = streamed(200, NDJSON, "one entry per line, and empty lines to keep the connection open", LogLine);
 
   /** Other hosts of a cluster have the logs of their own machines. */
   const ownOf = async (name: string, words: string[]): Promise<string[]> => {
@@ -41,16 +33,11 @@ export function logRoutes(app: Api, { logs, cluster }: Pick<ApiDeps, "logs" | "c
 
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/logs",
-    {
-      config: { scope: "read" },
-      schema: {
-        tags: ["machines"],
-        summary: "Read the logs of a machine",
-        params: MachineParams,
-        querystring: LogsQuery,
-        response,
-      },
-    },
+    routesOf("machines")(
+      "Read the logs of a machine",
+      { scope: "read" },
+      { params: MachineParams, querystring: LogsQuery, response },
+    ),
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
       return answer(reply, (signal) =>
@@ -61,16 +48,11 @@ export function logRoutes(app: Api, { logs, cluster }: Pick<ApiDeps, "logs" | "c
 
   app.get(
     "/v1/apps/:app_name/logs",
-    {
-      config: { scope: "read" },
-      schema: {
-        tags: ["apps"],
-        summary: "Read the logs of an app's machines, ordered by time",
-        params: AppParams,
-        querystring: AppLogsQuery,
-        response,
-      },
-    },
+    routesOf("apps")(
+      "Read the logs of an app's machines, ordered by time",
+      { scope: "read" },
+      { params: AppParams, querystring: AppLogsQuery, response },
+    ),
     async ({ params, query }, reply) => {
       const wanted = logQuery(query);
       const named = wordsIn(query.machine);

@@ -60,7 +60,6 @@ const Prewarm = Type.Object(
   },
 );
 
-/** A machine. */
 export const MachineReply = Type.Object(
   {
     machine_id: Type.String({ pattern: "^[0-9a-f]{14}$" }),
@@ -146,7 +145,6 @@ export const MachineReply = Type.Object(
   { ...closed, title: "Machine", description: "A virtual machine that runs one app." },
 );
 
-/** The machines of an app, or of all apps. */
 export const MachineList = Type.Array(MachineReply);
 
 const MachineEvent = Type.Object(
@@ -160,10 +158,8 @@ const MachineEvent = Type.Object(
   { ...closed, title: "MachineEvent", description: "One entry of a machine's history." },
 );
 
-/** A machine's history. */
 export const MachineEventList = Type.Array(MachineEvent);
 
-/** The part of the path that names a machine. */
 export const MachineParams = Type.Object(
   {
     ...AppParams.properties,
@@ -174,7 +170,6 @@ export const MachineParams = Type.Object(
   closed,
 );
 
-/** Creates a machine. */
 export const CreateMachineBody = Type.Object(
   {
     name: Type.Optional(Type.String({ description: "Default: a generated name." })),
@@ -199,7 +194,6 @@ export const CreateMachineBody = Type.Object(
   { ...closed, title: "CreateMachineRequest" },
 );
 
-/** Changes a machine. */
 export const UpdateMachineBody = Type.Object(
   {
     config: Type.Optional(MachineConfig),
@@ -218,8 +212,6 @@ export const UpdateMachineBody = Type.Object(
   },
 );
 
-/** A machine on the wire. */
 export type MachineWire = Static<typeof MachineReply>;
 
-/** An entry of a machine's history on the wire. */
 export type MachineEventWire = Static<typeof MachineEvent>;

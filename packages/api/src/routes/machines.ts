@@ -3,7 +3,8 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { within } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
-import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { EventsQuery, ForceQuery, Ok } from "../schemas.ts";
 import { eventWire, machineWire } from "../views.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
@@ -14,6 +15,8 @@ import {
   MachineReply,
   UpdateMachineBody,
 } from "./machines.schemas.ts";
+
+const route = routesOf("machines");
 
 const EVENTS_LIMIT = 100;
 const COLLECTION = "/v1/apps/:app_name/machines";
@@ -26,51 +29,25 @@ const ITSELF = { scope: "read", inside: "self" } as const;
 
 /** Registers the routes of machines. */
 export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "machines" | "cluster">): void {
-  const tags = ["machines"];
-  const one = { tags, params: MachineParams, querystring: NoQuery };
-
   app.get(
     "/v1/machines",
-    {
-      config: { scope: "read", limited: "filtered" },
-      schema: {
-        tags,
-        summary: "List the machines of all apps",
-        querystring: NoQuery,
-        response: replies(200, MachineList),
-      },
-    },
+    route("List the machines of all apps", { scope: "read", limited: "filtered" }, { reply: MachineList }),
     async (request) => within(request, machines.all(), ({ record }) => record.app).map(machineWire),
   );
 
   app.get(
     COLLECTION,
-    {
-      config: { scope: "read" },
-      schema: {
-        tags,
-        summary: "List the machines of an app",
-        params: AppParams,
-        querystring: NoQuery,
-        response: replies(200, MachineList),
-      },
-    },
+    route("List the machines of an app", { scope: "read" }, { params: AppParams, reply: MachineList }),
     async (request) => machines.list(request.params.app_name).map(machineWire),
   );
 
   app.post(
     COLLECTION,
-    {
-      config: { scope: "deploy", audited: ["name"] },
-      schema: {
-        tags,
-        summary: "Create a machine and start it",
-        params: AppParams,
-        querystring: NoQuery,
-        body: CreateMachineBody,
-        response: replies(201, MachineReply),
-      },
-    },
+    route(
+      "Create a machine and start it",
+      { scope: "deploy", audited: ["name"] },
+      { params: AppParams, body: CreateMachineBody, created: MachineReply },
+    ),
     async (request, reply) => {
       requireCluster({ cluster }, request.body.host);
       const { name, region, config, skip_launch: skipLaunch, skip_service_registration: cordoned } = request.body;
@@ -85,18 +62,17 @@ export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "ma
     },
   );
 
-  app.get(
-    ITEM,
-    { config: ITSELF, schema: { ...one, summary: "Show a machine", response: replies(200, MachineReply) } },
-    async ({ params }) => machineWire(machines.get(params.app_name, params.machine_id)),
+  app.get(ITEM, route("Show a machine", ITSELF, { params: MachineParams, reply: MachineReply }), async ({ params }) =>
+    machineWire(machines.get(params.app_name, params.machine_id)),
   );
 
   app.post(
     ITEM,
-    {
-      config: { scope: "deploy" },
-      schema: { ...one, summary: "Update a machine", body: UpdateMachineBody, response: replies(200, MachineReply) },
-    },
+    route(
+      "Update a machine",
+      { scope: "deploy" },
+      { params: MachineParams, body: UpdateMachineBody, reply: MachineReply },
+    ),
     async ({ params, body: { config, prewarm = false } }) => {
       if (config === undefined && prewarm !== false) throw new HibernautError("invalid_argument", NOTHING_TO_PREWARM);
       const options = prewarm === false ? {} : ({ prewarm: prewarm === true ? "healthy" : prewarm } as const);
@@ -106,15 +82,11 @@ export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "ma
 
   app.delete(
     ITEM,
-    {
-      config: { scope: "deploy" },
-      schema: {
-        ...one,
-        summary: "Destroy a machine; a running one needs `force`",
-        querystring: ForceQuery,
-        response: replies(200, Ok),
-      },
-    },
+    route(
+      "Destroy a machine; a running one needs `force`",
+      { scope: "deploy" },
+      { params: MachineParams, querystring: ForceQuery, reply: Ok },
+    ),
     async ({ params, query }) => {
       machines.destroy(params.app_name, params.machine_id, { force: query.force ?? false });
       return { ok: true as const };
@@ -123,15 +95,11 @@ export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "ma
 
   app.get(
     `${ITEM}/events`,
-    {
-      config: ITSELF,
-      schema: {
-        ...one,
-        summary: "List a machine's events, newest first",
-        querystring: EventsQuery,
-        response: replies(200, MachineEventList),
-      },
-    },
+    route("List a machine's events, newest first", ITSELF, {
+      params: MachineParams,
+      querystring: EventsQuery,
+      reply: MachineEventList,
+    }),
     async ({ params, query }) =>
       machines.events(params.app_name, params.machine_id, query.limit ?? EVENTS_LIMIT).map(eventWire),
   );

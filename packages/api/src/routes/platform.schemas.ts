@@ -31,7 +31,6 @@ const DrainedMachine = Type.Object(
   { ...closed, title: "DrainedMachine", description: "How far a drain has come with a machine." },
 );
 
-/** A drain, or that there is none. */
 export const DrainReply = Type.Object(
   {
     state: oneOf(["none", "draining", "drained"]),
@@ -48,7 +47,6 @@ export const DrainReply = Type.Object(
   },
 );
 
-/** Begins a drain. */
 export const DrainBody = Type.Object(
   {
     suspend: Type.Optional(
@@ -65,10 +63,8 @@ export const DrainBody = Type.Object(
   { ...closed, title: "DrainRequest" },
 );
 
-/** A drain on the wire. */
 export type DrainWire = Static<typeof DrainReply>;
 
-/** A platform that works. */
 export const Health = Type.Object(
   {
     status: oneOf(["ok", "draining"]),

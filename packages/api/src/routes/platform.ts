@@ -3,11 +3,9 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Registry } from "prom-client";
 import type { Api, ApiDeps } from "../deps.ts";
-import { PUBLIC } from "../openapi.ts";
-import { NoQuery, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { replies } from "../schemas.ts";
 import { Health, Regions } from "./platform.schemas.ts";
-
-const tags = ["platform"];
 
 /** The check writes to the disk and the route needs no token: a flood of requests must not become a flood of writes. */
 const CHECK_INTERVAL_MS = 1000;
@@ -29,8 +27,8 @@ export function healthRoute(
     "/v1/health",
     {
       schema: {
-        tags,
-        ...PUBLIC,
+        tags: ["platform"],
+        security: [],
         summary: "Show whether the platform works, and what it is",
         response: replies(200, Health),
       },
@@ -79,10 +77,7 @@ export function regionRoute(app: Api, { platform, cluster }: Pick<ApiDeps, "plat
   const hosts = () => cluster && { hosts: cluster.view.hosts().map(({ name }) => name) };
   app.get(
     "/v1/platform/regions",
-    {
-      config: { scope: "read", limited: "shared" },
-      schema: { tags, summary: "List regions", querystring: NoQuery, response: replies(200, Regions) },
-    },
+    routesOf("platform")("List regions", { scope: "read", limited: "shared" }, { reply: Regions }),
     async () => ({ regions: [{ code: region, name: region, ...hosts() }], nearest: region }),
   );
 }

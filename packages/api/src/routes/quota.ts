@@ -3,8 +3,11 @@ import { QUOTA_NAMES, type QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Quotas } from "@hibernaut/machines";
 import { type Static, Type } from "typebox";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
-import { closed, NoQuery, nullable, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, nullable } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
+
+const route = routesOf("apps");
 
 /** As high as a limit may be: numbers stay exact. */
 const MOST = 1_000_000_000;
@@ -24,7 +27,6 @@ const amounts = (description: (what: string) => string) =>
     QUOTA_NAMES.map((name) => [name, Type.Integer({ minimum: 0, description: description(WHAT[name]) })]),
   ) as Record<(typeof QUOTA_NAMES)[number], ReturnType<typeof Type.Integer>>;
 
-/** What an app may have and has. */
 const QuotaReply = Type.Object(
   {
     limits: Type.Object(
@@ -45,7 +47,6 @@ const limit = (what: string) =>
     nullable(Type.Integer({ minimum: 0, maximum: MOST }), `${what} 0: no limit. Null: that of the platform.`),
   );
 
-/** Changes some limits of an app. */
 const QuotaBody = Type.Object(
   {
     machines: limit(WHAT.machines),
@@ -62,25 +63,21 @@ const QuotaBody = Type.Object(
 /** Registers the routes of quotas. */
 export function quotaRoutes(app: Api, { apps, quotas, write }: Pick<ApiDeps, "apps" | "quotas"> & Writes): void {
   const path = "/v1/apps/:app_name/quota";
-  const common = { tags: ["apps"], params: AppParams, querystring: NoQuery, response: replies(200, QuotaReply) };
 
   app.get(
     path,
-    { config: { scope: "read" }, schema: { ...common, summary: "Show what an app may have, and what it has" } },
+    route("Show what an app may have, and what it has", { scope: "read" }, { params: AppParams, reply: QuotaReply }),
     async ({ params }) => quotaWire(quotas, apps.get(params.app_name)),
   );
 
+  // Someone who is held to a quota does not raise it.
   app.put(
     path,
-    {
-      // Someone who is held to a quota does not raise it.
-      config: {
-        scope: "admin",
-        limited: "refused",
-        audited: QUOTA_NAMES,
-      },
-      schema: { ...common, summary: "Change what an app may have", body: QuotaBody },
-    },
+    route(
+      "Change what an app may have",
+      { scope: "admin", limited: "refused", audited: QUOTA_NAMES },
+      { params: AppParams, body: QuotaBody, reply: QuotaReply },
+    ),
     async ({ params, body }) => {
       const { app_name: name } = params;
       await write((shared) => shared.quotas.set(name, changed(shared.apps.get(name).quota ?? {}, body)));

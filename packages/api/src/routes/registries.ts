@@ -1,41 +1,51 @@
 /** `/v1/registries`: the platform's logins for image registries. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
-import { RegistryBody, RegistryList, RegistryParams, RegistryReply } from "./registries.schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, Ok } from "../schemas.ts";
+
+const route = routesOf("images");
+
+const RegistryParams = Type.Object(
+  { host: Type.String({ description: "The registry's host, as references of images name it." }) },
+  closed,
+);
+
+/** Stores a login. No reply ever contains the password. */
+const RegistryBody = Type.Object(
+  {
+    username: Type.String({ minLength: 1, maxLength: 16_384 }),
+    password: Type.String({ minLength: 1, maxLength: 16_384, writeOnly: true }),
+  },
+  closed,
+);
+
+const RegistryReply = Type.Object(
+  { host: Type.String(), username: Type.String() },
+  { ...closed, title: "RegistryLogin", description: "A login for a registry, without its password." },
+);
+
+const RegistryList = Type.Object({ registries: Type.Array(RegistryReply) }, closed);
 
 /** Registers the routes of registries. A password can be stored but never read. */
 export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registries">): void {
-  const tags = ["images"];
   const path = "/v1/registries/:host";
 
   app.get(
     "/v1/registries",
-    {
-      config: { scope: "read" },
-      schema: {
-        tags,
-        summary: "List the logins for registries, without their passwords",
-        querystring: NoQuery,
-        response: replies(200, RegistryList),
-      },
-    },
+    route("List the logins for registries, without their passwords", { scope: "read" }, { reply: RegistryList }),
     async () => ({ registries: await registries.list() }),
   );
 
   app.get(
     path,
-    {
-      config: { scope: "read" },
-      schema: {
-        tags,
-        summary: "Show the login for a registry, without its password",
-        params: RegistryParams,
-        querystring: NoQuery,
-        response: replies(200, RegistryReply),
-      },
-    },
+    route(
+      "Show the login for a registry, without its password",
+      { scope: "read" },
+      { params: RegistryParams, reply: RegistryReply },
+    ),
     async (request) => {
       const login = await registries.get(request.params.host);
       if (login === undefined) throw noLogin(request.params.host);
@@ -45,17 +55,11 @@ export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registri
 
   app.put(
     path,
-    {
-      config: { scope: "admin" },
-      schema: {
-        tags,
-        summary: "Store a login for a registry, once the registry has accepted it",
-        params: RegistryParams,
-        querystring: NoQuery,
-        body: RegistryBody,
-        response: replies(200, RegistryReply),
-      },
-    },
+    route(
+      "Store a login for a registry, once the registry has accepted it",
+      { scope: "admin" },
+      { params: RegistryParams, body: RegistryBody, reply: RegistryReply },
+    ),
     async (request, reply) => {
       const { host } = request.params;
       await registries.put(host, request.body, clientGone(reply));
@@ -65,16 +69,7 @@ export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registri
 
   app.delete(
     path,
-    {
-      config: { scope: "admin" },
-      schema: {
-        tags,
-        summary: "Forget the login for a registry",
-        params: RegistryParams,
-        querystring: NoQuery,
-        response: replies(200, Ok),
-      },
-    },
+    route("Forget the login for a registry", { scope: "admin" }, { params: RegistryParams, reply: Ok }),
     async (request) => {
       if (!(await registries.delete(request.params.host))) throw noLogin(request.params.host);
       return { ok: true as const };

@@ -5,7 +5,6 @@ import { closed, imageReference, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { LogLine } from "./logs.schemas.ts";
 
-/** A release. */
 export const ReleaseReply = Type.Object(
   {
     version: Type.Integer({ description: "Counted from 1 in each app." }),
@@ -21,16 +20,13 @@ export const ReleaseReply = Type.Object(
   { ...closed, title: "Release", description: "A deploy of an image to an app, and how it ended." },
 );
 
-/** An app's releases. */
 export const ReleaseList = Type.Object({ releases: Type.Array(ReleaseReply) }, closed);
 
-/** The part of the path that names a release. */
 export const ReleaseParams = Type.Object(
   { ...AppParams.properties, version: Type.String({ pattern: "^[1-9]\\d{0,8}$" }) },
   closed,
 );
 
-/** Begins a release. */
 export const CreateReleaseBody = Type.Object(
   {
     image: Type.String({ minLength: 1, maxLength: 1024, description: "Reference of the image to deploy." }),
@@ -53,7 +49,6 @@ export const COMMAND_TIMEOUT_S = 300;
 /** Longer migrations are better run by themselves. */
 const MAX_COMMAND_TIMEOUT_S = 6 * 3600;
 
-/** Runs the command of a release. */
 export const ReleaseCommandBody = Type.Object(
   {
     config: MachineConfig,
@@ -85,8 +80,6 @@ const CommandEnd = Type.Object(
 /** One line of the reply. */
 export const ReleaseCommandLine = Type.Union([LogLine, CommandEnd]);
 
-/** How a command ended, on the wire. */
 export type CommandEndWire = Static<typeof CommandEnd>;
 
-/** A release on the wire. */
 export type ReleaseWire = Static<typeof ReleaseReply>;

@@ -2,10 +2,10 @@
 import type { ReleaseRecord } from "@hibernaut/domain/machine";
 import { pinned } from "@hibernaut/domain/pinned";
 import type { CommandOutput, CommandVerdict, LogEntry } from "@hibernaut/machines";
-import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
-import { EventsQuery, NoQuery, replies } from "../schemas.ts";
-import { NDJSON, StreamReplies } from "../stream-replies.ts";
+import { routesOf } from "../route.ts";
+import { EventsQuery, streamed } from "../schemas.ts";
+import { NDJSON, OpenReplies } from "../stream-replies.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
   COMMAND_TIMEOUT_S,
@@ -20,25 +20,21 @@ import {
   UpdateReleaseBody,
 } from "./releases.schemas.ts";
 
+const route = routesOf("apps");
+
 const LIMIT = 25;
 
 /** Registers the routes of releases. */
 export function releaseRoutes(app: Api, { releaseCommands, write }: Pick<ApiDeps, "releaseCommands"> & Writes): void {
   const path = "/v1/apps/:app_name/releases";
-  const tags = ["apps"];
 
   app.get(
     path,
-    {
-      config: { scope: "read" },
-      schema: {
-        tags,
-        summary: "List an app's releases, newest first",
-        params: AppParams,
-        querystring: EventsQuery,
-        response: replies(200, ReleaseList),
-      },
-    },
+    route(
+      "List an app's releases, newest first",
+      { scope: "read" },
+      { params: AppParams, querystring: EventsQuery, reply: ReleaseList },
+    ),
     async ({ params, query }) => ({
       releases: (await write(({ releases }) => releases.list(params.app_name, query.limit ?? LIMIT))).map(releaseWire),
     }),
@@ -46,17 +42,11 @@ export function releaseRoutes(app: Api, { releaseCommands, write }: Pick<ApiDeps
 
   app.post(
     path,
-    {
-      config: { scope: "deploy", audited: ["image"] },
-      schema: {
-        tags,
-        summary: "Begin a release: resolve its image, without changing a machine",
-        params: AppParams,
-        querystring: NoQuery,
-        body: CreateReleaseBody,
-        response: replies(201, ReleaseReply),
-      },
-    },
+    route(
+      "Begin a release: resolve its image, without changing a machine",
+      { scope: "deploy", audited: ["image"] },
+      { params: AppParams, body: CreateReleaseBody, created: ReleaseReply },
+    ),
     async ({ params, body }, reply) =>
       reply
         .code(201)
@@ -69,17 +59,11 @@ export function releaseRoutes(app: Api, { releaseCommands, write }: Pick<ApiDeps
 
   app.post(
     `${path}/:version`,
-    {
-      config: { scope: "deploy", audited: ["status"] },
-      schema: {
-        tags,
-        summary: "Record how a release ended, or, with `pending`, that it is still being deployed",
-        params: ReleaseParams,
-        querystring: NoQuery,
-        body: UpdateReleaseBody,
-        response: replies(200, ReleaseReply),
-      },
-    },
+    route(
+      "Record how a release ended, or, with `pending`, that it is still being deployed",
+      { scope: "deploy", audited: ["status"] },
+      { params: ReleaseParams, body: UpdateReleaseBody, reply: ReleaseReply },
+    ),
     async ({ params, body }) => {
       const version = Number(params.version);
       const { status, description = "" } = body;
@@ -89,27 +73,20 @@ export function releaseRoutes(app: Api, { releaseCommands, write }: Pick<ApiDeps
     },
   );
 
-  const streams = new StreamReplies(app);
-  const { default: failure } = replies(200, ReleaseCommandLine);
+  const streams = new OpenReplies(app);
   app.post(
     `${path}/:version/command`,
-    {
-      config: { scope: "deploy" },
-      schema: {
-        tags,
-        summary:
-          "Run the command of a release in a temporary machine and stream its log: one JSON object per line, the last one with `ok`",
+    route(
+      "Run the command of a release in a temporary machine and stream its log: one JSON object per line, the last one with `ok`",
+      { scope: "deploy" },
+      {
         params: ReleaseParams,
-        querystring: NoQuery,
         body: ReleaseCommandBody,
-        response: {
-          200: { description: "one line per line", content: { [NDJSON]: { schema: ReleaseCommandLine } } },
-          default: failure,
-        },
+        response: streamed(200, NDJSON, "one line per line", ReleaseCommandLine),
       },
-    },
+    ),
     async ({ params, body }, reply) => {
-      const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+      const signal = streams.until(reply);
       const output = await releaseCommands.start(params.app_name, Number(params.version), {
         config: body.config,
         timeoutMs: (body.timeout ?? COMMAND_TIMEOUT_S) * 1000,

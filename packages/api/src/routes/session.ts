@@ -1,17 +1,43 @@
 /** `/v1/session`: a browser shows a token once and gets a cookie in its place. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import { hasScope } from "@hibernaut/domain/scopes";
+import { hasScope, SCOPES } from "@hibernaut/domain/scopes";
 import type { TokenRecord } from "@hibernaut/store";
 import type { FastifyRequest } from "fastify";
+import { type Static, Type } from "typebox";
 import { FailedAttempts } from "../attempts.ts";
 import { beginAudit } from "../audit.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, nullable, Ok, oneOf, time } from "../schemas.ts";
 import { requireOwnOrigin } from "../session-access.ts";
 import { isSecure, sessionCookie, sessionIn } from "../session-cookie.ts";
 import type { Sessions } from "../sessions.ts";
 import { verifyToken } from "../tokens.ts";
-import { SessionBody, SessionReply, type SessionWire } from "./session.schemas.ts";
+
+const route = routesOf("tokens");
+
+/** Longer than any token. */
+const MAX_TOKEN = 200;
+
+const SessionBody = Type.Object(
+  { token: Type.String({ minLength: 1, maxLength: MAX_TOKEN, description: "The secret of an API token." }) },
+  { ...closed, title: "StartSessionRequest" },
+);
+
+const SessionReply = Type.Object(
+  {
+    token: Type.Object({ id: Type.String(), name: Type.String() }, closed),
+    scopes: Type.Array(oneOf(SCOPES, { title: "Scope" }), { description: "What the token may do." }),
+    apps: nullable(Type.Array(Type.String()), "The only apps that it reaches; null for all, and the platform itself."),
+    expires_at: nullable(
+      time,
+      "When the session ends unless it is used before. Of a request with a token: when the token expires, or null for never.",
+    ),
+  },
+  { ...closed, title: "Session", description: "Whose rights a browser, or a request, has." },
+);
+
+type SessionWire = Static<typeof SessionReply>;
 
 interface SessionDeps extends Pick<ApiDeps, "tokens" | "audit" | "hostnames"> {
   sessions: Sessions;
@@ -20,22 +46,15 @@ interface SessionDeps extends Pick<ApiDeps, "tokens" | "audit" | "hostnames"> {
 
 /** Registers the routes of sessions. */
 export function sessionRoutes(app: Api, { tokens, sessions, audit, hostnames, onToken }: SessionDeps): void {
-  const tags = ["tokens"];
   const attempts = new FailedAttempts();
 
   app.post(
     "/v1/session",
-    {
-      config: { open: true },
-      schema: {
-        tags,
-        security: [],
-        summary: "Sign in from a browser: exchange a token for a cookie",
-        querystring: NoQuery,
-        body: SessionBody,
-        response: replies(201, SessionReply),
-      },
-    },
+    route(
+      "Sign in from a browser: exchange a token for a cookie",
+      { open: true },
+      { security: [], body: SessionBody, created: SessionReply },
+    ),
     async (request, reply) => {
       const token = identify(request, request.body.token);
       request.token = token;
@@ -72,15 +91,7 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, hostnames, on
 
   app.get(
     "/v1/session",
-    {
-      config: { scope: "read", limited: "shared" },
-      schema: {
-        tags,
-        summary: "Show who is signed in",
-        querystring: NoQuery,
-        response: replies(200, SessionReply),
-      },
-    },
+    route("Show who is signed in", { scope: "read", limited: "shared" }, { reply: SessionReply }),
     async ({ session, token }) => {
       if (session !== null) return sessionWire(session.token, session.endsAt);
       if (token === null) throw new Error("a request without a token reached a route that needs one");
@@ -90,10 +101,7 @@ export function sessionRoutes(app: Api, { tokens, sessions, audit, hostnames, on
 
   app.delete(
     "/v1/session",
-    {
-      config: { scope: "read", limited: "shared" },
-      schema: { tags, summary: "Sign out: end the session", querystring: NoQuery, response: replies(200, Ok) },
-    },
+    route("Sign out: end the session", { scope: "read", limited: "shared" }, { reply: Ok }),
     async (request, reply) => {
       if (request.session !== null) sessions.end(request.session);
       const tls = request.protocol === "https";

@@ -3,14 +3,15 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { type EventStream, type Gap, type Position, type StreamFilter, serverSent, type Told } from "@hibernaut/events";
 import type { Static } from "typebox";
 import { requireReach } from "../access.ts";
-import { clientGone } from "../client-gone.ts";
 import type { EventsEverywhere } from "../cluster/events/everywhere.ts";
 import { POSITION_PATTERN } from "../cluster/events/positions.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { replies } from "../schemas.ts";
-import { EVENT_STREAM, StreamReplies } from "../stream-replies.ts";
-import { wordsIn } from "../words.ts";
+import { routesOf } from "../route.ts";
+import { streamed, wordsIn } from "../schemas.ts";
+import { EVENT_STREAM, OpenReplies } from "../stream-replies.ts";
 import { StreamEventWire, StreamQuery } from "./stream.schemas.ts";
+
+const route = routesOf("platform");
 
 const POSITION = new RegExp(POSITION_PATTERN);
 /** Browsers connect again after so long, in milliseconds. */
@@ -28,35 +29,31 @@ interface StreamDeps extends Pick<ApiDeps, "apps" | "machines" | "tokens" | "clu
 /** Registers the stream. A reply ends when its client disconnects or the platform shuts down. */
 export function streamRoutes(app: Api, deps: StreamDeps): void {
   const { stream, apps, cluster } = deps;
-  const streams = new StreamReplies(app);
+  const streams = new OpenReplies(app);
   let everywhere: EventsEverywhere | undefined;
-  const { default: failure } = replies(200, StreamEventWire);
 
   app.get(
     "/v1/stream",
-    {
-      config: { scope: "read", limited: "filtered" },
-      schema: {
-        tags: ["platform"],
-        summary: "Follow everything that changes, as server-sent events",
+    route(
+      "Follow everything that changes, as server-sent events",
+      { scope: "read", limited: "filtered" },
+      {
         querystring: StreamQuery,
-        response: {
-          200: {
-            description:
-              "server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept, and in a cluster an event `missing` which `hosts` cannot be heard at present",
-            content: { [EVENT_STREAM]: { schema: StreamEventWire } },
-          },
-          default: failure,
-        },
+        response: streamed(
+          200,
+          EVENT_STREAM,
+          "server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept, and in a cluster an event `missing` which `hosts` cannot be heard at present",
+          StreamEventWire,
+        ),
       },
-    },
+    ),
     async ({ query, headers, token }, reply) => {
       if (query.app !== undefined) requireReach(token, query.app);
       const reach = token?.apps ? apps.firstEvents(token.apps) : undefined;
       const filter = { ...(await filterOf(query, deps)), apps: reach };
       const last = lastEventId(headers["last-event-id"]);
       const since = last ?? query.since;
-      const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+      const signal = streams.until(reply);
       const follow = query.follow !== "0" && query.follow !== "false";
       const { tail } = query;
       if (cluster !== undefined) {

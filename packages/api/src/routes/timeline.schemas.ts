@@ -55,7 +55,6 @@ const MachineTimeline = Type.Object(
   { ...closed, title: "MachineTimeline", description: "What a machine did over time." },
 );
 
-/** What machines did. */
 export const TimelineReply = Type.Object(
   { from: time, until: time, machines: Type.Array(MachineTimeline) },
   { ...closed, title: "Timeline", description: "What machines did over time, those that are not destroyed." },
@@ -66,7 +65,6 @@ const Summary = Type.Object(
   { ...closed, title: "WakeSummary", description: "How often machines woke, and how long that took." },
 );
 
-/** How machines woke. */
 export const WakesReply = Type.Object(
   {
     from: time,
@@ -87,7 +85,5 @@ export const WakesReply = Type.Object(
   { ...closed, title: "Wakes", description: "How machines woke, hour by hour." },
 );
 
-/** What machines did, on the wire. */
 export type TimelineWire = Static<typeof TimelineReply>;
-/** How machines woke, on the wire. */
 export type WakesWire = Static<typeof WakesReply>;

@@ -5,7 +5,7 @@ import type { HourOfWakes, Timeline } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
 import { requireReach } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
 import {
   TimelineQuery,
   TimelineReply,
@@ -15,23 +15,16 @@ import {
   type WakesWire,
 } from "./timeline.schemas.ts";
 
+const route = routesOf("platform");
+
 /** Registers the routes. */
 export function timelineRoutes(app: Api, deps: Pick<ApiDeps, "timelines" | "apps" | "cluster">): void {
   const { timelines, apps, cluster } = deps;
   const config = { scope: "read", limited: "filtered" } as const;
-  const tags = ["platform"];
 
   app.get(
     "/v1/timeline",
-    {
-      config,
-      schema: {
-        tags,
-        summary: "Show what machines did over time",
-        querystring: TimelineQuery,
-        response: replies(200, TimelineReply),
-      },
-    },
+    route("Show what machines did over time", config, { querystring: TimelineQuery, reply: TimelineReply }),
     async (request): Promise<TimelineWire> => {
       const { hours = USUAL_HOURS, app: name } = request.query;
       const { from, until, machines } = await timelines.read(wantedBy(request, name), hours);
@@ -41,15 +34,10 @@ export function timelineRoutes(app: Api, deps: Pick<ApiDeps, "timelines" | "apps
 
   app.get(
     "/v1/wakes",
-    {
-      config,
-      schema: {
-        tags,
-        summary: "Show how machines woke, hour by hour, with latencies by kind",
-        querystring: TimelineQuery,
-        response: replies(200, WakesReply),
-      },
-    },
+    route("Show how machines woke, hour by hour, with latencies by kind", config, {
+      querystring: TimelineQuery,
+      reply: WakesReply,
+    }),
     async (request): Promise<WakesWire> => {
       const { hours: wanted = USUAL_HOURS, app: name } = request.query;
       const { from, until, hours } = await timelines.wakes(wantedBy(request, name), wanted);

@@ -33,15 +33,12 @@ const Token = Type.Object(
   { ...closed, title: "Token", description: "An API token, without its secret." },
 );
 
-/** All tokens. */
 export const TokenList = Type.Object({ tokens: Type.Array(Token) }, closed);
 
-/** The part of the path that names a token. */
 export const TokenParams = Type.Object({ token_id: Type.String() }, closed);
 
 const life = (description: string) => Type.Optional(Type.Integer({ ...LIFE_S, description }));
 
-/** Creates a token. */
 export const CreateTokenBody = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 100 }),
@@ -64,7 +61,6 @@ export const CreateTokenBody = Type.Object(
   closed,
 );
 
-/** Rotates a token. */
 export const RotateTokenBody = Type.Object(
   {
     overlap: Type.Optional(
@@ -91,7 +87,6 @@ export const NewToken = Type.Object(
   { ...closed, title: "NewToken", description: "A token that was just created." },
 );
 
-/** A token that was made in the place of another. */
 export const RotatedToken = Type.Object(
   {
     token: NewToken,
@@ -100,8 +95,6 @@ export const RotatedToken = Type.Object(
   closed,
 );
 
-/** A token on the wire. */
 export type TokenWire = Static<typeof Token>;
 
-/** A new token on the wire. */
 export type NewTokenWire = Static<typeof NewToken>;

@@ -1,7 +1,10 @@
 /** `/v1/tokens` */
-import { allowNoBody } from "./actions.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { Ok } from "../schemas.ts";
+import type { TokenUse } from "../token-use.ts";
+import { createToken, revokeToken, rotateToken } from "../tokens.ts";
+import { newTokenWire, tokenWire } from "../views.ts";
 import {
   CreateTokenBody,
   NewToken,
@@ -11,28 +14,17 @@ import {
   TokenList,
   TokenParams,
 } from "./tokens.schemas.ts";
-import type { TokenUse } from "../token-use.ts";
-import { createToken, revokeToken, rotateToken } from "../tokens.ts";
-import { newTokenWire, tokenWire } from "../views.ts";
+
+const route = routesOf("tokens");
 
 /** Registers the routes of tokens. */
 export function tokenRoutes(
   app: Api,
   { tokens, tokenUse, write }: Pick<ApiDeps, "tokens"> & Writes & { tokenUse: Pick<TokenUse, "of"> },
 ): void {
-  const tags = ["tokens"];
-
   app.get(
     "/v1/tokens",
-    {
-      config: { scope: "admin" },
-      schema: {
-        tags,
-        summary: "List tokens, without their secrets",
-        querystring: NoQuery,
-        response: replies(200, TokenList),
-      },
-    },
+    route("List tokens, without their secrets", { scope: "admin" }, { reply: TokenList }),
     async () => ({
       tokens: tokens
         .list()
@@ -42,16 +34,11 @@ export function tokenRoutes(
 
   app.post(
     "/v1/tokens",
-    {
-      config: { scope: "admin", audited: ["name", "scopes", "apps", "expires_in"] },
-      schema: {
-        tags,
-        summary: "Create a token; its secret is shown once",
-        querystring: NoQuery,
-        body: CreateTokenBody,
-        response: replies(201, NewToken),
-      },
-    },
+    route(
+      "Create a token; its secret is shown once",
+      { scope: "admin", audited: ["name", "scopes", "apps", "expires_in"] },
+      { body: CreateTokenBody, created: NewToken },
+    ),
     async ({ body: { name, scopes, apps, expires_in: lifeS } }, reply) => {
       const made = await write((shared) =>
         createToken(shared.tokens, name, {
@@ -66,18 +53,11 @@ export function tokenRoutes(
 
   app.post(
     "/v1/tokens/:token_id/rotate",
-    {
-      config: { scope: "admin", audited: ["overlap", "expires_in"] },
-      preValidation: allowNoBody,
-      schema: {
-        tags,
-        summary: "Create a token in the place of another, which stays valid for a while",
-        params: TokenParams,
-        querystring: NoQuery,
-        body: RotateTokenBody,
-        response: replies(201, RotatedToken),
-      },
-    },
+    route(
+      "Create a token in the place of another, which stays valid for a while",
+      { scope: "admin", audited: ["overlap", "expires_in"] },
+      { params: TokenParams, optionalBody: RotateTokenBody, created: RotatedToken },
+    ),
     async ({ params, body: { overlap = OVERLAP_S, expires_in: lifeS } }, reply) => {
       const lifeMs = lifeS === undefined ? undefined : lifeS * 1000;
       const { old, ...made } = await write((shared) =>
@@ -89,16 +69,7 @@ export function tokenRoutes(
 
   app.delete(
     "/v1/tokens/:token_id",
-    {
-      config: { scope: "admin" },
-      schema: {
-        tags,
-        summary: "Revoke a token",
-        params: TokenParams,
-        querystring: NoQuery,
-        response: replies(200, Ok),
-      },
-    },
+    route("Revoke a token", { scope: "admin" }, { params: TokenParams, reply: Ok }),
     async (request) => {
       await write((shared) => revokeToken(shared.tokens, request.params.token_id));
       return { ok: true as const };

@@ -7,7 +7,6 @@ const MAX_MANIFEST_LENGTH = 512 * 1024;
 
 const reference = Type.String({ description: "The reference for machines and pulls: `upload:NAME@sha256:...`." });
 
-/** Begins or continues an upload. */
 export const UploadBody = Type.Object(
   {
     name: Type.String({
@@ -37,7 +36,6 @@ const Blob = Type.Object(
   { ...closed, title: "UploadBlob", description: "The configuration of an image, or one of its layers." },
 );
 
-/** What there is of an upload. */
 export const UploadReply = Type.Object(
   {
     ref: reference,
@@ -48,7 +46,6 @@ export const UploadReply = Type.Object(
   { ...closed, title: "ImageUpload", description: "An image that is being uploaded." },
 );
 
-/** The uploads that have not ended. */
 export const UploadList = Type.Object(
   {
     uploads: Type.Array(
@@ -67,10 +64,8 @@ export const UploadList = Type.Object(
   closed,
 );
 
-/** The part of the path that names an upload. */
 export const UploadParams = Type.Object({ digest: digestOf("Digest of the image's manifest.") }, closed);
 
-/** The part of the path that names a blob. */
 export const BlobParams = Type.Object({ digest: digestOf("Digest of the blob.") }, closed);
 
 /** `?offset=1048576` */
@@ -79,8 +74,6 @@ export const BlobQuery = Type.Object(
   closed,
 );
 
-/** Bytes of a blob, as they are. */
 export const BlobBytes = Type.Any({ description: "The next bytes of the blob, as many as you like." });
 
-/** What there is of the blob now. */
 export const BlobReply = Blob;

@@ -4,7 +4,8 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { UploadBlob } from "@hibernaut/images";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { Ok } from "../schemas.ts";
 import { UploadShares } from "../upload-shares.ts";
 import {
   BlobBytes,
@@ -17,7 +18,8 @@ import {
   UploadReply,
 } from "./uploads.schemas.ts";
 
-/** How the bytes of a blob are sent. */
+const route = routesOf("images");
+
 const OCTETS = "application/octet-stream";
 
 /** Registers the routes of uploads. A pull of the reference that an upload returns makes an image of what was uploaded. */
@@ -26,19 +28,10 @@ export function uploadRoutes(
   { uploads, uploadsPerApp = 0 }: Pick<ApiDeps, "uploads" | "uploadsPerApp">,
 ): void {
   const shares = new UploadShares(uploadsPerApp);
-  const tags = ["images"];
 
   app.get(
     "/v1/images/uploads",
-    {
-      config: { scope: "read" },
-      schema: {
-        tags,
-        summary: "List the uploads that have not ended",
-        querystring: NoQuery,
-        response: replies(200, UploadList),
-      },
-    },
+    route("List the uploads that have not ended", { scope: "read" }, { reply: UploadList }),
     async () => ({
       uploads: (await uploads.list()).map(({ ref, digest, sizeBytes, doneBytes, usedAt }) => ({
         ref,
@@ -52,16 +45,11 @@ export function uploadRoutes(
 
   app.post(
     "/v1/images/uploads",
-    {
-      config: { scope: "deploy", limited: "shared", audited: ["name"] },
-      schema: {
-        tags,
-        summary: "Begin or continue the upload of an image: says which bytes the platform does not have",
-        querystring: NoQuery,
-        body: UploadBody,
-        response: replies(200, UploadReply),
-      },
-    },
+    route(
+      "Begin or continue the upload of an image: says which bytes the platform does not have",
+      { scope: "deploy", limited: "shared", audited: ["name"] },
+      { body: UploadBody, reply: UploadReply },
+    ),
     async ({ body: { name, manifest }, token }) => {
       const open = () => uploads.list();
       const { ref, digest, ready, blobs } = await shares.begin({ token, manifest }, open, () =>
@@ -73,16 +61,7 @@ export function uploadRoutes(
 
   app.delete(
     "/v1/images/uploads/:digest",
-    {
-      config: { scope: "deploy" },
-      schema: {
-        tags,
-        summary: "Cancel an upload and delete its unfinished blobs",
-        params: UploadParams,
-        querystring: NoQuery,
-        response: replies(200, Ok),
-      },
-    },
+    route("Cancel an upload and delete its unfinished blobs", { scope: "deploy" }, { params: UploadParams, reply: Ok }),
     async ({ params: { digest } }) => {
       if (await uploads.cancel(digest)) return { ok: true as const };
       const message = `There is no open upload of the image ${digest}. See \`hibernaut images uploads\`.`;
@@ -96,17 +75,16 @@ export function uploadRoutes(
     bytes.addContentTypeParser(OCTETS, (_request, body, done) => done(null, body));
     bytes.patch(
       "/v1/images/blobs/:digest",
-      {
-        config: { scope: "deploy", limited: "shared" },
-        schema: {
-          tags,
-          summary: "Append bytes to a blob of an upload",
+      route(
+        "Append bytes to a blob of an upload",
+        { scope: "deploy", limited: "shared" },
+        {
           params: BlobParams,
           querystring: BlobQuery,
           body: { content: { [OCTETS]: { schema: BlobBytes } } },
-          response: replies(200, BlobReply),
+          reply: BlobReply,
         },
-      },
+      ),
       async (request, reply) => {
         const body: unknown = request.body;
         const stream = body instanceof Readable ? body : Readable.from([]);

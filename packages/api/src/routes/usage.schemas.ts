@@ -29,7 +29,6 @@ export const UsageQuery = Type.Object(
   closed,
 );
 
-/** What something cost. */
 const Cost = Type.Object(
   {
     cpu: money("CPU of running machines."),
@@ -42,7 +41,6 @@ const Cost = Type.Object(
   { ...closed, title: "Cost", description: "Cost in the currency of the report, not rounded." },
 );
 
-/** Amounts of one row. */
 const Usage = Type.Object(
   {
     app_name: nullable(Type.String(), "Null for a row about all apps."),
@@ -70,7 +68,6 @@ const Usage = Type.Object(
   { ...closed, title: "Usage", description: "What was used, by one app, machine or day, or in all." },
 );
 
-/** Usage of a range. */
 export const UsageReportReply = Type.Object(
   {
     from: time,

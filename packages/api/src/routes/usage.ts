@@ -3,10 +3,12 @@ import type { PricedGroup, UsageReport } from "@hibernaut/metering";
 import type { Static } from "typebox";
 import { requireReach } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
 import { dayMs } from "../since.ts";
 import { MachineParams } from "./machines.schemas.ts";
 import { MachineUsageQuery, UsageQuery, UsageReportReply } from "./usage.schemas.ts";
+
+const route = routesOf("usage");
 
 type ReportWire = Static<typeof UsageReportReply>;
 
@@ -17,15 +19,11 @@ const MB_MS_PER_GB_S = 1024 * MS_PER_S;
 export function usageRoutes(app: Api, { usage, machines }: Pick<ApiDeps, "usage" | "machines">): void {
   app.get(
     "/v1/usage",
-    {
-      config: { scope: "read", limited: "filtered" },
-      schema: {
-        tags: ["usage"],
-        summary: "Show what apps used, by app, machine or day",
-        querystring: UsageQuery,
-        response: replies(200, UsageReportReply),
-      },
-    },
+    route(
+      "Show what apps used, by app, machine or day",
+      { scope: "read", limited: "filtered" },
+      { querystring: UsageQuery, reply: UsageReportReply },
+    ),
     async ({ query, token }) => {
       if (query.app !== undefined) requireReach(token, query.app);
       const apps = token?.apps ?? undefined;
@@ -35,16 +33,11 @@ export function usageRoutes(app: Api, { usage, machines }: Pick<ApiDeps, "usage"
 
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/usage",
-    {
-      config: { scope: "read" },
-      schema: {
-        tags: ["usage"],
-        summary: "Show what a machine used, by day; a destroyed one too, by its whole id",
-        params: MachineParams,
-        querystring: MachineUsageQuery,
-        response: replies(200, UsageReportReply),
-      },
-    },
+    route(
+      "Show what a machine used, by day; a destroyed one too, by its whole id",
+      { scope: "read" },
+      { params: MachineParams, querystring: MachineUsageQuery, reply: UsageReportReply },
+    ),
     async ({ params: { app_name: name, machine_id: word }, query }) => {
       // Usage outlives the machine and its app, which the other resources no longer know then.
       const id = usage.knowsMachine(name, word) ? word : machines.get(name, word).record.id;

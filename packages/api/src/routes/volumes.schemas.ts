@@ -6,7 +6,6 @@ import { AppParams } from "./apps.schemas.ts";
 
 const state = oneOf(["creating", "created", "destroying"]);
 
-/** A volume. */
 export const VolumeReply = Type.Object(
   {
     id: Type.String({ pattern: "^vol_[0-9a-f]{16}$" }),
@@ -38,10 +37,8 @@ export const VolumeReply = Type.Object(
   { ...closed, title: "Volume", description: "A disk that outlives machines." },
 );
 
-/** An app's volumes. */
 export const VolumeList = Type.Array(VolumeReply);
 
-/** A snapshot of a volume. */
 export const VolumeSnapshotReply = Type.Object(
   {
     id: Type.String({ pattern: "^vs_[0-9a-f]{16}$" }),
@@ -56,10 +53,8 @@ export const VolumeSnapshotReply = Type.Object(
   { ...closed, title: "VolumeSnapshot", description: "A volume as it was at one moment." },
 );
 
-/** A volume's snapshots. */
 export const VolumeSnapshotList = Type.Array(VolumeSnapshotReply);
 
-/** The part of the path that names a volume. */
 export const VolumeParams = Type.Object(
   {
     ...AppParams.properties,
@@ -71,10 +66,8 @@ export const VolumeParams = Type.Object(
   closed,
 );
 
-/** The part of the path that names a snapshot of a volume. */
 export const VolumeSnapshotParams = Type.Object({ ...VolumeParams.properties, snapshot_id: Type.String() }, closed);
 
-/** Creates a volume. */
 export const CreateVolumeBody = Type.Object(
   {
     name: Type.String({ maxLength: 64, description: "1 to 30 characters of a-z, 0-9 and _." }),
@@ -114,13 +107,11 @@ export const UpdateVolumeBody = Type.Object(
   { ...closed, title: "UpdateVolumeRequest" },
 );
 
-/** Extends a volume. */
 export const ExtendVolumeBody = Type.Object(
   { size_gb: Type.Integer({ ...VOLUME_GB, description: "The new size in GB." }) },
   closed,
 );
 
-/** The extended volume. */
 export const ExtendVolumeReply = Type.Object(
   {
     volume: VolumeReply,
@@ -131,8 +122,6 @@ export const ExtendVolumeReply = Type.Object(
   { ...closed, title: "ExtendedVolume" },
 );
 
-/** A volume on the wire. */
 export type VolumeWire = Static<typeof VolumeReply>;
 
-/** A snapshot of a volume on the wire. */
 export type VolumeSnapshotWire = Static<typeof VolumeSnapshotReply>;

@@ -5,7 +5,8 @@ import type { VolumeView } from "@hibernaut/volumes";
 import type { Static } from "typebox";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
-import { NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { Ok } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
   CreateVolumeBody,
@@ -22,6 +23,8 @@ import {
   type VolumeWire,
 } from "./volumes.schemas.ts";
 
+const route = routesOf("volumes");
+
 /** Registers the routes of volumes. */
 export function volumeRoutes(
   app: Api,
@@ -29,31 +32,22 @@ export function volumeRoutes(
 ): void {
   const { region } = platform;
   const path = "/v1/apps/:app_name/volumes";
-  const common = { tags: ["volumes"], querystring: NoQuery };
   const wire = async (volume: VolumeView) =>
     volumeWire(volume, { region, host: cluster?.shared.host, usedBytes: await volumes.usedBytes(volume) });
 
   app.get(
     path,
-    {
-      config: { scope: "read" },
-      schema: { ...common, summary: "List an app's volumes", params: AppParams, response: replies(200, VolumeList) },
-    },
+    route("List an app's volumes", { scope: "read" }, { params: AppParams, reply: VolumeList }),
     async ({ params }) => Promise.all(volumes.list(params.app_name).map(wire)),
   );
 
   app.post(
     path,
-    {
-      config: { scope: "deploy", audited: ["name", "size_gb", "snapshot_id"] },
-      schema: {
-        ...common,
-        summary: "Create a volume, empty or from a snapshot",
-        params: AppParams,
-        body: CreateVolumeBody,
-        response: replies(201, VolumeReply),
-      },
-    },
+    route(
+      "Create a volume, empty or from a snapshot",
+      { scope: "deploy", audited: ["name", "size_gb", "snapshot_id"] },
+      { params: AppParams, body: CreateVolumeBody, created: VolumeReply },
+    ),
     async ({ params, body }, reply) => {
       requireCluster({ cluster }, body.host);
       if (body.region !== undefined && body.region !== region)
@@ -69,24 +63,17 @@ export function volumeRoutes(
 
   app.get(
     `${path}/:volume_id`,
-    {
-      config: { scope: "read" },
-      schema: { ...common, summary: "Show a volume", params: VolumeParams, response: replies(200, VolumeReply) },
-    },
+    route("Show a volume", { scope: "read" }, { params: VolumeParams, reply: VolumeReply }),
     async ({ params }) => wire(volumes.get(params.app_name, params.volume_id)),
   );
 
   app.delete(
     `${path}/:volume_id`,
-    {
-      config: { scope: "admin" },
-      schema: {
-        ...common,
-        summary: "Destroy a volume that belongs to no machine, with its snapshots",
-        params: VolumeParams,
-        response: replies(200, Ok),
-      },
-    },
+    route(
+      "Destroy a volume that belongs to no machine, with its snapshots",
+      { scope: "admin" },
+      { params: VolumeParams, reply: Ok },
+    ),
     async ({ params }) => {
       await volumes.destroy(params.app_name, params.volume_id);
       return { ok: true as const };
@@ -95,31 +82,21 @@ export function volumeRoutes(
 
   app.put(
     `${path}/:volume_id`,
-    {
-      config: { scope: "admin" },
-      schema: {
-        ...common,
-        summary: "Change how snapshots of a volume are taken and kept",
-        params: VolumeParams,
-        body: UpdateVolumeBody,
-        response: replies(200, VolumeReply),
-      },
-    },
+    route(
+      "Change how snapshots of a volume are taken and kept",
+      { scope: "admin" },
+      { params: VolumeParams, body: UpdateVolumeBody, reply: VolumeReply },
+    ),
     async ({ params, body }) => wire(volumes.update(params.app_name, params.volume_id, changesOf(body))),
   );
 
   app.put(
     `${path}/:volume_id/extend`,
-    {
-      config: { scope: "deploy", audited: ["size_gb"] },
-      schema: {
-        ...common,
-        summary: "Extend a volume, from its machine's next cold start on",
-        params: VolumeParams,
-        body: ExtendVolumeBody,
-        response: replies(200, ExtendVolumeReply),
-      },
-    },
+    route(
+      "Extend a volume, from its machine's next cold start on",
+      { scope: "deploy", audited: ["size_gb"] },
+      { params: VolumeParams, body: ExtendVolumeBody, reply: ExtendVolumeReply },
+    ),
     async ({ params, body }) => {
       const { volume, needsRestart } = volumes.extend(params.app_name, params.volume_id, body.size_gb);
       return { volume: await wire(volume), needs_restart: needsRestart };
@@ -131,7 +108,6 @@ export function volumeRoutes(
 
 function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
   const path = "/v1/apps/:app_name/volumes/:volume_id/snapshots";
-  const common = { tags: ["volumes"], querystring: NoQuery };
   const wire = (snapshot: VolumeSnapshotRecord, { snapshotRetention }: VolumeView): VolumeSnapshotWire => ({
     id: snapshot.id,
     status: snapshot.state,
@@ -143,15 +119,11 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
 
   app.get(
     path,
-    {
-      config: { scope: "read" },
-      schema: {
-        ...common,
-        summary: "List a volume's snapshots, newest first",
-        params: VolumeParams,
-        response: replies(200, VolumeSnapshotList),
-      },
-    },
+    route(
+      "List a volume's snapshots, newest first",
+      { scope: "read" },
+      { params: VolumeParams, reply: VolumeSnapshotList },
+    ),
     async ({ params: { app_name: name, volume_id: id } }) => {
       const volume = volumes.get(name, id);
       return (await volumes.listSnapshots(name, id)).map((snapshot) => wire(snapshot, volume));
@@ -160,30 +132,14 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
 
   app.post(
     path,
-    {
-      config: { scope: "deploy" },
-      schema: {
-        ...common,
-        summary: "Create a snapshot of a volume",
-        params: VolumeParams,
-        response: replies(201, VolumeSnapshotReply),
-      },
-    },
+    route("Create a snapshot of a volume", { scope: "deploy" }, { params: VolumeParams, created: VolumeSnapshotReply }),
     async ({ params: { app_name: name, volume_id: id } }, reply) =>
       reply.code(201).send(wire(await volumes.snapshot(name, id), volumes.get(name, id))),
   );
 
   app.delete(
     `${path}/:snapshot_id`,
-    {
-      config: { scope: "admin" },
-      schema: {
-        ...common,
-        summary: "Delete a snapshot of a volume",
-        params: VolumeSnapshotParams,
-        response: replies(200, Ok),
-      },
-    },
+    route("Delete a snapshot of a volume", { scope: "admin" }, { params: VolumeSnapshotParams, reply: Ok }),
     async ({ params }) => {
       await volumes.destroySnapshot(params.app_name, params.volume_id, params.snapshot_id);
       return { ok: true as const };

@@ -1,13 +1,29 @@
 /** `GET .../machines/{machine_id}/wait`: replies when the machine reaches a state. */
-import { setImmediate } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { nearest } from "@hibernaut/lib/nearest";
 import type { WaitTarget } from "@hibernaut/machines";
+import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, machineState, wordsIn, wordsOf } from "../schemas.ts";
+import { OpenReplies } from "../stream-replies.ts";
 import { MachineParams } from "./machines.schemas.ts";
-import { WaitQuery, WaitReply } from "./wait.schemas.ts";
+
+const route = routesOf("machines");
+
+/** `?state=suspended,failed&timeout=30` */
+const WaitQuery = Type.Object(
+  {
+    state: wordsOf(
+      "`running` (or `started`), `stopped`, `suspended`, `destroyed`, `failed`, `created`, `restarting`, or `settled` for any resting state. `healthy`: running, listening on the ports of its services, and all checks pass; `unhealthy`: running, but requests cannot reach it or a check failed. `prewarmed`: no prewarm is in progress, however it ended. Default: `running`.",
+    ),
+    timeout: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, description: "Seconds. Default: 60." })),
+  },
+  closed,
+);
+
+const WaitReply = Type.Object({ ok: Type.Literal(true), state: machineState }, closed);
 
 /** Values of `state`. `started` is Fly's word for running. */
 const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
@@ -29,45 +45,30 @@ const TIMEOUT_S = 60;
 
 /** Registers the wait. A wait ends when its client disconnects or the platform shuts down. */
 export function waitRoute(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
-  const closing = new AbortController();
-  const open = new Set<Promise<unknown>>();
-  app.addHook("preClose", async () => {
-    closing.abort();
-    await Promise.allSettled(open);
-    // The replies are sent before the server closes its connections.
-    await setImmediate();
-  });
+  const waits = new OpenReplies(app);
 
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/wait",
-    {
-      config: { scope: "read", inside: "self" },
-      schema: {
-        tags: ["machines"],
-        summary: "Wait for a state",
-        params: MachineParams,
-        querystring: WaitQuery,
-        response: replies(200, WaitReply),
-      },
-    },
+    route(
+      "Wait for a state",
+      { scope: "read", inside: "self" },
+      { params: MachineParams, querystring: WaitQuery, reply: WaitReply },
+    ),
     async (request, reply) => {
       const { app_name, machine_id } = request.params;
       const targets = waitTargets(request.query.state);
       const timeoutMs = (request.query.timeout ?? TIMEOUT_S) * 1000;
       const gone = clientGone(reply);
-      const signal = AbortSignal.any([gone, closing.signal]);
+      const signal = AbortSignal.any([gone, waits.closing]);
       const waiting = machines.wait(app_name, machine_id, targets, { timeoutMs, signal });
-      open.add(waiting);
       try {
-        return { ok: true as const, state: await waiting };
+        return { ok: true as const, state: await waits.hold(waiting) };
       } catch (error) {
-        if (closing.signal.aborted)
+        if (waits.closing.aborted)
           throw new HibernautError("unavailable", "The platform is shutting down. Wait again when it is back.");
         // The client is not there to read the reply. Only our own faults are worth logging.
         if (gone.aborted && !isHibernautError(error)) throw gone.reason;
         throw error;
-      } finally {
-        open.delete(waiting);
       }
     },
   );
@@ -75,11 +76,7 @@ export function waitRoute(app: Api, { machines }: Pick<ApiDeps, "machines">): vo
 
 /** Returns the states that a query names: repeated, separated by commas, or both. `running` by default. */
 function waitTargets(query: string | string[] | undefined): WaitTarget[] {
-  const words = [query ?? []]
-    .flat()
-    .flatMap((part) => part.split(","))
-    .map((word) => word.trim());
-  const targets = words.filter((word) => word !== "").map(waitTarget);
+  const targets = wordsIn(query).map(waitTarget);
   return targets.length === 0 ? ["running"] : [...new Set(targets)];
 }
 

@@ -43,7 +43,6 @@ const shared = {
   former_secret_until: nullable(time, "Until when the secret before the last rotation signs, too."),
 };
 
-/** A webhook. */
 export const WebhookReply = Type.Object(shared, {
   ...closed,
   title: "Webhook",
@@ -56,13 +55,10 @@ export const NewWebhookReply = Type.Object(
   { ...closed, title: "NewWebhook", description: "A webhook that was just created, or whose secret was rotated." },
 );
 
-/** All webhooks that the token reaches. */
 export const WebhookList = Type.Object({ webhooks: Type.Array(WebhookReply) }, closed);
 
-/** The part of the path that names a webhook. */
 export const WebhookParams = Type.Object({ webhook_id: Type.String() }, closed);
 
-/** Creates a webhook. */
 export const CreateWebhookBody = Type.Object(
   {
     url,
@@ -94,7 +90,6 @@ export const UpdateWebhookBody = Type.Object(
   { ...closed, title: "UpdateWebhookRequest" },
 );
 
-/** Rotates a secret. */
 export const RotateWebhookBody = Type.Object(
   {
     overlap: Type.Optional(
@@ -108,7 +103,6 @@ export const RotateWebhookBody = Type.Object(
   closed,
 );
 
-/** What came of a test. */
 export const WebhookTestReply = Type.Object(
   {
     message_id: Type.String({ description: "`webhook-id` of the request." }),
@@ -152,11 +146,8 @@ const Delivery = Type.Object(
   { ...closed, title: "WebhookDelivery", description: "An event on its way to a webhook, or that arrived lately." },
 );
 
-/** The delivery log. */
 export const DeliveryList = Type.Object({ deliveries: Type.Array(Delivery) }, closed);
 
-/** A webhook on the wire. */
 export type WebhookWire = Static<typeof WebhookReply>;
 
-/** A delivery on the wire. */
 export type DeliveryWire = Static<typeof Delivery>;

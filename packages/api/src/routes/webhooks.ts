@@ -7,9 +7,9 @@ import type { FastifyRequest } from "fastify";
 import { requireReach } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { NoBody, Ok } from "../schemas.ts";
 import { deliveryWire, webhookWire } from "../webhook-views.ts";
-import { allowNoBody } from "./actions.ts";
 import {
   CreateWebhookBody,
   DELIVERIES_SHOWN,
@@ -25,6 +25,8 @@ import {
   WebhookTestReply,
 } from "./webhooks.schemas.ts";
 
+const route = routesOf("webhooks");
+
 type Asking = Pick<FastifyRequest, "token">;
 
 /**
@@ -34,8 +36,6 @@ type Asking = Pick<FastifyRequest, "token">;
 export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">): void {
   const path = "/v1/webhooks/:webhook_id";
   const config = { scope: "deploy", limited: "filtered" } as const;
-  const common = { tags: ["webhooks"], querystring: NoQuery };
-  const one = { ...common, params: WebhookParams };
   /** Throws `not_found` for one out of the token's reach, as for one that does not exist. */
   const reached = (id: string, { token }: Asking): WebhookRecord => {
     const webhook = webhooks.get(id);
@@ -43,28 +43,20 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
     return webhook;
   };
 
-  app.get(
-    "/v1/webhooks",
-    { config, schema: { ...common, summary: "List webhooks", response: replies(200, WebhookList) } },
-    async ({ token }) => ({
-      webhooks: webhooks
-        .list()
-        .filter((webhook) => reachesWebhook(token, webhook))
-        .map(webhookWire),
-    }),
-  );
+  app.get("/v1/webhooks", route("List webhooks", config, { reply: WebhookList }), async ({ token }) => ({
+    webhooks: webhooks
+      .list()
+      .filter((webhook) => reachesWebhook(token, webhook))
+      .map(webhookWire),
+  }));
 
   app.post(
     "/v1/webhooks",
-    {
-      config: { ...config, audited: ["url", "events", "apps"] },
-      schema: {
-        ...common,
-        summary: "Create a webhook; its secret is shown once",
-        body: CreateWebhookBody,
-        response: replies(201, NewWebhookReply),
-      },
-    },
+    route(
+      "Create a webhook; its secret is shown once",
+      { ...config, audited: ["url", "events", "apps"] },
+      { body: CreateWebhookBody, created: NewWebhookReply },
+    ),
     async ({ body, token }, reply) => {
       const { url, events = [], apps = null, description = "" } = body;
       requireApps(token, apps);
@@ -73,23 +65,17 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
     },
   );
 
-  app.get(
-    path,
-    { config, schema: { ...one, summary: "Show a webhook", response: replies(200, WebhookReply) } },
-    async (request) => webhookWire(reached(request.params.webhook_id, request)),
+  app.get(path, route("Show a webhook", config, { params: WebhookParams, reply: WebhookReply }), async (request) =>
+    webhookWire(reached(request.params.webhook_id, request)),
   );
 
   app.patch(
     path,
-    {
-      config: { ...config, audited: ["url", "events", "apps", "enabled", "skip"] },
-      schema: {
-        ...one,
-        summary: "Change a webhook, disable it, or enable it again",
-        body: UpdateWebhookBody,
-        response: replies(200, WebhookReply),
-      },
-    },
+    route(
+      "Change a webhook, disable it, or enable it again",
+      { ...config, audited: ["url", "events", "apps", "enabled", "skip"] },
+      { params: WebhookParams, body: UpdateWebhookBody, reply: WebhookReply },
+    ),
     async (request) => {
       const { enabled, skip = false, events, apps, ...rest } = request.body;
       const { id } = reached(request.params.webhook_id, request);
@@ -110,7 +96,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
 
   app.delete(
     path,
-    { config, schema: { ...one, summary: "Remove a webhook, with what waits", response: replies(200, Ok) } },
+    route("Remove a webhook, with what waits", config, { params: WebhookParams, reply: Ok }),
     async (request) => {
       await webhooks.remove(reached(request.params.webhook_id, request).id);
       return { ok: true as const };
@@ -119,16 +105,11 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
 
   app.post(
     `${path}/test`,
-    {
-      config,
-      preValidation: allowNoBody,
-      schema: {
-        ...one,
-        summary: "Send a test message once, and say what came of it",
-        body: NoBody,
-        response: replies(200, WebhookTestReply),
-      },
-    },
+    route("Send a test message once, and say what came of it", config, {
+      params: WebhookParams,
+      optionalBody: NoBody,
+      reply: WebhookTestReply,
+    }),
     async (request, reply) => {
       const { id } = reached(request.params.webhook_id, request);
       const { messageId, durationMs, ...result } = await webhooks.test(id, clientGone(reply));
@@ -138,16 +119,11 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
 
   app.post(
     `${path}/rotate`,
-    {
-      config: { ...config, audited: ["overlap"] },
-      preValidation: allowNoBody,
-      schema: {
-        ...one,
-        summary: "Create a new secret; the old one signs, too, for a while",
-        body: RotateWebhookBody,
-        response: replies(201, NewWebhookReply),
-      },
-    },
+    route(
+      "Create a new secret; the old one signs, too, for a while",
+      { ...config, audited: ["overlap"] },
+      { params: WebhookParams, optionalBody: RotateWebhookBody, created: NewWebhookReply },
+    ),
     async (request, reply) => {
       const { id } = reached(request.params.webhook_id, request);
       const made = await webhooks.rotate(id, (request.body.overlap ?? SECRET_OVERLAP_S) * 1000);
@@ -157,15 +133,11 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
 
   app.get(
     `${path}/deliveries`,
-    {
-      config,
-      schema: {
-        ...one,
-        summary: "List what is on its way to a webhook, and what arrived lately, newest first",
-        querystring: DeliveriesQuery,
-        response: replies(200, DeliveryList),
-      },
-    },
+    route("List what is on its way to a webhook, and what arrived lately, newest first", config, {
+      params: WebhookParams,
+      querystring: DeliveriesQuery,
+      reply: DeliveryList,
+    }),
     async (request) => {
       const { id, disabled } = reached(request.params.webhook_id, request);
       const found = webhooks.deliveries(id, request.query.limit ?? DELIVERIES_SHOWN);

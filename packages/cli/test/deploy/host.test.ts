@@ -40,7 +40,7 @@ async function deploy(image: string, { host, more = "" }: { host: string; more?:
   const file = join(folder, "hibernaut.toml");
   const processes = `[processes]\nweb = "serve"\n${more}[http_service]\nprocesses = ["web"]\n${SERVICE}`;
   await writeFile(file, `app = "shop"\n[build]\nimage = "${image}"\n${processes}`);
-  const [a] = cluster.hosts as [ApiHost];
+  const [a] = cluster.hosts;
   return cli.hibernaut(["deploy", "--config", file, "--host", host], {
     HIBERNAUT_API_URL: a.url,
     HIBERNAUT_API_TOKEN: cluster.token,

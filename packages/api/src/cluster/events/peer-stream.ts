@@ -4,9 +4,8 @@ import type { PeerClient } from "@hibernaut/cluster";
 import type { StreamEvent } from "@hibernaut/domain/stream-event";
 import type { Gap, Position, StreamFilter, Told } from "@hibernaut/events";
 import { within } from "@hibernaut/lib/async";
-import { clientGone } from "../../client-gone.ts";
 import type { Api, ApiCluster, ApiDeps } from "../../deps.ts";
-import { StreamReplies } from "../../stream-replies.ts";
+import { OpenReplies } from "../../stream-replies.ts";
 
 const PATH = "/peer/stream";
 /** All hosts write these events, because they share what these are about. */
@@ -35,12 +34,12 @@ export function peerStreamRoute(
   { connections }: Pick<ApiCluster, "connections">,
   { stream, apps }: Pick<ApiDeps, "stream" | "apps">,
 ): void {
-  const streams = new StreamReplies(app);
+  const streams = new OpenReplies(app);
   app.get(PATH, { schema: { hide: true } }, (request, reply) => {
     if (!connections.has(request.raw.socket)) return reply.callNotFound();
     const { ask } = request.query as { ask: string };
     const { since, tail, follow, filter } = JSON.parse(ask) as PeerQuestion;
-    const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+    const signal = streams.until(reply);
     const reach = filter.apps === undefined ? undefined : apps.firstEvents(filter.apps);
     const end = stream.newest();
     const blocks = stream.read({ ...filter, apps: reach }, { since, tail }, { follow, signal, counted: false });
