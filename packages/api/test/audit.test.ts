@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
@@ -8,17 +8,14 @@ import { temporaryFolder } from "../../store/test/helpers.ts";
 import type { AuditEntry } from "../src/audit/entry.ts";
 import { AuditLog } from "../src/audit/log.ts";
 import { createToken } from "../src/tokens.ts";
-import { startApi } from "./helpers.ts";
-import { checkedCalls } from "./openapi-check.ts";
+import { as, testApi } from "./helpers.ts";
 
 async function audited() {
   const folder = join(temporaryFolder(), "audit");
   const faults: unknown[] = [];
   const audit = new AuditLog({ folder, maxBytes: 1024 * 1024, onFault: (error) => faults.push(error) });
-  const server = await startApi({ audit });
-  onTestFinished(() => server.close());
   onTestFinished(() => audit.close());
-  const call = await checkedCalls(server);
+  const { server, call } = await testApi({ audit }, { apps: [] });
   const file = join(folder, "audit.jsonl");
   const lines = () =>
     readFileSync(file, "utf8")
@@ -64,8 +61,7 @@ test("a change has a line before it and one after it; reading has none", async (
 test("what a token may not do is there, too, and what someone without a token sends is not", async () => {
   const { call, lines, server } = await audited();
   const { token } = createToken(server.tokens, "reader", { scopes: ["read"] });
-  await call("POST", "/v1/apps", { app_name: "more" }, { headers: { authorization: `Bearer ${token}` } });
-  await call("POST", "/v1/apps", { app_name: "more" }, { headers: { authorization: "Bearer wrong" } });
+  for (const shown of [token, "wrong"]) await call("POST", "/v1/apps", { app_name: "more" }, as(shown));
   expect(lines().slice(2)).toMatchObject([{ phase: "refused", token: { name: "reader" }, status: 403 }]);
 });
 
@@ -95,9 +91,8 @@ test("neither secrets, commands, files, environments nor passwords are ever in i
     }),
     { numRuns: 150 },
   );
-  const socket = new WebSocket(`${server.url.replace("http", "ws")}${machine}/exec?command=s3cret-command`, {
-    headers: { authorization: `Bearer ${server.token}` },
-  });
+  const url = `${server.url.replace("http", "ws")}${machine}/exec?command=s3cret-command`;
+  const socket = new WebSocket(url, as(server.token));
   await Promise.race([once(socket, "open"), once(socket, "unexpected-response"), once(socket, "error")]);
   socket.terminate();
   const all = readdirSync(folder)
@@ -150,19 +145,15 @@ async function read(log: AuditLog, more: { app?: string; token?: string; sinceMs
 
 test("it is filtered, survives a torn line, and is followed", async () => {
   const { call, server, audit, file } = await audited();
-  const { token } = createToken(server.tokens, "ci");
-  const init = { headers: { authorization: `Bearer ${token}` } };
+  const init = as(createToken(server.tokens, "ci").token);
   await call("POST", "/v1/apps", { app_name: "bank" }, init);
-  const { appendFileSync } = await import("node:fs");
   appendFileSync(file, '{"at":"2026-\n');
   expect((await read(audit)).map(({ app }) => app)).toEqual(["shop", "shop", "bank", "bank"]);
   expect((await call("GET", "/v1/audit?app=bank")).body).toHaveLength(2);
   expect((await call("GET", "/v1/audit?token=ci&limit=1")).body).toMatchObject([{ app: "bank", phase: "end" }]);
   expect((await call("GET", "/v1/audit?since=2126-01-01T00:00:00Z")).body).toEqual([]);
   // The line that there is opens the reply.
-  const following = await fetch(`${server.url}/v1/audit?follow=1&limit=1`, {
-    headers: { authorization: `Bearer ${server.token}` },
-  });
+  const following = await fetch(`${server.url}/v1/audit?follow=1&limit=1`, as(server.token));
   await call("DELETE", "/v1/apps/bank", undefined, init);
   const methods: string[] = [];
   const decoder = new TextDecoder();

@@ -1,13 +1,10 @@
 /** What the platform runs on, and what is wrong with it. */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Finding, HostFindings } from "../src/findings.ts";
-import { startApi } from "./helpers.ts";
-import { checkedCalls } from "./openapi-check.ts";
+import { testApi } from "./helpers.ts";
 
 test("an admin sees what the host has, and what of it is taken", async () => {
-  const server = await startApi();
-  onTestFinished(() => server.close());
-  const call = await checkedCalls(server);
+  const { call } = await testApi();
   const { body } = await call("GET", "/v1/platform/host");
   expect(body).toMatchObject({
     accelerator: { name: "fake", reason: "a test" },
@@ -21,15 +18,13 @@ test("an admin sees what the host has, and what of it is taken", async () => {
 });
 
 test("an admin sees what doctor finds", async () => {
-  const server = await startApi({
+  const { call } = await testApi({
     async *doctor() {
       yield { name: "node", status: "ok", found: "24" };
       yield { name: "disk", status: "warn", found: "1 GB free", fix: "du" };
       yield { name: "qemu", status: "fail", found: "not installed", fix: "apt-get install qemu" };
     },
   });
-  onTestFinished(() => server.close());
-  const call = await checkedCalls(server);
   expect((await call("GET", "/v1/platform/doctor")).body.findings).toEqual([
     { level: "ok", name: "node", message: "24", advice: null },
     { level: "warning", name: "disk", message: "1 GB free", advice: "du" },

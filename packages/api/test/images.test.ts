@@ -1,30 +1,23 @@
 /** Pulls over HTTP: what happens when the client stays, and when it disconnects. */
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { startApi, type TestApi } from "./helpers.ts";
+import { beforeEach, expect, test } from "vitest";
+import { type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
+let call: Call;
 beforeEach(async () => {
-  server = await startApi();
+  ({ server, call } = await testApi());
 });
-afterEach(() => server.close());
 
-function pull(ref: string, signal?: AbortSignal): Promise<Response> {
-  return fetch(`${server.url}/v1/images/pull`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
-    body: JSON.stringify({ ref }),
-    signal: signal ?? null,
-  });
-}
+const pull = (ref: string, init?: RequestInit) => call("POST", "/v1/images/pull", { ref }, init);
 
 test("a pull continues to its end after its request was read", async () => {
-  const lines = (await (await pull("app:1")).text()).trim().split("\n");
-  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ done: true, ref: "app:1" });
+  expect((await pull("app:1")).body.at(-1)).toMatchObject({ done: true, ref: "app:1" });
 });
 
 test("a client that disconnects before the registry answers cancels its pull, and nothing is logged", async () => {
   const gone = new AbortController();
-  const asking = pull("silent:1", gone.signal);
+  const asking = pull("silent:1", { signal: gone.signal });
   await expect.poll(() => server.world.images.waiting).toBe(1);
   gone.abort();
   await expect(asking).rejects.toThrow();

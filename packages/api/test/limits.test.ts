@@ -1,16 +1,12 @@
 import type { Quota } from "@hibernaut/domain/quota";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Rates } from "../src/deps.ts";
 import { createToken } from "../src/tokens.ts";
-import { startApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { as, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
-async function platform({ quota = {}, rates }: { quota?: Partial<Quota>; rates?: Rates } = {}) {
-  const server = await startApi({ ...(rates && { rates }) }, { quota });
-  onTestFinished(() => server.close());
-  const call = await checkedCalls(server);
-  await call("POST", "/v1/apps", { app_name: "shop" });
-  return { server, call };
+function platform({ quota = {}, rates }: { quota?: Partial<Quota>; rates?: Rates } = {}) {
+  return testApi({ ...(rates && { rates }) }, { quota });
 }
 
 const MACHINES = "/v1/apps/shop/machines";
@@ -38,8 +34,7 @@ test("an app has no more machines, CPUs and memory than its quota, and says what
 test("an app has quotas of its own, which a token of the app cannot change", async () => {
   const { call, server } = await platform({ quota: { machines: 1 } });
   await call("POST", MACHINES, machine());
-  const { token } = createToken(server.tokens, "shop", { scopes: ["admin"], apps: ["shop"] });
-  const init = { headers: { authorization: `Bearer ${token}` } };
+  const init = as(createToken(server.tokens, "shop", { scopes: ["admin"], apps: ["shop"] }).token);
   expect(await call("PUT", "/v1/apps/shop/quota", { machines: 0 }, init)).toMatchObject({ status: 403 });
   const set = await call("PUT", "/v1/apps/shop/quota", { machines: 2, running: 1 });
   expect(set.body).toMatchObject({ limits: { machines: 2, running: 1 }, own: ["machines", "running"] });
@@ -87,10 +82,7 @@ test("no start makes more machines run at once than the quota: not a start, a re
 
 test("a token that goes wild is told to wait; others are not, and neither are other kinds of requests", async () => {
   const { call, server } = await platform({ rates: { reads: 5, changes: 3, execs: 1 } });
-  const of = (name: string) => {
-    const { token } = createToken(server.tokens, name);
-    return { headers: { authorization: `Bearer ${token}` } };
-  };
+  const of = (name: string) => as(createToken(server.tokens, name).token);
   const wild = of("wild");
   for (let count = 0; count < 5; count += 1) expect((await call("GET", "/v1/apps", undefined, wild)).status).toBe(200);
   const refused = await call("GET", "/v1/apps", undefined, wild);
@@ -111,15 +103,9 @@ test("a token that goes wild is told to wait; others are not, and neither are ot
 });
 
 test("a token that is limited to apps takes ports of a range, and keeps those that its app has", async () => {
-  const server = await startApi({
-    tcpPorts: "1024-65535",
-    closedPorts: (app) => (app === "shop" ? [{ port: 25, reason: "listen EADDRINUSE" }] : []),
-  });
-  onTestFinished(() => server.close());
-  const call = await checkedCalls(server);
-  for (const name of ["shop", "bank"]) await call("POST", "/v1/apps", { app_name: name });
-  const { token } = createToken(server.tokens, "ci", { scopes: ["deploy"], apps: ["shop"] });
-  const limited = { headers: { authorization: `Bearer ${token}` } };
+  const closedPorts = (app: string) => (app === "shop" ? [{ port: 25, reason: "listen EADDRINUSE" }] : []);
+  const { server, call } = await testApi({ tcpPorts: "1024-65535", closedPorts }, { apps: ["shop", "bank"] });
+  const limited = as(createToken(server.tokens, "ci", { scopes: ["deploy"], apps: ["shop"] }).token);
   const config = (...ports: number[]) => ({
     config: { image: "x", services: [{ internal_port: 80, protocol: "tcp", ports: ports.map((port) => ({ port })) }] },
     skip_launch: true,
@@ -158,14 +144,8 @@ test("an app has up to a number of hostnames and certificates, also when an admi
 });
 
 test("tokens of one app do not take the places of all for uploads", async () => {
-  const server = await startApi({ uploadsPerApp: 2 });
-  onTestFinished(() => server.close());
-  const call = await checkedCalls(server);
-  for (const name of ["shop", "bank"]) server.platform.apps.create(name);
-  const of = (...apps: string[]) => {
-    const { token } = createToken(server.tokens, "ci", { scopes: ["deploy"], apps });
-    return { headers: { authorization: `Bearer ${token}` } };
-  };
+  const { server, call } = await testApi({ uploadsPerApp: 2 }, { apps: ["shop", "bank"] });
+  const of = (...apps: string[]) => as(createToken(server.tokens, "ci", { scopes: ["deploy"], apps }).token);
   const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
   const begin = (letter: string, init?: object) => {
     const blob = (mediaType: string, size: number) => ({ mediaType, digest: digest(letter), size });

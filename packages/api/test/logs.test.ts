@@ -1,11 +1,11 @@
 import { PassThrough, Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { sendBlocks } from "../src/send-blocks.ts";
 import { sinceMs } from "../src/since.ts";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 const APP = "/v1/apps/shop";
 let server: TestApi;
@@ -13,9 +13,7 @@ let call: Call;
 let ids: string[];
 
 beforeEach(async () => {
-  server = await startApi();
-  call = await checkedCalls(server);
-  await call("POST", "/v1/apps", { app_name: "shop" });
+  ({ server, call } = await testApi());
   ids = [];
   for (let count = 0; count < 2; count += 1) {
     const { body } = await call("POST", `${APP}/machines`, { config: { image: "x" } });
@@ -23,7 +21,6 @@ beforeEach(async () => {
     await call("GET", `${APP}/machines/${body.id}/wait`);
   }
 });
-afterEach(() => server.close());
 
 /** What the platform says about a machine that was created and started, and about its stop, without the explanations. */
 const STARTED = ["create: created", "start: created -> starting", "started: starting -> running"];

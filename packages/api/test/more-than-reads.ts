@@ -1,4 +1,5 @@
 /** The routes that do more than read, with parts that exist, and what would differ if one of them had done it. */
+import { vi } from "vitest";
 import type { TestApi } from "./helpers.ts";
 import { SCOPE_TABLE } from "./scope-table.ts";
 
@@ -21,12 +22,21 @@ export function pathOf(pattern: string): string {
   return path + (query ?? "");
 }
 
-/** What would differ after a change. The platform itself does nothing in between. */
-export function traces({ world: { store }, platform }: TestApi, machine: string): object {
-  return {
+/**
+ * Starts the machine `v1` of the app `shop`. `run` is where every command, copy and connection in a machine begins; `traces`
+ * returns what would differ after a change: the platform itself does nothing in between.
+ */
+export async function startShop({ world: { store }, platform }: TestApi) {
+  platform.apps.create("shop");
+  const { record } = await platform.machines.create("shop", { config: { image: "x" }, name: "v1" });
+  await platform.machines.wait("shop", record.id, ["running"], { timeoutMs: 10_000 });
+  const run = vi.spyOn(platform.commands, "run");
+  const traces = () => ({
     told: store.outbox.newest(),
     apps: platform.apps.list(),
     tokens: store.tokens.list().map(({ id, revokedAt }) => [id, revokedAt]),
-    machine: platform.machines.get("shop", machine).record,
-  };
+    machine: platform.machines.get("shop", record.id).record,
+    commands: run.mock.calls.length,
+  });
+  return { run, traces };
 }

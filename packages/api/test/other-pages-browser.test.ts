@@ -8,17 +8,15 @@
 import type { IncomingMessage } from "node:http";
 import { BUILT_DASHBOARD } from "@hibernaut/settings/places";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, type MockInstance, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { httpApp, rig } from "../../proxy/test/http/helpers.ts";
 import { startApi, type TestApi } from "./helpers.ts";
-import { MORE, pathOf, traces } from "./more-than-reads.ts";
+import { MORE, pathOf, startShop } from "./more-than-reads.ts";
 
 let server: TestApi;
 let browser: Browser;
-let machine: string;
-/** Every command, copy and connection in a machine begins here. */
-let run: MockInstance<TestApi["platform"]["commands"]["run"]>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 /** Requests to the API that had a cookie, of any kind. */
 let withCookie: string[];
 
@@ -28,11 +26,7 @@ beforeAll(async () => {
     if (headers.cookie?.includes("hibernaut_session") === true) withCookie.push(`${method} ${url}`);
   };
   server.api.server.on("request", note).on("upgrade", note);
-  server.platform.apps.create("shop");
-  const { record } = await server.platform.machines.create("shop", { config: { image: "x" }, name: "v1" });
-  await server.platform.machines.wait("shop", record.id, ["running"], { timeoutMs: 10_000 });
-  machine = record.id;
-  run = vi.spyOn(server.platform.commands, "run");
+  shop = await startShop(server);
   browser = await openBrowser(["--host-resolver-rules=MAP *.example.test 127.0.0.1"]);
 });
 afterAll(async () => {
@@ -103,7 +97,7 @@ test.each([
   onTestFinished(() => context.close());
   const dashboard = await context.newPage();
   await signIn(dashboard, api);
-  const before = { ...traces(server, machine), commands: run.mock.calls.length };
+  const before = shop.traces();
 
   const page = await context.newPage();
   await page.goto(`http://${tenant}:${proxy.port}/`);
@@ -120,7 +114,7 @@ test.each([
   await page.evaluate(`(${ATTACK})(${JSON.stringify(plan)})`);
   await page.reload();
 
-  expect({ ...traces(server, machine), commands: run.mock.calls.length }).toEqual(before);
+  expect(shop.traces()).toEqual(before);
   // The browser did send the cookie along: it was the API that did nothing.
   for (const what of ["GET /v1/apps/shop/machines/v1/exec", "POST /v1/apps/shop/machines/v1/stop", "POST /v1/tokens"])
     expect(

@@ -1,24 +1,18 @@
 /** What a page of another server can have a browser send: the cookie comes along, and so does what the browser says of the page. */
 import { once } from "node:events";
 import { request as send } from "node:http";
-import { afterAll, beforeAll, describe, expect, type MockInstance, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { startApi, type TestApi } from "./helpers.ts";
-import { MORE, pathOf, traces as tracesOf } from "./more-than-reads.ts";
+import { MORE, pathOf, startShop } from "./more-than-reads.ts";
 
 let server: TestApi;
-let machine: string;
+let shop: Awaited<ReturnType<typeof startShop>>;
 let cookie: string;
-/** Every command, copy and connection in a machine begins here. */
-let run: MockInstance<TestApi["platform"]["commands"]["run"]>;
 
 beforeAll(async () => {
   server = await startApi();
-  server.platform.apps.create("shop");
-  const { record } = await server.platform.machines.create("shop", { config: { image: "x" }, name: "v1" });
-  await server.platform.machines.wait("shop", record.id, ["running"], { timeoutMs: 10_000 });
-  machine = record.id;
-  run = vi.spyOn(server.platform.commands, "run");
+  shop = await startShop(server);
   const reply = await fetch(`${server.url}/v1/session`, {
     method: "POST",
     headers: { "content-type": "application/json", origin: server.url },
@@ -37,8 +31,6 @@ const OTHERS: Record<string, Record<string, string>> = {
   "a page in a browser that says nothing": {},
 };
 
-const traces = () => ({ ...tracesOf(server, machine), commands: run.mock.calls.length });
-
 /** Not `fetch`, which has its own mind about some of the headers. */
 async function ask(method: string, path: string, headers: Record<string, string>, body?: string): Promise<number> {
   const request = send(server.url + path, { method, headers });
@@ -50,14 +42,14 @@ async function ask(method: string, path: string, headers: Record<string, string>
 
 describe.each(Object.entries(OTHERS))("%s", (_title, marks) => {
   test("changes nothing with the cookie that comes along, whatever it asks for", async () => {
-    const before = traces();
+    const before = shop.traces();
     for (const route of MORE) {
       const [method = "", pattern = ""] = route.split(" ");
       const body = method === "GET" || method === "DELETE" ? undefined : "{}";
       const headers = { cookie, ...marks, ...(body !== undefined && { "content-type": "application/json" }) };
       expect(await ask(method, pathOf(pattern), headers, body), route).toBe(403);
     }
-    expect(traces()).toEqual(before);
+    expect(shop.traces()).toEqual(before);
   });
 });
 
@@ -77,11 +69,11 @@ describe("a WebSocket", () => {
     ["a request without a key", upgrade],
     ["a request of an unknown version", { ...upgrade, "sec-websocket-version": "99", "sec-websocket-key": "x" }],
   ])("is not opened by %s, which begins nothing", async (_title, headers) => {
-    const before = traces();
+    const before = shop.traces();
     for (const who of [{ cookie, origin: server.url }, { authorization: `Bearer ${server.token}` }])
       for (const path of ["exec?command=id", "forward?port=80"])
         expect(await ask("GET", `${M}/${path}`, { ...who, ...headers }), path).toBe(426);
-    expect(traces()).toEqual(before);
+    expect(shop.traces()).toEqual(before);
   });
 
   test("says before it opens why it does not, and after that why nothing ran", async () => {
@@ -91,7 +83,7 @@ describe("a WebSocket", () => {
     const [, reply] = (await once(refused, "unexpected-response")) as [unknown, { statusCode: number }];
     expect(reply.statusCode).toBe(404);
     // The machine ends between the check and the upgrade.
-    run.mockImplementationOnce(() => {
+    shop.run.mockImplementationOnce(() => {
       throw new Error("Machine v1 is stopping.");
     });
     const late = new WebSocket(`${url}/exec?command=id`, { headers });

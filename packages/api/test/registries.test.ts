@@ -1,53 +1,45 @@
 /** Logins for registries over HTTP: when they are stored, refused and cancelled. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { FakeRegistries } from "../../platform/test/helpers/fake-images.ts";
-import { startApi, type TestApi } from "./helpers.ts";
+import { type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let registries: FakeRegistries;
 let server: TestApi;
+let call: Call;
 beforeEach(async () => {
   registries = new FakeRegistries();
-  server = await startApi({ registries });
+  ({ server, call } = await testApi({ registries }));
 });
-afterEach(() => server.close());
 
-function login(host: string, password: string, signal?: AbortSignal): Promise<Response> {
-  return fetch(`${server.url}/v1/registries/${host}`, {
-    method: "PUT",
-    headers: { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
-    body: JSON.stringify({ username: "me", password }),
-    signal: signal ?? null,
-  });
-}
+const login = (host: string, password: string, init?: RequestInit) =>
+  call("PUT", `/v1/registries/${host}`, { username: "me", password }, init);
 
 test("a login is stored although the registry answers long after the request was read", async () => {
-  const reply = await login("ghcr.io", "right");
-  expect([reply.status, await reply.json()]).toEqual([200, { host: "ghcr.io", username: "me" }]);
+  expect(await login("ghcr.io", "right")).toMatchObject({ status: 200, body: { host: "ghcr.io", username: "me" } });
   expect([...registries.logins]).toEqual([["ghcr.io", "me"]]);
 });
 
 test.each(["99999999999999999999", "1.99999999999", "ghcr.io:99999", "a..b"])(
   "%s is not the name of a registry, for any request",
   async (host) => {
-    const refusal = { error: "invalid_argument", message: expect.stringContaining("not a valid registry name") };
-    expect(await (await login(host, "right")).json()).toMatchObject(refusal);
-    for (const method of ["GET", "DELETE"]) {
-      const headers = { authorization: `Bearer ${server.token}` };
-      const reply = await fetch(`${server.url}/v1/registries/${host}`, { method, headers });
-      expect([reply.status, await reply.json()]).toMatchObject([400, refusal]);
-    }
+    const message = expect.stringContaining("not a valid registry name");
+    for (const reply of [
+      await login(host, "right"),
+      await call("GET", `/v1/registries/${host}`),
+      await call("DELETE", `/v1/registries/${host}`),
+    ])
+      expect(reply).toMatchObject({ status: 400, body: { error: "invalid_argument", message } });
   },
 );
 
 test("a wrong password is refused with the registry's message", async () => {
-  const reply = await login("ghcr.io", "wrong");
-  expect(reply.status).toBe(412);
-  expect(await reply.json()).toMatchObject({ error: "failed_precondition" });
+  expect(await login("ghcr.io", "wrong")).toMatchObject({ status: 412, body: { error: "failed_precondition" } });
 });
 
 test("a client that disconnects cancels its login; nothing is stored or logged", async () => {
   const gone = new AbortController();
-  const asking = login("silent.example", "right", gone.signal);
+  const asking = login("silent.example", "right", { signal: gone.signal });
   await expect.poll(() => registries.asking).toBe(1);
   gone.abort();
   await expect(asking).rejects.toThrow();

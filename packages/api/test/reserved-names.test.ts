@@ -4,8 +4,8 @@ import { type IncomingMessage, request as send } from "node:http";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startPlatform } from "../../platform/test/helpers/fake-world.ts";
 import { createToken } from "../src/tokens.ts";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { as, type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
 let call: Call;
@@ -14,18 +14,13 @@ let txt: Record<string, string[] | null>;
 
 beforeEach(async () => {
   txt = {};
-  server = await startApi({
-    async txtRecords(name) {
-      if (txt[name] === null) throw new Error("queryTxt ETIMEOUT");
-      return txt[name] ?? [];
-    },
-  });
-  onTestFinished(() => server.close());
-  call = await checkedCalls(server);
-  for (const name of ["shop", "bank"]) server.platform.apps.create(name);
+  const txtRecords = async (name: string) => {
+    if (txt[name] === null) throw new Error("queryTxt ETIMEOUT");
+    return txt[name] ?? [];
+  };
+  ({ server, call } = await testApi({ txtRecords }, { apps: ["shop", "bank"] }));
 });
 
-const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 const limited = () => createToken(server.tokens, "ci", { scopes: ["deploy"], apps: ["shop"] }).token;
 const add = (hostname: string, token = server.token) =>
   call("POST", "/v1/apps/shop/hostnames", { hostname }, as(token));

@@ -1,15 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
 let call: Call;
-
 beforeEach(async () => {
-  server = await startApi();
-  call = await checkedCalls(server);
+  ({ server, call } = await testApi({}, { apps: [] }));
 });
-afterEach(() => server.close());
 
 const MACHINES = "/v1/apps/shop/machines";
 
@@ -255,24 +252,19 @@ describe("the platform", () => {
 
   test("reports a broken database, and checks it at most once a second", async () => {
     let asked = 0;
-    const ill = await startApi({
+    const ill = await testApi({
       check() {
         asked++;
         throw new Error("disk full");
       },
     });
-    try {
-      const callIll = await checkedCalls(ill);
-      for (let i = 0; i < 5; i++) {
-        expect(await callIll("GET", "/v1/health")).toMatchObject({
-          status: 503,
-          body: { error: "unavailable", message: expect.stringContaining("disk full") },
-        });
-      }
-      expect(asked).toBe(1);
-    } finally {
-      await ill.close();
+    for (let i = 0; i < 5; i++) {
+      expect(await ill.call("GET", "/v1/health")).toMatchObject({
+        status: 503,
+        body: { error: "unavailable", message: expect.stringContaining("disk full") },
+      });
     }
+    expect(asked).toBe(1);
   });
 
   test("counts machines, and requests by route rather than by path", async () => {

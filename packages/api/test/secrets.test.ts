@@ -1,16 +1,12 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { beforeEach, expect, test } from "vitest";
+import { type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
 let call: Call;
-
 beforeEach(async () => {
-  server = await startApi();
-  call = await checkedCalls(server);
-  await call("POST", "/v1/apps", { app_name: "shop" });
+  ({ server, call } = await testApi());
 });
-afterEach(() => server.close());
 
 const SECRETS = "/v1/apps/shop/secrets";
 const VALUE = "s3cret-value";

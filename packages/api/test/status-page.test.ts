@@ -1,20 +1,17 @@
 /** The public page of an app. */
 import { appStatusOf } from "@hibernaut/domain/app-status";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { machineRecord } from "../../store/test/helpers.ts";
 import { statusPage } from "../src/status-page.ts";
 import { createToken } from "../src/tokens.ts";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { as, type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
 let call: Call;
 beforeEach(async () => {
-  server = await startApi();
-  onTestFinished(() => server.close());
-  call = await checkedCalls(server);
-  await call("POST", "/v1/apps", { app_name: "shop" });
+  ({ server, call } = await testApi());
 });
 
 const page = (app: string) => fetch(`${server.url}/status/${app}`);
@@ -61,13 +58,11 @@ test("the page follows the app from up to asleep, and names nothing but the app"
 });
 
 test("changing it needs a token that may deploy the app", async () => {
-  const as = (scope: "read" | "deploy") => {
-    const { token } = createToken(server.tokens, scope, { scopes: [scope], apps: ["shop"] });
-    return { headers: { authorization: `Bearer ${token}` } };
-  };
+  const having = (scope: "read" | "deploy") =>
+    as(createToken(server.tokens, scope, { scopes: [scope], apps: ["shop"] }).token);
   const body = { status_page: true };
-  expect(await call("PATCH", "/v1/apps/shop", body, as("read"))).toMatchObject({ status: 403 });
-  expect(await call("PATCH", "/v1/apps/shop", body, as("deploy"))).toMatchObject({ status: 200 });
+  expect(await call("PATCH", "/v1/apps/shop", body, having("read"))).toMatchObject({ status: 403 });
+  expect(await call("PATCH", "/v1/apps/shop", body, having("deploy"))).toMatchObject({ status: 200 });
   expect(await call("PATCH", "/v1/apps/none", body)).toMatchObject({ status: 404 });
   expect(await call("PATCH", "/v1/apps/shop", { status_page: "yes" })).toMatchObject({ status: 400 });
 });

@@ -1,13 +1,13 @@
 /** What machines did, over HTTP and from a store that was written as machines changed. */
 import type { MachineEvent, MachineState } from "@hibernaut/domain/machine";
 import { KEPT_CHANGES } from "@hibernaut/domain/timeline";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { ControllerSet } from "../../machines/src/controller-set.ts";
 import { Timelines } from "../../machines/src/resources/timelines.ts";
 import { machineRecord } from "../../store/test/helpers.ts";
 import { createToken } from "../src/tokens.ts";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { as, type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -15,10 +15,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 let server: TestApi;
 let call: Call;
 beforeEach(async () => {
-  server = await startApi();
-  onTestFinished(() => server.close());
-  call = await checkedCalls(server);
-  await call("POST", "/v1/apps", { app_name: "shop" });
+  ({ server, call } = await testApi());
 });
 
 async function machine(app = "shop", name = "web"): Promise<string> {
@@ -139,8 +136,7 @@ test("a limited token sees the machines and wakes of its apps, and no others", a
   await call("POST", "/v1/apps", { app_name: "bank" });
   const own = await machine();
   await machine("bank", "vault");
-  const { token } = createToken(server.tokens, "shop", { scopes: ["read"], apps: ["shop"] });
-  const init = { headers: { authorization: `Bearer ${token}` } };
+  const init = as(createToken(server.tokens, "shop", { scopes: ["read"], apps: ["shop"] }).token);
   for (const path of ["/v1/timeline", "/v1/timeline?app=shop"])
     expect((await call("GET", path, undefined, init)).body.machines).toMatchObject([{ machine_id: own }]);
   expect((await call("GET", "/v1/wakes?hours=1", undefined, init)).body.hours[0].kinds.cold.count).toBe(1);

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { type RequestOptions, request } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
@@ -28,16 +29,13 @@ function certificates() {
   return { at, ca: at("ca.crt") };
 }
 
-function get(url: string, options: object): Promise<{ status: number; body: string; name: string }> {
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/v1/health`, { agent: false, ...options }, (response) => {
-      const { subject } = (response.socket as TLSSocket).getPeerCertificate();
-      let body = "";
-      response.on("data", (chunk) => (body += String(chunk)));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body, name: String(subject.CN) }));
-    });
-    sent.on("error", reject).end();
-  });
+/** One request over a connection of its own. `name` is that of the server's certificate. */
+async function exchange(url: string, { body, ...options }: RequestOptions & { body?: object }) {
+  const sent = request(url, { agent: false, ...options }).end(body && JSON.stringify(body));
+  const [reply] = (await once(sent, "response")) as [IncomingMessage];
+  const { subject } = (reply.socket as TLSSocket).getPeerCertificate();
+  await once(reply.resume(), "end");
+  return { status: reply.statusCode, cookie: reply.headers["set-cookie"]?.[0] ?? "", name: subject.CN };
 }
 
 async function tlsApi(clientCa?: string) {
@@ -47,32 +45,32 @@ async function tlsApi(clientCa?: string) {
   const tls = { cert: at("api.crt"), key: at("api.key"), ...(clientCa && { clientCa: ca }) };
   const server = await startApi({ tls });
   onTestFinished(() => server.close());
-  const { readFileSync } = await import("node:fs");
-  return { server, at, pem: (name: string) => readFileSync(at(name)) };
+  const pem = (name: string) => readFileSync(at(name));
+  return { server, at, pem, health: (options: RequestOptions) => exchange(`${server.url}/v1/health`, options) };
 }
 
 test("the API is served over TLS, and adopts a new certificate without a restart", { timeout: 30_000 }, async () => {
-  const { server, at, pem } = await tlsApi();
+  const { server, at, pem, health } = await tlsApi();
   expect(server.url).toMatch(/^https:/);
   const ca = pem("ca.crt");
-  expect(await get(server.url, { ca })).toMatchObject({ status: 200, name: "one" });
+  expect(await health({ ca })).toMatchObject({ status: 200, name: "one" });
   // A half-written pair changes nothing.
   writeFileSync(at("api.crt"), "no certificate");
   await vi.waitFor(() => expect(server.logged.length).toBeGreaterThan(0), { timeout: 10_000 });
-  expect(await get(server.url, { ca })).toMatchObject({ name: "one" });
+  expect(await health({ ca })).toMatchObject({ name: "one" });
   server.logged.length = 0;
   copyFileSync(at("two.key"), at("api.key"));
   copyFileSync(at("two.crt"), at("api.crt"));
-  await vi.waitFor(async () => expect(await get(server.url, { ca })).toMatchObject({ name: "two" }), {
+  await vi.waitFor(async () => expect(await health({ ca })).toMatchObject({ name: "two" }), {
     timeout: 10_000,
   });
 });
 
 test("with an authority for clients, someone without its certificate is disconnected", async () => {
-  const { server, pem } = await tlsApi("with");
+  const { pem, health } = await tlsApi("with");
   const ca = pem("ca.crt");
-  await expect(get(server.url, { ca })).rejects.toThrow();
-  expect(await get(server.url, { ca, cert: pem("two.crt"), key: pem("two.key") })).toMatchObject({ status: 200 });
+  await expect(health({ ca })).rejects.toThrow();
+  expect(await health({ ca, cert: pem("two.crt"), key: pem("two.key") })).toMatchObject({ status: 200 });
 });
 
 test("a program in a machine reaches its local API as before, without TLS, token or certificate", async () => {
@@ -100,33 +98,21 @@ test("a program in a machine reaches its local API as before, without TLS, token
 test("over TLS, the cookie of a session is for this server alone, and only its pages over TLS may act with it", async () => {
   const { server, pem } = await tlsApi();
   const ca = pem("ca.crt");
-  const ask = (method: string, path: string, headers: Record<string, string>, body?: object) =>
-    new Promise<{ status: number; cookie: string }>((resolve, reject) => {
-      const type = body === undefined ? {} : { "content-type": "application/json" };
-      const sent = request(
-        server.url + path,
-        { method, ca, agent: false, headers: { ...type, ...headers } },
-        (reply) => {
-          reply
-            .resume()
-            .on("end", () =>
-              resolve({ status: reply.statusCode ?? 0, cookie: reply.headers["set-cookie"]?.[0] ?? "" }),
-            );
-        },
-      );
-      sent.on("error", reject).end(body === undefined ? undefined : JSON.stringify(body));
-    });
+  const send = (method: string, path: string, headers: Record<string, string>, body?: object) => {
+    const type = body && { "content-type": "application/json" };
+    return exchange(server.url + path, { method, ca, headers: { ...type, ...headers }, ...(body && { body }) });
+  };
   const origin = server.url;
-  const signedIn = await ask("POST", "/v1/session", { origin }, { token: server.token });
+  const signedIn = await send("POST", "/v1/session", { origin }, { token: server.token });
   expect(signedIn).toMatchObject({
     status: 201,
     cookie: expect.stringMatching(/^__Host-hibernaut_session=.*; Secure$/),
   });
   const [cookie = ""] = signedIn.cookie.split(";");
-  expect((await ask("GET", "/v1/apps", { cookie })).status).toBe(200);
+  expect((await send("GET", "/v1/apps", { cookie })).status).toBe(200);
   // A cookie that another host of the domain could have planted.
-  expect((await ask("GET", "/v1/apps", { cookie: cookie.replace("__Host-", "") })).status).toBe(401);
-  const create = (from: string) => ask("POST", "/v1/apps", { cookie, origin: from }, { app_name: "shop" });
+  expect((await send("GET", "/v1/apps", { cookie: cookie.replace("__Host-", "") })).status).toBe(401);
+  const create = (from: string) => send("POST", "/v1/apps", { cookie, origin: from }, { app_name: "shop" });
   expect((await create(origin.replace("https", "http"))).status).toBe(403);
   expect((await create(origin)).status).toBe(201);
 });

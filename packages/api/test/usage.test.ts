@@ -1,19 +1,17 @@
 /** Usage over HTTP. Every reply is held against the OpenAPI document. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { runningMachine } from "../../platform/test/helpers/fake-world.ts";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
 let call: Call;
 let id: string;
 
 beforeEach(async () => {
-  server = await startApi();
-  call = await checkedCalls(server);
+  ({ server, call } = await testApi({}, { apps: [] }));
   id = await runningMachine(server.platform);
 });
-afterEach(() => server.close());
 
 const today = new Date().toISOString().slice(0, 10);
 

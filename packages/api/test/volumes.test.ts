@@ -1,16 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
-let server: TestApi;
 let call: Call;
-
 beforeEach(async () => {
-  server = await startApi();
-  call = await checkedCalls(server);
-  await call("POST", "/v1/apps", { app_name: "shop" });
+  ({ call } = await testApi());
 });
-afterEach(() => server.close());
 
 const VOLUMES = "/v1/apps/shop/volumes";
 

@@ -5,29 +5,22 @@ import { HibernautClient } from "@hibernaut/client";
 import type { Scope } from "@hibernaut/domain/scopes";
 import { Registry } from "prom-client";
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-import { type Received, Receiver, soon, withStatus } from "../../events/test/webhooks/receiver.ts";
+import { beforeEach, expect, test } from "vitest";
+import { openReceiver, type Received, type Receiver, soon, withStatus } from "../../events/test/webhooks/receiver.ts";
 import { openRig } from "../../events/test/webhooks/rig.ts";
 import { createToken } from "../src/tokens.ts";
 import { webhookMetrics } from "../src/webhook-metrics.ts";
-import { startApi, type TestApi } from "./helpers.ts";
-import { type Call, checkedCalls } from "./openapi-check.ts";
+import { startApi, type TestApi, testApi } from "./helpers.ts";
+import type { Call } from "./openapi-check.ts";
 
 let server: TestApi;
 let client: HibernautClient;
 let receiver: Receiver;
 let call: Call;
 beforeEach(async () => {
-  server = await startApi();
-  receiver = await Receiver.open();
-  call = await checkedCalls(server);
+  receiver = await openReceiver();
+  ({ server, call } = await testApi({}, { apps: ["shop", "bank"] }));
   client = as(server.token);
-  await client.createApp("shop");
-  await client.createApp("bank");
-});
-afterEach(async () => {
-  await server.close();
-  await receiver.close();
 });
 
 function as(token: string): HibernautClient {
@@ -140,8 +133,7 @@ test("a new URL gets nothing of what is skipped", async () => {
   receiver.answer = withStatus(500);
   await client.createApp("third");
   await receiver.has(1);
-  const next = await Receiver.open();
-  onTestFinished(() => next.close());
+  const next = await openReceiver();
   const changed = await client.updateWebhook(id, { url: next.url, enabled: true, skip: true });
   expect(changed).toMatchObject({ url: next.url, disabled_at: null });
   await client.createApp("fourth");
