@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { replaceFile } from "@hibernaut/lib/durable";
 import { wiping } from "@hibernaut/lib/wipe";
 import type { Login } from "./contract.ts";
@@ -52,10 +53,7 @@ export class LoginStore {
   }
 
   async #read(): Promise<Logins> {
-    const text = await readFile(this.#file, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return "{}";
-      throw error;
-    });
+    const text = await readFile(this.#file, "utf8").catch(ifAbsent("{}"));
     try {
       // Without a prototype, so that a host named `constructor` is just a name.
       return Object.assign(Object.create(null), JSON.parse(text)) as Logins;

@@ -1,7 +1,7 @@
 /** Images on the disk: `<dataDir>/images/<64 hex digits>/{rootfs.squashfs,image.json}`, each whole or absent. */
 import { mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ifAbsent } from "@hibernaut/lib/absence";
+import { ifAbsent, isAbsent } from "@hibernaut/lib/absence";
 import { flush } from "@hibernaut/lib/durable";
 import type { Image, ImageConfig } from "./contract.ts";
 import { removeTree } from "./files.ts";
@@ -58,7 +58,7 @@ export class ImageDirectory {
       // A truncated file would fail in the guest, far from the cause: treat it as absent, so that it is built again.
       return (await rootfsSize(folder)) === record.sizeBytes ? record : undefined;
     } catch (error) {
-      if (error instanceof SyntaxError || isMissing(error)) return undefined;
+      if (error instanceof SyntaxError || isAbsent(error)) return undefined;
       throw error;
     }
   }
@@ -80,18 +80,14 @@ export class ImageDirectory {
   /** Deletes an image. Renames it first, so that a half-deleted one never looks like an image. */
   async discard(digest: string): Promise<void> {
     await this.inTemporary(async (folder) => {
-      await rename(this.#folderOf(digest), join(folder, "discarded")).catch((error) => {
-        if (!isMissing(error)) throw error;
-      });
+      await rename(this.#folderOf(digest), join(folder, "discarded")).catch(ifAbsent(undefined));
     });
   }
 
   /** Records that an image was used now. */
   async touch(digest: string): Promise<void> {
     const now = new Date();
-    await utimes(this.#folderOf(digest), now, now).catch((error) => {
-      if (!isMissing(error)) throw error;
-    });
+    await utimes(this.#folderOf(digest), now, now).catch(ifAbsent(undefined));
   }
 
   /** Returns when an image was last used, in milliseconds since 1970. 0 when it does not exist. */
@@ -127,8 +123,4 @@ export class ImageDirectory {
   #folderOf(digest: string): string {
     return join(this.#folder, digest.slice("sha256:".length));
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
 }

@@ -29,9 +29,7 @@ export function resolveManifest(raw: string, ref: string): string {
         .filter((name) => name !== "unknown/unknown")
         .join(", "),
     );
-  if (typeof found.digest !== "string" || !/^sha256:[0-9a-f]{64}$/.test(found.digest))
-    throw unreadable(ref, "manifest");
-  return found.digest;
+  return descriptorDigest(found, ref);
 }
 
 /** Returns the digest of a text, as registries write it. */

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { isAbsent } from "@hibernaut/lib/absence";
 import { daemonImageId } from "./daemon.ts";
 import { PLATFORM } from "./manifest.ts";
 import { formatReference, type LocalReference, type Reference } from "./reference.ts";
@@ -68,12 +69,14 @@ async function statOf(reference: LocalReference, path: string) {
   try {
     return await stat(path);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === "ENOENT" || code === "ENOTDIR") {
+    if (isAbsent(error)) {
       const message = `There is no ${path}, which the image ${formatReference(reference)} needs. Check the path; it must exist on the platform's host.`;
       throw new HibernautError("not_found", message, { image: formatReference(reference), path });
     }
-    throw bad(reference, `${path} cannot be read (${code}). Give the platform's user permission to read it`);
+    throw bad(
+      reference,
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Give the platform's user permission to read it`,
+    );
   }
 }
 

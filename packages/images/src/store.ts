@@ -1,10 +1,9 @@
 /** The cache of imported images: finds images, imports missing ones once for all callers, and deletes unused ones. */
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { flush } from "@hibernaut/lib/durable";
+import { hashOf } from "./blob-file.ts";
 import type {
   CollectOptions,
   EnsureOptions,
@@ -105,7 +104,7 @@ class DiskImageStore implements ImageStore {
   async fingerprint(digest: string): Promise<string | undefined> {
     const image = await this.#directory.get(digest);
     if (image === undefined) return undefined;
-    const known = this.#fingerprints.get(digest) ?? (await hashOf(image.rootfs));
+    const known = this.#fingerprints.get(digest) ?? (await hashOf(image.rootfs)).digest("hex");
     this.#fingerprints.set(digest, known);
     return known;
   }
@@ -246,12 +245,6 @@ class DiskImageStore implements ImageStore {
       return image;
     });
   }
-}
-
-async function hashOf(file: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of createReadStream(file)) hash.update(piece as Buffer);
-  return hash.digest("hex");
 }
 
 /** A file, or an image in Docker, may have changed since its digest was taken. A registry finds images by digest. */

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { isAbsent } from "@hibernaut/lib/absence";
 
 /** Lists the files in which skopeo looks for rules. The first one that exists counts. */
 export function policyFiles(): string[] {
@@ -16,9 +17,9 @@ interface Policy {
 /** Whether there are rules for registries other than to accept every image, which is what Debian installs. */
 export async function registriesHaveRules(files = policyFiles()): Promise<boolean> {
   for (const file of files) {
-    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) =>
+    const text = await readFile(file, "utf8").catch((error: unknown) =>
       // A file that we may not read may contain rules; skopeo will report it.
-      error.code === "ENOENT" || error.code === "ENOTDIR" ? undefined : "",
+      isAbsent(error) ? undefined : "",
     );
     if (text !== undefined) return restricts(text);
   }

@@ -3,25 +3,22 @@ import { existsSync } from "node:fs";
 import { readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageStore } from "../src/contract.ts";
 import { LayerCache } from "../src/layers.ts";
 import { openImageStore } from "../src/open.ts";
 import { UseCounter } from "../src/use-counter.ts";
-import { makeLayout, temporaryFolder } from "./fixtures.ts";
+import { makeLayout } from "./fixtures.ts";
 import { layoutOf } from "./layers.ts";
 
 let folder: string;
 let store: ImageStore;
-let cleanUp: () => Promise<void>;
 
 beforeEach(async () => {
-  const temporary = await temporaryFolder();
-  folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
+  folder = await tempFolder("images");
   store = await openImageStore({ dataDir: join(folder, "data") });
 });
-afterEach(() => cleanUp());
 
 test("a held image stays until it is released", async () => {
   const ref = `oci:${await makeLayout(folder, "app")}`;

@@ -3,24 +3,21 @@ import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImageStore } from "../src/open.ts";
-import { leftovers, makeLayout, readRootfs, skopeo, temporaryFolder } from "./fixtures.ts";
+import { leftovers, makeLayout, readRootfs, skopeo } from "./fixtures.ts";
 
 let folder: string;
-let cleanUp: () => Promise<void>;
 let before: string | undefined;
 
 beforeEach(async () => {
-  const temporary = await temporaryFolder();
-  folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
+  folder = await tempFolder("images");
   before = process.env.DOCKER_HOST;
   process.env.DOCKER_HOST = `unix://${folder}/docker.sock`;
 });
-afterEach(async () => {
+afterEach(() => {
   if (before === undefined) delete process.env.DOCKER_HOST;
   else process.env.DOCKER_HOST = before;
-  await cleanUp();
 });
 
 test("imports an image from the host's Docker, once", async () => {

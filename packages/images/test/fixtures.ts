@@ -1,21 +1,16 @@
 /** Small images made with the real tools, for the tests of the image store. */
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+
+export { openTempFolder as temporaryFolder } from "../../platform/test/helpers/temp.ts";
 
 const run = promisify(execFile);
 
 /** Tests run as root and as other users, but only root can keep the owners of files. */
 export const isRoot = process.getuid?.() === 0;
-
-/** A directory that is deleted at the end of the test. */
-export async function temporaryFolder(): Promise<{ path: string; [Symbol.asyncDispose](): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), "hibernaut-images-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
-}
 
 export async function skopeo(...args: string[]): Promise<string> {
   return (await run("skopeo", ["--insecure-policy", ...args])).stdout;

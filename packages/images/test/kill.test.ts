@@ -7,9 +7,10 @@ import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImageStore } from "../src/open.ts";
 import { openBadLine } from "./bad-line.ts";
-import { addLayer, leftovers, makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { addLayer, leftovers, makeLayout, readRootfs } from "./fixtures.ts";
 import { startRegistry } from "./real-registry.ts";
 
 const MB = 1024 * 1024;
@@ -17,8 +18,7 @@ const LAYERS = 4;
 const LAYER_BYTES = 4 * MB;
 
 test("the next platform downloads only the rest, and there is never half an image", { timeout: 60_000 }, async () => {
-  await using temporary = await temporaryFolder();
-  const folder = temporary.path;
+  const folder = await tempFolder("images");
   const registry = await startRegistry(folder);
   onTestFinished(() => registry.stop());
   const layout = await makeLayout(folder, "app");

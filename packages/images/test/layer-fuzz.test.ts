@@ -10,7 +10,7 @@ import { Bytes } from "../src/flatten/bytes.ts";
 import { planOf } from "../src/flatten/emit.ts";
 import { Budget, readHeads } from "../src/flatten/layer.ts";
 import { Refusal } from "../src/flatten/refusal.ts";
-import { nextEntry, padded, type TarEntry } from "../src/flatten/tar-read.ts";
+import { NOTHING, nextEntry, padded, type TarEntry } from "../src/flatten/tar-read.ts";
 import { headsOf, padding, TAR_END } from "../src/flatten/tar-write.ts";
 import { addLayer, emptyRoot } from "../src/flatten/tree.ts";
 
@@ -37,13 +37,7 @@ function archiveOf(made: readonly Made[]): Buffer {
   const parts = made.flatMap(({ content, xattrs, kind, ...rest }) => {
     const body = kind === "file" ? Buffer.from(content) : Buffer.alloc(0);
     const attributes = new Map(Object.entries(xattrs).map(([key, value]) => [key, Buffer.from(value)]));
-    const head = headsOf({
-      ...rest,
-      kind,
-      size: body.length,
-      device: [1, 300],
-      xattrs: attributes,
-    });
+    const head = headsOf({ ...rest, kind, size: body.length, device: [1, 300], xattrs: attributes });
     return [head, body, padding(body.length)];
   });
   return Buffer.concat([...parts, TAR_END]);
@@ -63,18 +57,7 @@ async function read(archive: Buffer, chunk: number): Promise<TarEntry[]> {
 }
 
 test("the last file of a layer may lack what fills its block, but no byte of its own", async () => {
-  const head = headsOf({
-    kind: "file",
-    path: "a",
-    target: "",
-    mode: 0o644,
-    uid: 0,
-    gid: 0,
-    time: 0,
-    size: 5,
-    device: [0, 0],
-    xattrs: new Map(),
-  });
+  const head = headsOf({ ...NOTHING, kind: "file", path: "a", size: 5 });
   const file = join(await tempFolder("layer"), "layer.tar");
   const heads = async (content: string) => {
     const layer = Buffer.concat([head, Buffer.from(content)]);

@@ -6,32 +6,32 @@ import type { AddressInfo } from "node:net";
 import { createServer as createSilence } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageStore, RegistryLogins } from "../src/contract.ts";
 import { openImages } from "../src/open.ts";
 import { openBadLine } from "./bad-line.ts";
-import { makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { makeLayout, readRootfs } from "./fixtures.ts";
 import { LOGIN, type RealRegistry, startRegistry } from "./real-registry.ts";
 
 let folder: string;
 let closed: RealRegistry;
 let open: RealRegistry;
-let cleanUp: () => Promise<void>;
+let temporary: TempFolder;
 let dataDir: string;
 let images: ImageStore;
 let logins: RegistryLogins;
 let tests = 0;
 
 beforeAll(async () => {
-  const temporary = await temporaryFolder();
+  temporary = await openTempFolder("images");
   folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
   closed = await startRegistry(folder, { login: true });
   open = await startRegistry(folder);
   await closed.push(await makeLayout(folder, "secret"), "me/secret:1");
 }, 30_000);
 afterAll(async () => {
   await Promise.all([closed?.stop(), open?.stop()]);
-  await cleanUp?.();
+  await temporary?.dispose();
 });
 beforeEach(async () => {
   dataDir = join(folder, `data-${++tests}`);

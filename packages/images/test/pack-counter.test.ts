@@ -2,15 +2,16 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { packCounter } from "../../../scripts/pack-counter.mjs";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImageStore } from "../src/open.ts";
-import { listRootfs, temporaryFolder } from "./fixtures.ts";
+import { listRootfs } from "./fixtures.ts";
 
 // Any small program that uses the C library can be packed like Node, a hundred times faster.
 const PROGRAM = "/bin/true";
 
 test("packs an image that the store imports, once, with the same digest every time", async () => {
-  await using folder = await temporaryFolder();
-  const out = join(folder.path, "counter");
+  const folder = await tempFolder("images");
+  const out = join(folder, "counter");
   const steps: string[] = [];
   const packed = await packCounter({ out, node: PROGRAM, onStep: (step) => steps.push(step) });
   expect(packed).toEqual({ ref: `oci:${out}:latest`, changed: true });
@@ -21,7 +22,7 @@ test("packs an image that the store imports, once, with the same digest every ti
   expect(await packCounter({ out, node: PROGRAM, force: true })).toMatchObject({ changed: true });
   expect(await readFile(join(out, "index.json"), "utf8")).toBe(index);
 
-  const store = await openImageStore({ dataDir: folder.path });
+  const store = await openImageStore({ dataDir: folder });
   const { config, rootfs } = await store.ensure(packed.ref);
   expect(config).toEqual({
     entrypoint: ["node"],
@@ -38,6 +39,6 @@ test("packs an image that the store imports, once, with the same digest every ti
 });
 
 test("reports why it cannot pack a program without the C library", async () => {
-  await using folder = await temporaryFolder();
-  await expect(packCounter({ out: join(folder.path, "x"), node: import.meta.filename })).rejects.toThrow();
+  const folder = await tempFolder("images");
+  await expect(packCounter({ out: join(folder, "x"), node: import.meta.filename })).rejects.toThrow();
 });

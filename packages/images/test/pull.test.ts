@@ -5,10 +5,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageProgress } from "../src/contract.ts";
 import { openImageStore } from "../src/open.ts";
 import { type BadLine, type Mischief, openBadLine } from "./bad-line.ts";
-import { addLayer, leftovers, makeLayout, makeList, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { addLayer, leftovers, makeLayout, makeList, readRootfs } from "./fixtures.ts";
 import { type RealRegistry, startRegistry } from "./real-registry.ts";
 
 const MB = 1024 * 1024;
@@ -16,14 +17,13 @@ const IMPATIENT = { replyMs: 2000, stallMs: 300, stallBytes: 1, firstDelayMs: 10
 
 let folder: string;
 let registry: RealRegistry;
-let cleanUp: () => Promise<void>;
+let temporary: TempFolder;
 let dataDir: string;
 let tests = 0;
 
 beforeAll(async () => {
-  const temporary = await temporaryFolder();
+  temporary = await openTempFolder("images");
   folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
   registry = await startRegistry(folder);
   const layout = await makeLayout(folder, "big");
   for (const name of ["one", "two", "three", "four"]) await addLayer(folder, layout, name, 3 * MB);
@@ -31,7 +31,7 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(async () => {
   await registry?.stop();
-  await cleanUp?.();
+  await temporary?.dispose();
 });
 beforeEach(() => {
   dataDir = join(folder, `data-${++tests}`);

@@ -1,9 +1,10 @@
 // Against Debian's docker-registry.
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageStore } from "../src/contract.ts";
 import { openImageStore } from "../src/open.ts";
-import { makeLayout, makeList, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { makeLayout, readRootfs } from "./fixtures.ts";
 import { type RealRegistry, startRegistry } from "./real-registry.ts";
 
 let folder: string;
@@ -11,12 +12,11 @@ let host: string;
 let registry: RealRegistry;
 let push: RealRegistry["push"];
 let store: ImageStore;
-let cleanUp: () => Promise<void>;
+let temporary: TempFolder;
 
 beforeAll(async () => {
-  const temporary = await temporaryFolder();
+  temporary = await openTempFolder("images");
   folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
   registry = await startRegistry(folder);
   ({ host, push } = registry);
   store = await openImageStore({ dataDir: join(folder, "data") });
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await registry?.stop();
-  await cleanUp?.();
+  await temporary?.dispose();
 });
 
 /** The digest that the registry itself reports. */
@@ -61,16 +61,6 @@ test("imports docker's manifest format and zstd layers", async () => {
     expect(image.digest).toBe(await digestAt("formats", tag));
     expect(await readRootfs(image.rootfs, "app/content")).toBe("formats");
   }
-});
-
-test("picks linux/amd64 from a list", async () => {
-  const amd64 = await makeLayout(folder, "list-amd64");
-  const arm64 = await makeLayout(folder, "list-arm64", { architecture: "arm64" });
-  await push(await makeList(folder, "list", { arm64, amd64 }), "list:1", "--all");
-  const image = await store.ensure(`${host}/list:1`);
-  expect(await readRootfs(image.rootfs, "app/content")).toBe("list-amd64");
-  await push(arm64, "list:arm64");
-  await expect(store.ensure(`${host}/list:arm64`)).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
 test("rejects with not_found for an unknown name or tag", async () => {

@@ -2,23 +2,13 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isHibernautError } from "@hibernaut/domain/errors";
 import { pinned } from "@hibernaut/domain/pinned";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { NOBODY, runAsNobody } from "../../platform/test/helpers/nobody.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageProgress, ImageStore } from "../src/contract.ts";
 import { openImageStore } from "../src/open.ts";
-import {
-  isRoot,
-  leftovers,
-  listRootfs,
-  makeLayout,
-  makeList,
-  makeTool,
-  readRootfs,
-  skopeo,
-  temporaryFolder,
-} from "./fixtures.ts";
+import { isRoot, leftovers, listRootfs, makeLayout, makeList, makeTool, readRootfs, skopeo } from "./fixtures.ts";
 
 /** The program that unpacks images runs as the platform's user, so that one has to reach it. */
 const nobodyReaches = await runAsNobody<boolean>({
@@ -30,12 +20,9 @@ const nobodyReaches = await runAsNobody<boolean>({
 let folder: string;
 let dataDir: string;
 let store: ImageStore;
-let cleanUp: () => Promise<void>;
 
 beforeEach(async () => {
-  const temporary = await temporaryFolder();
-  folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
+  folder = await tempFolder("images");
   // With a colon, which ends a path for the image tools.
   dataDir = join(folder, "data:dir");
   store = await openImageStore({ dataDir });
@@ -43,18 +30,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   expect(await leftovers(dataDir)).toEqual([]);
-  await cleanUp();
 });
-
-/** The error of a promise that must reject. */
-async function errorOf(promise: Promise<unknown>) {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!isHibernautError(error)) throw new Error(`expected a HibernautError, got ${String(error)}`);
-  return error;
-}
 
 /** Makes something older than a store that opens now: the clocks of file system and process differ by a tick. */
 async function makeOlder(path: string): Promise<void> {
@@ -107,23 +83,6 @@ describe("what can be imported", () => {
     expect(await store.ensure(`docker-archive:${docker}`)).toMatchObject({ digest: second.digest });
     expect(await readRootfs(second.rootfs, "app/content")).toBe("app");
     expect(second.config).toEqual(first.config);
-  });
-
-  test("an image with zstd layers", async () => {
-    const layout = await makeLayout(folder, "app");
-    await skopeo(
-      "copy",
-      "-q",
-      "--dest-compress",
-      "--dest-compress-format",
-      "zstd",
-      `oci:${layout}:latest`,
-      `oci:${folder}/zstd:1`,
-    );
-    const manifest = await skopeo("inspect", "--raw", `oci:${folder}/zstd:1`);
-    expect(manifest).toContain("tar+zstd");
-    const image = await store.ensure(`oci:${folder}/zstd:1`);
-    expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
   });
 
   test("the linux/amd64 part of a list of several platforms", async () => {
@@ -180,9 +139,12 @@ describe("the cache", () => {
     await cp(await archive(await makeLayout(folder, "other"), "other.tar"), file);
     expect(await store.ensure(ref)).toMatchObject({ digest });
     await store.collect(() => new Set());
-    const error = await errorOf(store.ensure(ref));
-    expect(error).toMatchObject({ code: "failed_precondition" });
-    expect(error.message).toMatch(/has changed: it is sha256:\w{64} now, not sha256:\w{64}\. Put the old image back/);
+    await expect(store.ensure(ref)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(
+        /has changed: it is sha256:\w{64} now, not sha256:\w{64}\. Put the old image back/,
+      ),
+    });
   });
 
   test("builds once for many callers at the same time", async () => {
@@ -258,12 +220,12 @@ describe("kill -9 of the platform in the middle", () => {
 
 describe("failures", () => {
   test("a missing file or directory is not_found, and the error names it", async () => {
-    for (const ref of [`oci-archive:${folder}/no.tar`, `docker-archive:${folder}/no.tar`, `oci:${folder}/no`]) {
-      const error = await errorOf(store.ensure(ref));
-      expect(error.code).toBe("not_found");
-      expect(error.message).toContain(`${folder}/no`);
-    }
-    expect(await errorOf(store.ensure("oci-archive:no-such.tar"))).toMatchObject({
+    for (const ref of [`oci-archive:${folder}/no.tar`, `docker-archive:${folder}/no.tar`, `oci:${folder}/no`])
+      await expect(store.ensure(ref)).rejects.toMatchObject({
+        code: "not_found",
+        message: expect.stringContaining(`${folder}/no`),
+      });
+    await expect(store.ensure("oci-archive:no-such.tar")).rejects.toMatchObject({
       details: { path: join(process.cwd(), "no-such.tar") },
     });
   });
@@ -271,17 +233,17 @@ describe("failures", () => {
   test("a name that is not in the file is not_found", async () => {
     const layout = await makeLayout(folder, "app");
     const docker = await archive(layout, "docker.tar", "docker-archive");
-    for (const ref of [`oci:${layout}:other`, `docker-archive:${docker}:other:1`, `docker-archive:${docker}:@7`]) {
-      expect(await errorOf(store.ensure(ref))).toMatchObject({ code: "not_found" });
-    }
+    for (const ref of [`oci:${layout}:other`, `docker-archive:${docker}:other:1`, `docker-archive:${docker}:@7`])
+      await expect(store.ensure(ref)).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("several images without a name are invalid_argument, and the error asks for a name", async () => {
     const layout = await makeLayout(folder, "app");
     await skopeo("copy", "-q", `oci:${layout}:latest`, `oci:${layout}:second`);
-    const error = await errorOf(store.ensure(`oci:${layout}`));
-    expect(error.code).toBe("invalid_argument");
-    expect(error.message).toContain("adding :NAME");
+    await expect(store.ensure(`oci:${layout}`)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("adding :NAME"),
+    });
   });
 
   test("a corrupt or truncated archive is invalid_argument with the tool's reason", async () => {
@@ -289,43 +251,36 @@ describe("failures", () => {
     const oci = await archive(layout, "oci.tar");
     await truncate(oci, 1000);
     await writeFile(join(folder, "noise.tar"), "noise".repeat(1000));
-    for (const ref of [`oci-archive:${oci}`, `oci-archive:${folder}/noise.tar`, `docker-archive:${folder}/noise.tar`]) {
-      const error = await errorOf(store.ensure(ref));
-      expect(error).toMatchObject({ code: "invalid_argument" });
-      expect(error.message).toMatch(/cannot be read: .*EOF|cannot be read: .*tar/);
-      expect(error.message).not.toMatch(/level=fatal|\n|tmp-/);
-    }
-  });
-
-  test("a layer that does not match its digest is invalid_argument", async () => {
-    const layout = await makeLayout(folder, "app");
-    const manifest = JSON.parse(await skopeo("inspect", "--raw", `oci:${layout}:latest`));
-    await writeFile(join(layout, "blobs", manifest.layers[0].digest.replace(":", "/")), "something else");
-    expect(await errorOf(store.ensure(`oci:${layout}`))).toMatchObject({ code: "invalid_argument" });
+    for (const ref of [`oci-archive:${oci}`, `oci-archive:${folder}/noise.tar`, `docker-archive:${folder}/noise.tar`])
+      await expect(store.ensure(ref)).rejects.toMatchObject({
+        code: "invalid_argument",
+        // Without decoration, in one line, and without the name of a temporary file.
+        message: expect.stringMatching(/^(?!.*(?:level=fatal|tmp-)).*cannot be read: .*(?:EOF|tar).*$/),
+      });
   });
 
   test("another architecture is refused, alone and in a list, and the error names it", async () => {
     const arm64 = await makeLayout(folder, "arm64", { architecture: "arm64" });
     const list = await makeList(folder, "list", { arm64 });
-    for (const ref of [`oci:${arm64}`, `oci:${list}`]) {
-      const error = await errorOf(store.ensure(ref));
-      expect(error.code).toBe("invalid_argument");
-      expect(error.message).toContain("is for linux/arm64; machines run linux/amd64");
-    }
+    for (const ref of [`oci:${arm64}`, `oci:${list}`])
+      await expect(store.ensure(ref)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("is for linux/arm64; machines run linux/amd64"),
+      });
   });
 
   test("a directory in place of an archive, and a file in place of a layout, are refused", async () => {
     const layout = await makeLayout(folder, "app");
     const file = await archive(layout, "oci.tar");
-    expect((await errorOf(store.ensure(`oci-archive:${layout}`))).message).toContain("write oci:");
-    expect((await errorOf(store.ensure(`oci:${file}`))).message).toContain("write oci-archive:");
-    expect((await errorOf(store.ensure("oci-archive:/dev/zero"))).message).toContain("not a regular file");
+    await expect(store.ensure(`oci-archive:${layout}`)).rejects.toThrow("write oci:");
+    await expect(store.ensure(`oci:${file}`)).rejects.toThrow("write oci-archive:");
+    await expect(store.ensure("oci-archive:/dev/zero")).rejects.toThrow("not a regular file");
   });
 
   test("a missing tool, a full disk and a registry that is down are unavailable", async () => {
     const ref = `oci:${await makeLayout(folder, "app")}`;
     const missing = await openImageStore({ dataDir, tools: { sqfstar: "/nowhere/sqfstar" } });
-    expect(await errorOf(missing.ensure(ref))).toMatchObject({
+    await expect(missing.ensure(ref)).rejects.toMatchObject({
       code: "unavailable",
       details: { tool: "/nowhere/sqfstar" },
     });
@@ -335,8 +290,8 @@ describe("failures", () => {
       "echo Write failed because No space left on device >&2; echo FATAL ERROR >&2; exit 1",
     );
     const full = await openImageStore({ dataDir, tools: { sqfstar } });
-    expect((await errorOf(full.ensure(ref))).message).toContain("disk of the data directory is full");
-    expect(await errorOf(store.ensure("127.0.0.1:1/app:1"))).toMatchObject({
+    await expect(full.ensure(ref)).rejects.toThrow("disk of the data directory is full");
+    await expect(store.ensure("127.0.0.1:1/app:1")).rejects.toMatchObject({
       code: "unavailable",
       details: { registry: "127.0.0.1:1" },
     });
@@ -345,8 +300,7 @@ describe("failures", () => {
   test("a tool that floods its output is stopped", async () => {
     const flood = await makeTool(folder, "skopeo", "exec yes");
     const flooded = await openImageStore({ dataDir, tools: { skopeo: flood } });
-    const error = await errorOf(flooded.ensure(`oci:${await makeLayout(folder, "app")}`));
-    expect(error.message).toContain("more than 4 MiB");
+    await expect(flooded.ensure(`oci:${await makeLayout(folder, "app")}`)).rejects.toThrow("more than 4 MiB");
   });
 
   test("an archive that is replaced while it is read is not stored under the old digest", async () => {
@@ -355,7 +309,7 @@ describe("failures", () => {
     const swap = `case "$*" in *" copy "*) cp ${other}/index.json ${layout}/index.json; cp -r ${other}/blobs ${layout};; esac`;
     const tool = await makeTool(folder, "skopeo", `${swap}; exec skopeo "$@"`);
     const swapping = await openImageStore({ dataDir, tools: { skopeo: tool } });
-    expect(await errorOf(swapping.ensure(`oci:${layout}`))).toMatchObject({ code: "aborted" });
+    await expect(swapping.ensure(`oci:${layout}`)).rejects.toMatchObject({ code: "aborted" });
   });
 });
 
@@ -368,7 +322,7 @@ describe("a cancelled import", () => {
     const ensured = slow.ensure(`oci:${layout}`, { signal: abort.signal });
     await expect.poll(() => readdir(folder), { timeout: 5000 }).toContain("pid");
     abort.abort();
-    expect(await errorOf(ensured)).toMatchObject({ code: "aborted" });
+    await expect(ensured).rejects.toMatchObject({ code: "aborted" });
     const pid = Number(await readFile(join(folder, "pid"), "utf8"));
     await expect.poll(() => commandOf(pid)).toBe("");
   });
@@ -382,13 +336,13 @@ describe("a cancelled import", () => {
     const staying = slow.ensure(`oci:${layout}`);
     await expect.poll(() => readdir(folder), { timeout: 5000 }).toContain("started");
     abort.abort();
-    expect(await errorOf(leaving)).toMatchObject({ code: "aborted" });
+    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
     expect((await staying).config.user).toBe("app");
   });
 
   test("does nothing when it has not started yet", async () => {
     const layout = await makeLayout(folder, "app");
-    expect(await errorOf(store.ensure(`oci:${layout}`, { signal: AbortSignal.abort() }))).toMatchObject({
+    await expect(store.ensure(`oci:${layout}`, { signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: "aborted",
     });
     await rm(layout, { recursive: true });

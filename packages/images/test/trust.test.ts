@@ -2,9 +2,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImages } from "../src/open.ts";
 import { registriesHaveRules } from "../src/trust.ts";
-import { makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { makeLayout, readRootfs } from "./fixtures.ts";
 import { LOGIN, startRegistry } from "./real-registry.ts";
 
 const ANYTHING = [{ type: "insecureAcceptAnything" }];
@@ -12,18 +13,14 @@ const NOTHING = [{ type: "reject" }];
 
 let folder: string;
 let home: string | undefined;
-let cleanUp: () => Promise<void>;
 
 beforeEach(async () => {
-  const temporary = await temporaryFolder();
-  folder = temporary.path;
-  cleanUp = () => temporary[Symbol.asyncDispose]();
+  folder = await tempFolder("images");
   home = process.env.HOME;
   process.env.HOME = folder;
 });
-afterEach(async () => {
+afterEach(() => {
   process.env.HOME = home;
-  await cleanUp();
 });
 
 async function policy(content: unknown): Promise<string> {

@@ -8,8 +8,9 @@ import { zstdCompressSync } from "node:zlib";
 import type { HibernautError } from "@hibernaut/domain/errors";
 import { findJail } from "@hibernaut/hypervisor/qemu/jail/find";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImageStore } from "../src/open.ts";
-import { isRoot, leftovers, listRootfs, makeTool, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { isRoot, leftovers, listRootfs, makeTool, readRootfs } from "./fixtures.ts";
 import { gzipped, layoutOf, type Part, tarOf, writeLayout } from "./layers.ts";
 
 const run = promisify(execFile);
@@ -17,18 +18,14 @@ const MB = 1024 * 1024;
 
 let folder: string;
 let dataDir: string;
-let cleanUp: () => Promise<void>;
 
 beforeEach(async () => {
-  const temporary = await temporaryFolder();
-  folder = temporary.path;
+  folder = await tempFolder("images");
   dataDir = join(folder, "data");
-  cleanUp = () => temporary[Symbol.asyncDispose]();
 });
 
 afterEach(async () => {
   expect(await leftovers(dataDir)).toEqual([]);
-  await cleanUp();
 });
 
 const directory = (name: string, more: Partial<Part> = {}): Part => ({ name, type: "directory", mode: 0o755, ...more });

@@ -7,7 +7,8 @@ import { once } from "node:events";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { addLayer, leftovers, makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { addLayer, leftovers, makeLayout, readRootfs } from "./fixtures.ts";
 import { badLine, layoutSource, startUploadPlatform } from "./uploading.ts";
 
 const MB = 1024 * 1024;
@@ -16,8 +17,7 @@ const LAYER_BYTES = 3 * MB;
 const SENT_BYTES = MB;
 
 test("the next platform continues where the killed one ended", async () => {
-  await using temporary = await temporaryFolder();
-  const folder = temporary.path;
+  const folder = await tempFolder("images");
   const layout = await makeLayout(folder, "app");
   await addLayer(folder, layout, "big", LAYER_BYTES);
   const source = await layoutSource(layout);

@@ -2,7 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
-import { addLayer, makeLayout, temporaryFolder } from "./fixtures.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { addLayer, makeLayout } from "./fixtures.ts";
 import { layoutSource } from "./uploading.ts";
 
 const MB = 1024 * 1024;
@@ -25,9 +26,9 @@ async function peakMb(): Promise<number> {
 }
 
 test.each(SIZES_MB)("%i MB", { timeout: 300_000 }, async (sizeMb) => {
-  await using folder = await temporaryFolder();
-  const layout = await makeLayout(folder.path, `size-${sizeMb}`);
-  await addLayer(folder.path, layout, "big", sizeMb * MB);
+  const folder = await tempFolder("images");
+  const layout = await makeLayout(folder, `size-${sizeMb}`);
+  await addLayer(folder, layout, "big", sizeMb * MB);
   const before = await peakMb();
   let sentMs = 0;
   const begun = performance.now();

@@ -3,26 +3,27 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import type { UploadProgress } from "@hibernaut/client";
+import type { ImageSource, UploadProgress } from "@hibernaut/client";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
-import { addLayer, leftovers, makeLayout, readRootfs, skopeo, temporaryFolder } from "./fixtures.ts";
+import { openTempFolder, type TempFolder, tempFolder } from "../../platform/test/helpers/temp.ts";
+import { addLayer, leftovers, makeLayout, readRootfs, skopeo } from "./fixtures.ts";
 import { badLine, blobSize, layoutSource, startUploadPlatform, type UploadPlatform } from "./uploading.ts";
 
 const KB = 1024;
 const LAYER_BYTES = 600 * KB;
 
-let made: Awaited<ReturnType<typeof temporaryFolder>>;
+let made: TempFolder;
 /** An image of two layers, its next version, which has one more, and one for another processor. */
 let first: string;
 let second: string;
 let foreign: string;
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let folder: string;
 let platform: UploadPlatform;
 
 beforeAll(async () => {
-  made = await temporaryFolder();
+  made = await openTempFolder("images");
   first = await makeLayout(made.path, "first", { content: "shop" });
   await addLayer(made.path, first, "big", LAYER_BYTES);
   second = join(made.path, "second");
@@ -30,17 +31,14 @@ beforeAll(async () => {
   await addLayer(made.path, second, "more", LAYER_BYTES);
   foreign = await makeLayout(made.path, "foreign", { architecture: "arm64" });
 });
-afterAll(() => made[Symbol.asyncDispose]());
+afterAll(() => made.dispose());
 
-const dataDir = () => join(folder.path, "data");
+const dataDir = () => join(folder, "data");
 beforeEach(async () => {
-  folder = await temporaryFolder();
+  folder = await tempFolder("images");
   platform = await startUploadPlatform(dataDir());
 });
-afterEach(async () => {
-  await platform.close();
-  await folder[Symbol.asyncDispose]();
-});
+afterEach(() => platform.close());
 
 async function restart(options: Parameters<typeof startUploadPlatform>[1] = {}): Promise<void> {
   await platform.close();
@@ -154,37 +152,34 @@ test("two clients that upload the same image at once both get it", async () => {
 
 /** Another platform, with less room. */
 async function openNarrow(options: Parameters<typeof startUploadPlatform>[1]) {
-  const narrow = await startUploadPlatform(join(folder.path, "narrow"), options);
+  const narrow = await startUploadPlatform(join(folder, "narrow"), options);
   return { ...narrow, [Symbol.asyncDispose]: () => narrow.close() };
 }
 
 describe("refused", () => {
+  const expectInvalid = (source: ImageSource, message: string, client = platform.client()) =>
+    expect(client.uploadImage(source)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(message),
+    });
+
   test("an image for another processor, before its layers are sent", async () => {
     const source = await layoutSource(foreign);
     const line = badLine();
-    await expect(platform.client(line.fetch).uploadImage(source)).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining("is for linux/arm64; machines run linux/amd64"),
-    });
+    await expectInvalid(source, "is for linux/arm64; machines run linux/amd64", platform.client(line.fetch));
     expect(line.requests).toBe(1);
     expect(await platform.client().listUploads()).toEqual([]);
   });
 
   test("bytes that do not match their digest, which are deleted", async () => {
     const wrong = invented(randomBytes(3000), { digest: digestOf("something else") });
-    await expect(platform.client().uploadImage(wrong)).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining("do not match its digest, so they were deleted"),
-    });
+    await expectInvalid(wrong, "do not match its digest, so they were deleted");
     expect((await blobs()).filter(isPart)).toEqual([]);
     expect(await platform.client().listImages()).toEqual([]);
   });
 
   test("what is not an image, although every digest is right: the upload has ended, and takes no room", async () => {
-    await expect(platform.client().uploadImage(invented(randomBytes(3000)))).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining("cannot be read"),
-    });
+    await expectInvalid(invented(randomBytes(3000)), "cannot be read");
     expect(await platform.client().listUploads()).toEqual([]);
     expect(await leftovers(dataDir())).toEqual([]);
   });
@@ -204,14 +199,8 @@ describe("refused", () => {
   });
 
   test("a manifest that lies about a size: more bytes than it says, or fewer", async () => {
-    for (const [size, text] of [
-      [2000, "more were sent"],
-      [4000, "ends after 3000 bytes"],
-    ] as const)
-      await expect(platform.client().uploadImage(invented(randomBytes(3000), { size }))).rejects.toMatchObject({
-        code: "invalid_argument",
-        message: expect.stringContaining(text),
-      });
+    await expectInvalid(invented(randomBytes(3000), { size: 2000 }), "more were sent");
+    await expectInvalid(invented(randomBytes(3000), { size: 4000 }), "ends after 3000 bytes");
   });
 
   test("a manifest that contradicts a layer that the platform has, or another upload", async () => {

@@ -24,7 +24,7 @@ let dispose: () => Promise<void>;
 beforeAll(async () => {
   const temporary = await temporaryFolder();
   folder = temporary.path;
-  dispose = () => temporary[Symbol.asyncDispose]();
+  dispose = () => temporary.dispose();
   layout = await makeLayout(folder, "shop");
   await addLayer(folder, layout, "big", 200_000);
   docker = join(folder, "shop-docker.tar");

@@ -1,5 +1,5 @@
 /** The order in which an image's files are packed. Pure. */
-import type { TarEntry } from "./tar-read.ts";
+import { NOTHING, type TarEntry } from "./tar-read.ts";
 import type { WrittenEntry } from "./tar-write.ts";
 import { type Directory, isDirectory, type Leaf } from "./tree.ts";
 
@@ -46,14 +46,5 @@ export function written(entry: TarEntry, path: string): WrittenEntry {
 
 /** Another name of a file that is packed already. */
 export function hardLink(to: string, path: string): WrittenEntry {
-  const nothing = {
-    mode: 0,
-    uid: 0,
-    gid: 0,
-    time: 0,
-    size: 0,
-    device: [0, 0] as const,
-    xattrs: new Map<string, Buffer>(),
-  };
-  return { kind: "hardlink", path, target: to, ...nothing };
+  return { ...NOTHING, kind: "hardlink", path, target: to };
 }

@@ -43,9 +43,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "6": "fifo",
 };
 const XATTR = "SCHILY.xattr.";
-/** Shared, because there may be a million entries. */
-const NO_XATTRS: ReadonlyMap<string, Buffer> = new Map();
-const NO_DEVICE = [0, 0] as const;
+/** What an entry has that says nothing else. Its parts are shared, because there may be a million entries. */
+export const NOTHING: Omit<TarEntry, "kind" | "path"> = {
+  ...{ mode: 0, uid: 0, gid: 0, time: 0, size: 0, target: "", headBytes: 0 },
+  device: [0, 0],
+  xattrs: new Map(),
+};
 
 /** What comes before an entry's own head. */
 interface Extended {
@@ -103,8 +106,8 @@ function entryOf(head: Buffer, type: string, headSize: number, { bytes, pax, ...
     time: Math.max(0, Math.floor(Number(ofPax("mtime") ?? number(head, 136, 12)) || 0)),
     size: kind === "file" ? count("size", headSize) : 0,
     target: ofPax("linkpath") ?? long.longTarget ?? text(head, 157, 100),
-    device: kind === "character" || kind === "block" ? [number(head, 329, 8), number(head, 337, 8)] : NO_DEVICE,
-    xattrs: pax.size === 0 ? NO_XATTRS : xattrsIn(pax),
+    device: kind === "character" || kind === "block" ? [number(head, 329, 8), number(head, 337, 8)] : NOTHING.device,
+    xattrs: pax.size === 0 ? NOTHING.xattrs : xattrsIn(pax),
     headBytes: bytes,
   };
 }

@@ -6,7 +6,7 @@
  * where `bin` leads to `usr/bin` is `usr/bin/sh`.
  */
 import { damaged } from "./refusal.ts";
-import type { TarEntry } from "./tar-read.ts";
+import { NOTHING, type TarEntry } from "./tar-read.ts";
 
 /** What a name stands for. Hard links are several names of one. */
 export type Node = Directory | Leaf;
@@ -42,18 +42,7 @@ export function emptyRoot(): Directory {
 }
 
 function directory(path: string): Directory {
-  const owner = { mode: 0o755, uid: 0, gid: 0, time: 0 };
-  const entry: TarEntry = {
-    kind: "directory",
-    path,
-    ...owner,
-    size: 0,
-    target: "",
-    device: [0, 0],
-    xattrs: new Map(),
-    headBytes: 0,
-  };
-  return { entry, children: new Map() };
+  return { entry: { ...NOTHING, kind: "directory", path, mode: 0o755 }, children: new Map() };
 }
 
 /** Adds a layer on top. `entries` are all of its entries, in order. */

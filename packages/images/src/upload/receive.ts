@@ -3,6 +3,7 @@ import { open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { flush } from "@hibernaut/lib/durable";
 import { hashOf, writeAll } from "../blob-file.ts";
 import type { Descriptor } from "../registry/manifest.ts";
@@ -84,13 +85,7 @@ export async function digestOfFile(file: string): Promise<string> {
 }
 
 async function lengthOf(file: string): Promise<number | undefined> {
-  return stat(file).then(
-    ({ size }) => size,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
-      throw error;
-    },
-  );
+  return stat(file).then(({ size }) => size, ifAbsent(undefined));
 }
 
 function elsewhere({ digest }: Descriptor, offset: number): HibernautError {

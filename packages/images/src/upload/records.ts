@@ -1,6 +1,7 @@
 /** Which uploads are open, on the disk: one small file for each, in `images/blobs/uploads/`. */
 import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { flush, replaceFile } from "@hibernaut/lib/durable";
 
 /** What is kept of an upload. Its manifest is a blob in the layer cache. */
@@ -21,10 +22,8 @@ export class UploadRecords {
 
   /** Lists all uploads. Files that cannot be read as one are deleted: their uploads begin again. */
   async list(): Promise<{ digest: string; name: string; usedAtMs: number }[]> {
-    const names = await readdir(this.#folder).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return []; // nothing was uploaded yet
-      throw error;
-    });
+    // Absent until something is uploaded.
+    const names = await readdir(this.#folder).catch(ifAbsent([]));
     const found = await Promise.all(names.map((file) => this.#read(join(this.#folder, file))));
     return found.filter((record) => record !== undefined);
   }
@@ -39,9 +38,8 @@ export class UploadRecords {
   /** Records that an upload was used now. */
   async touch(digest: string): Promise<void> {
     const now = new Date();
-    await utimes(this.#file(digest), now, now).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error; // it has just ended
-    });
+    // Absent when it has just ended.
+    await utimes(this.#file(digest), now, now).catch(ifAbsent(undefined));
   }
 
   /** Deletes an upload's file. */
