@@ -105,11 +105,9 @@ export async function startApiHosts(): Promise<ApiHosts> {
   for (const { host } of hosts) await host.shared.catchUp();
   const ask: ApiHosts["ask"] = async (host, method, path, body, headers = {}) => {
     const type = body === undefined ? {} : { "content-type": "application/json" };
-    const response = await fetch(host.url + path, {
-      method,
-      headers: { ...as(token).headers, ...type, ...headers },
-      body: body === undefined ? null : JSON.stringify(body),
-    });
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    const fields = { ...as(token).headers, ...type, ...headers };
+    const response = await fetch(host.url + path, { method, headers: fields, ...content });
     const text = await response.text();
     return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
   };

@@ -105,8 +105,8 @@ describe("a machine of another host", () => {
 
   test("tokens have no more rights there than here, and a client cannot claim to be a host", async () => {
     const { body } = await ask(a, "POST", "/v1/tokens", { name: "reader", scopes: ["read"] });
-    const as = { authorization: `Bearer ${body.token}` };
-    expect((await ask(a, "POST", `/v1/apps/shop/machines/web/stop`, {}, as)).status).toBe(403);
+    const { headers } = as(body.token);
+    expect((await ask(a, "POST", `/v1/apps/shop/machines/web/stop`, {}, headers)).status).toBe(403);
     const claims = { authorization: "", "hibernaut-peer-token": body.id, "hibernaut-peer-client": "127.9.9.9" };
     expect((await ask(b, "GET", `/v1/apps/shop/machines/web`, undefined, claims)).status).toBe(401);
   });

@@ -30,7 +30,7 @@ function certificates() {
 }
 
 /** One request over a connection of its own. `name` is that of the server's certificate. */
-async function ask(url: string, { body, ...options }: RequestOptions & { body?: object }) {
+async function exchange(url: string, { body, ...options }: RequestOptions & { body?: object }) {
   const sent = request(url, { agent: false, ...options }).end(body && JSON.stringify(body));
   const [reply] = (await once(sent, "response")) as [IncomingMessage];
   const { subject } = (reply.socket as TLSSocket).getPeerCertificate();
@@ -46,7 +46,7 @@ async function tlsApi(clientCa?: string) {
   const server = await startApi({ tls });
   onTestFinished(() => server.close());
   const pem = (name: string) => readFileSync(at(name));
-  return { server, at, pem, health: (options: RequestOptions) => ask(`${server.url}/v1/health`, options) };
+  return { server, at, pem, health: (options: RequestOptions) => exchange(`${server.url}/v1/health`, options) };
 }
 
 test("the API is served over TLS, and adopts a new certificate without a restart", { timeout: 30_000 }, async () => {
@@ -100,7 +100,7 @@ test("over TLS, the cookie of a session is for this server alone, and only its p
   const ca = pem("ca.crt");
   const send = (method: string, path: string, headers: Record<string, string>, body?: object) => {
     const type = body && { "content-type": "application/json" };
-    return ask(server.url + path, { method, ca, headers: { ...type, ...headers }, ...(body && { body }) });
+    return exchange(server.url + path, { method, ca, headers: { ...type, ...headers }, ...(body && { body }) });
   };
   const origin = server.url;
   const signedIn = await send("POST", "/v1/session", { origin }, { token: server.token });

@@ -1,11 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { type TestApi, testApi } from "./helpers.ts";
+import { testApi } from "./helpers.ts";
 import type { Call } from "./openapi-check.ts";
 
-let server: TestApi;
 let call: Call;
 beforeEach(async () => {
-  ({ server, call } = await testApi());
+  ({ call } = await testApi());
 });
 
 const VOLUMES = "/v1/apps/shop/volumes";

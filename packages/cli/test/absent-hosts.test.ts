@@ -135,7 +135,7 @@ test("volumes list and show tell which volume is an old copy, and destroy says o
 test("scale memory changes the machines that it can, and names the others and what to do", async () => {
   const here = await client.createMachine("shop", { name: "near", config: { image: "app:1" }, host: "a" });
   await client.waitForMachine("shop", here.id);
-  await cluster.claim(cluster.hosts[0] as ApiHost, "shop", here.id, "near");
+  await cluster.claim(cluster.hosts[0], "shop", here.id, "near");
   const far = await machineOfC();
   await cluster.setUp("c", false);
   const run = await hibernaut("scale memory 512mb --app shop");

@@ -67,16 +67,16 @@ export function readReleaseCommand(
  * Resolves with what `take` returns for the last line: before it, `take` returns nothing. Rejects with an `ApiError` when
  * a line is an error, or with `lost` as its message when the last line never comes.
  */
-async function endOf<Line extends object, End>(
+async function endOf<End>(
   lines: AsyncIterable<string>,
   lost: string,
-  take: (line: Line) => End | undefined,
+  take: (line: never) => End | undefined,
 ): Promise<End> {
   for await (const text of lines) {
-    const line = JSON.parse(text) as Line | { error: string };
+    const line = JSON.parse(text) as object;
     // The status was sent before anything went wrong.
     if ("error" in line) throw errorOf(200, text);
-    const end = take(line);
+    const end = take(line as never);
     if (end) return end;
   }
   throw new ApiError({ code: "unavailable", message: lost });
