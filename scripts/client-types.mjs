@@ -1,6 +1,6 @@
 /**
  * Generates the client's types from the platform's OpenAPI document: packages/client/src/openapi.d.ts.
- * `npm run client-types`, which set-up and `npm run check` do by themselves. The platform doesn't have to run.
+ * `npm run client-types`, which setup and `npm run check` do by themselves. The platform doesn't have to run.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

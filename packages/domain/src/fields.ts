@@ -257,7 +257,7 @@ export function valueAt(of: object, path: string): unknown {
 export function withValueAt<T extends object>(of: T, path: string, value: unknown): T {
   const [name = "", ...rest] = path.split(".");
   const { [name]: before, ...others } = of as Record<string, unknown>;
-  const after = rest.length === 0 ? value : withValueAt((before ?? {}) as object, rest.join("."), value);
+  const after = rest.length === 0 ? value : withValueAt(before ?? {}, rest.join("."), value);
   const isEmpty = after === undefined || (rest.length > 0 && Object.keys(after as object).length === 0);
   return (isEmpty ? others : { ...of, [name]: after }) as T;
 }
