@@ -20,7 +20,7 @@ export const MOST_CONNECTIONS = 128;
  * How many frames, and bytes in them, may wait until the guest can be reached. Credit bounds what one stream has, but a
  * guest can end its streams and begin others. A command's whole window, typed character by character, fits.
  */
-export const MOST_HELD = 80_000;
+const MOST_HELD = 80_000;
 export const MOST_HELD_BYTES = 16 * 1024 * 1024;
 const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.data,

@@ -70,7 +70,9 @@ export async function createMachine(
     ...(releaseCommand !== undefined && { releaseCommand }),
     ...(cordoned !== undefined && { cordoned }),
   });
-  insert(deps, record, () => requireFreeName(controllers, app, name));
+  const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
+  // Another one may have got the name while this one waited for its image.
+  if (!store.machines.insert(record, event)) requireFreeName(controllers, app, name);
   const controller = controllers.add(deps.ownership === undefined ? record : await claim(deps, record));
   if (!skipLaunch) controller.command({ type: "start" });
   return controller;
@@ -79,12 +81,6 @@ export async function createMachine(
 /** Returns the configuration with the volumes that were found for its mounts. */
 export function withMounts({ mounts: _asked, ...config }: MachineConfig, { mounts }: HeldMounts): MachineConfig {
   return mounts === undefined ? config : { ...config, mounts };
-}
-
-/** Stores the machine. Another one may have got the name while this one waited for its image. */
-function insert({ store }: MachineDependencies, record: MachineRecord, refuseTaken: () => void): void {
-  const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
-  if (!store.machines.insert(record, event)) refuseTaken();
 }
 
 /** Makes the machine this host's in the cluster. Undoes the intent, which is stored already, when that is refused. */

@@ -7,7 +7,7 @@ import { isAddress } from "@hibernaut/lib/address-names";
 const MAX_LENGTH = 253;
 
 /** What limits the names of apps. */
-export interface NameRules {
+interface NameRules {
   /** The proxy's suffixes. Each name under one belongs to the app it begins with. */
   suffixes: readonly string[];
   /** Whether the API is opened under the name. */

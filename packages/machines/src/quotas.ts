@@ -92,7 +92,7 @@ export class Quotas {
 }
 
 /** What an app has in addition to its machines. */
-export interface OtherUse {
+interface OtherUse {
   volumeGb: number;
   hostnames: number;
   certificates: number;

@@ -36,13 +36,14 @@ export class Scrubber {
 
   /** Checks all snapshots that are due. Rejects when aborted. */
   async look(signal: AbortSignal): Promise<void> {
-    const { settings, clock } = this.#ports;
+    const { snapshots, settings, clock } = this.#ports;
     const checked = new Map<string, number>();
     for (const controller of this.#controllers.all()) {
       const generation = sleepingWith(controller.record);
       if (generation === undefined) continue;
       const now = (clock?.() ?? new Date()).getTime();
-      const last = this.#checked.get(generation) ?? (await this.#verifiedAt(controller.record.id, generation));
+      const verified = async () => (await snapshots.verifiedAt(controller.record.id, generation))?.getTime();
+      const last = this.#checked.get(generation) ?? (await verified());
       const due = last === undefined || last > now || now - last >= settings.scrubIntervalH * HOUR_MS;
       if (due) await this.#check(controller, generation, signal);
       checked.set(generation, due ? now : last);
@@ -58,10 +59,6 @@ export class Scrubber {
           if (!signal.aborted) this.#ports.log.error({ reason: messageOf(error) }, "checking snapshots failed");
         });
     }
-  }
-
-  async #verifiedAt(machineId: string, generation: string): Promise<number | undefined> {
-    return (await this.#ports.snapshots.verifiedAt(machineId, generation))?.getTime();
   }
 
   async #check(controller: MachineController, generation: string, signal: AbortSignal): Promise<void> {

@@ -32,7 +32,7 @@ export class GenerationFiles {
   async damage(signal: AbortSignal): Promise<{ why: string; reason: string | undefined } | undefined> {
     const seal = await this.#readSeal();
     if (seal === undefined) return undefined;
-    const memory = await open(join(this.#folder, "memory"), "r").catch(ifAbsent(undefined));
+    await using memory = await open(join(this.#folder, "memory"), "r").catch(ifAbsent(undefined));
     if (memory === undefined) return { why: "it is gone", reason: "snapshot_missing: there is no memory file" };
     try {
       const why = touched(seal.file, await fileState(memory, this.#bootId));
@@ -41,8 +41,6 @@ export class GenerationFiles {
     } catch (error) {
       signal.throwIfAborted();
       return { why: "it cannot be read", reason: unreadable("the memory file", error) };
-    } finally {
-      await memory.close();
     }
   }
 

@@ -27,7 +27,7 @@ const FileState = Type.Object({
   modified_ns: Type.String(),
   changed_ns: Type.String(),
 });
-export type FileState = Static<typeof FileState>;
+type FileState = Static<typeof FileState>;
 
 const Seal = Type.Object({
   format: Type.Literal(1),

@@ -8,7 +8,7 @@ const RETRY_FIRST_MS = 5 * 60_000;
 const RETRY_LONGEST_MS = 60 * 60_000;
 
 /** What to do about a volume's schedule now. */
-export type ScheduleStep =
+type ScheduleStep =
   | { kind: "none" }
   | { kind: "take" }
   /** Look again at this time. */

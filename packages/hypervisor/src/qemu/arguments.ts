@@ -45,18 +45,14 @@ export function socketPaths(runDir: string): { qmp: string; agent: string } {
   return { qmp: join(runDir, "qmp.sock"), agent: join(runDir, "agent.sock") };
 }
 
-/** The name by which a VMM of ours is found in the list of processes. */
-function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
-  return `hibernaut-${spec.machineId},debug-threads=off`;
-}
-
 /** Returns the arguments to start QEMU with. */
 export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
   const { accelerator, hardware, kvmCpu, incoming, handles } = options;
   const { qmp, agent } = socketPaths(spec.runDir);
   const agentSocket = handles === undefined ? `path=${escape(agent)}` : `fd=${handles.agent}`;
   return [
-    ...["-name", processName(spec)],
+    // By this name, a VMM of ours is found in the list of processes.
+    ...["-name", `hibernaut-${spec.machineId},debug-threads=off`],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
     ...["-machine", `${hardware.machineType},${MACHINE_OPTIONS}`, "-accel", accelerator],
     ...["-cpu", cpuArgument(hardware, accelerator, kvmCpu)],

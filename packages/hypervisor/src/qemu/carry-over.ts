@@ -2,7 +2,7 @@
 import { differenceIn, type FailedCarryOver, type HypervisorIdentity } from "../contract.ts";
 import { type Hardware, hardwareOf } from "./hardware.ts";
 
-export interface CarryOverPolicy {
+interface CarryOverPolicy {
   /** `series`: another build of the same major and minor version may resume a snapshot. `exact`: none may. */
   accept: "series" | "exact";
   /** What has failed before. */

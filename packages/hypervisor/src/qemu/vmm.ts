@@ -36,7 +36,7 @@ interface MigrationInfo {
 }
 
 /** Where the files of a VMM are. */
-export interface VmmFiles {
+interface VmmFiles {
   runDir: string;
   memory: string;
   /** What QEMU and the guest's kernel print. */

@@ -29,7 +29,7 @@ const FIRST_LOOK_MS = 1_000;
 const LONGEST_LOOK_MS = 30_000;
 
 /** The part of a machine that admission looks at. */
-export type Applicant = Pick<MachineRecord, "id" | "config">;
+type Applicant = Pick<MachineRecord, "id" | "config">;
 
 /** A machine that has a guest, or is getting one. */
 interface Awake extends Need {

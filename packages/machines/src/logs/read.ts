@@ -22,7 +22,7 @@ export async function* readForwards(folder: string, from: Position, to: Position
   let { segment, offset } = from;
   let missing = false;
   while (segment < to.segment || (segment === to.segment && offset < to.offset)) {
-    const file = await openSegment(folder, segment);
+    await using file = await openSegment(folder, segment);
     if (file === undefined) {
       missing = true;
       // Only the last two files can exist: the others were deleted in order.
@@ -30,23 +30,19 @@ export async function* readForwards(folder: string, from: Position, to: Position
       offset = 0;
       continue;
     }
-    try {
-      const end = segment === to.segment ? to.offset : (await file.stat()).size;
-      while (offset < end) {
-        const block = await readBlock(file, offset, Math.min(end, offset + BLOCK_BYTES));
-        if (block.length === 0) break;
-        // A line without an end is damaged, and the last of its file.
-        const size = block.lastIndexOf(LINE_FEED) + 1 || block.length;
-        const entries = decodeAll(block.subarray(0, size), { segment, offset }).map(({ entry }) => entry);
-        offset += size;
-        if (missing && entries[0] !== undefined) {
-          entries.unshift({ ...entries[0], stream: "platform", text: SKIPPED });
-          missing = false;
-        }
-        yield entries;
+    const end = segment === to.segment ? to.offset : (await file.stat()).size;
+    while (offset < end) {
+      const block = await readBlock(file, offset, Math.min(end, offset + BLOCK_BYTES));
+      if (block.length === 0) break;
+      // A line without an end is damaged, and the last of its file.
+      const size = block.lastIndexOf(LINE_FEED) + 1 || block.length;
+      const entries = decodeAll(block.subarray(0, size), { segment, offset }).map(({ entry }) => entry);
+      offset += size;
+      if (missing && entries[0] !== undefined) {
+        entries.unshift({ ...entries[0], stream: "platform", text: SKIPPED });
+        missing = false;
       }
-    } finally {
-      await file.close();
+      yield entries;
     }
     segment += 1;
     offset = 0;
@@ -58,25 +54,21 @@ export async function* readBackwards(folder: string, before: Position): AsyncGen
   let size = FIRST_BLOCK_BYTES;
   for (let { segment, offset } = before; segment > 0; segment -= 1, offset = Number.POSITIVE_INFINITY) {
     if (offset === 0) continue;
-    const file = await openSegment(folder, segment);
+    await using file = await openSegment(folder, segment);
     if (file === undefined) return;
-    try {
-      let end = Math.min(offset, (await file.stat()).size);
-      while (end > 0) {
-        const begin = Math.max(0, end - size);
-        const block = await readBlock(file, begin, end);
-        // The first line of a block began before the block, unless the file begins here.
-        const first = begin === 0 ? 0 : block.indexOf(LINE_FEED) + 1;
-        if (begin === 0 || (first > 0 && first < block.length)) {
-          yield decodeAll(block.subarray(first), { segment, offset: begin + first }).toReversed();
-          end = begin + first;
-        } else if (size === BLOCK_BYTES) {
-          end = begin; // longer than any line: damaged
-        }
-        size = Math.min(BLOCK_BYTES, 2 * size);
+    let end = Math.min(offset, (await file.stat()).size);
+    while (end > 0) {
+      const begin = Math.max(0, end - size);
+      const block = await readBlock(file, begin, end);
+      // The first line of a block began before the block, unless the file begins here.
+      const first = begin === 0 ? 0 : block.indexOf(LINE_FEED) + 1;
+      if (begin === 0 || (first > 0 && first < block.length)) {
+        yield decodeAll(block.subarray(first), { segment, offset: begin + first }).toReversed();
+        end = begin + first;
+      } else if (size === BLOCK_BYTES) {
+        end = begin; // longer than any line: damaged
       }
-    } finally {
-      await file.close();
+      size = Math.min(BLOCK_BYTES, 2 * size);
     }
   }
 }

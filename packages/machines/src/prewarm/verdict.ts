@@ -3,7 +3,7 @@ import type { Health } from "@hibernaut/domain/health";
 import type { MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import { isKnownToCrash } from "../restart.ts";
 
-export type PrewarmVerdict =
+type PrewarmVerdict =
   | { kind: "wait" }
   /** The new version works: take its snapshot. */
   | { kind: "sleep" }

@@ -12,7 +12,7 @@ import { newRecord } from "../new-record.ts";
 import type { Papers } from "./departures.ts";
 
 /** A machine that is recreated on another host. */
-export type Anew = Pick<
+type Anew = Pick<
   MachineRecord,
   "id" | "app" | "name" | "address" | "version" | "config" | "imageDigest" | "createdAt"
 > & {

@@ -6,7 +6,7 @@ import { copyFailure } from "../copy-failure.ts";
 import type { Commands } from "./commands.ts";
 
 /** What is at a path. */
-export interface PathInfo {
+interface PathInfo {
   kind: PathKind;
   /** What is behind a link, else the same as `kind`. Null for a link that leads nowhere. */
   leadsTo: PathKind | null;

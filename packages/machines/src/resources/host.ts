@@ -6,7 +6,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import type { WarmKeeper } from "../warm/keeper.ts";
 
 /** Sizes in bytes. */
-export interface HostUse {
+interface HostUse {
   /** `available` is what programs can still get, in the control group of the platform; null if the kernel does not say. */
   memory: { total: number; available: number | null };
   /** The file system of the data directory. `free` is what the platform's user can get. */

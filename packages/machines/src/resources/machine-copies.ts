@@ -80,7 +80,10 @@ export class MachineCopies {
       if (controller.record.state === "destroyed") return undefined;
       await copier.discard(id);
       const patient = tries >= GIVES_WAY;
-      const copied = await this.#try(controller, { copier, patient }, signal);
+      const copied =
+        controller.record.state === "running"
+          ? await this.#copyRunning(controller, { copier, patient }, signal)
+          : await this.#copyAtRest(controller, copier, signal);
       if (copied === undefined) continue;
       await this.#copyLogs(id, copier, signal);
       return copied;
@@ -93,16 +96,6 @@ export class MachineCopies {
   }
 
   /** Undefined when something else happened to the machine meanwhile. */
-  #try(
-    controller: MachineController,
-    { copier, patient }: { copier: FileCopier; patient: boolean },
-    signal: AbortSignal,
-  ): Promise<MachineCopy | undefined> {
-    return controller.record.state === "running"
-      ? this.#copyRunning(controller, { copier, patient }, signal)
-      : this.#copyAtRest(controller, copier, signal);
-  }
-
   async #copyRunning(
     controller: MachineController,
     { copier, patient }: { copier: FileCopier; patient: boolean },
@@ -125,7 +118,7 @@ export class MachineCopies {
     };
   }
 
-  /** Nothing is held up: a wake, or anything else that is requested of the machine, ends the copy. */
+  /** The same. Nothing is held up: a wake, or anything else that is requested of the machine, ends the copy. */
   async #copyAtRest(
     controller: MachineController,
     copier: FileCopier,

@@ -27,7 +27,7 @@ interface DueTimerOptions {
 }
 
 /** Returns how long to wait until then, in milliseconds; `next` is milliseconds since 1970. */
-export function waitMs(next: number, now: number): number {
+function waitMs(next: number, now: number): number {
   return Math.min(Math.max(next - now, 0), LONGEST_WAIT_MS);
 }
 

@@ -44,16 +44,8 @@ export function keepWarmMs({ services = [] }: Pick<MachineConfig, "services">, d
  * it takes. `except` is that machine's own.
  */
 export function evictionsFor(kept: readonly KeptMachine[], bytes: number, except: string): Eviction[] {
-  const oldestFirst = kept.toSorted((one, other) => one.sinceMs - other.sinceMs);
-  const chosen: Eviction[] = [];
-  let freed = 0;
-  for (const machine of oldestFirst) {
-    if (freed >= bytes) break;
-    if (machine.machineId === except) continue;
-    freed += machine.bytes;
-    chosen.push({ machineId: machine.machineId, reason: "room" });
-  }
-  return chosen;
+  const others = kept.filter(({ machineId }) => machineId !== except);
+  return oldestFor(bytes, oldestFirst(others)).map(because("room"));
 }
 
 /**
@@ -65,15 +57,29 @@ export function evictions(
   { nowMs, budgetBytes, pressure }: { nowMs: number; budgetBytes: number; pressure: boolean },
 ): Eviction[] {
   const expired = kept.filter(({ untilMs }) => untilMs <= nowMs);
-  const rest = kept.filter(({ untilMs }) => untilMs > nowMs).toSorted((one, other) => one.sinceMs - other.sinceMs);
-  let bytes = rest.reduce((sum, machine) => sum + machine.bytes, 0);
-  const over: Eviction[] = [];
-  for (const machine of rest) {
-    if (bytes <= budgetBytes) break;
-    bytes -= machine.bytes;
-    over.push({ machineId: machine.machineId, reason: "budget" });
+  const rest = oldestFirst(kept.filter(({ untilMs }) => untilMs > nowMs));
+  const bytes = rest.reduce((sum, machine) => sum + machine.bytes, 0);
+  const over = oldestFor(bytes - budgetBytes, rest);
+  const more = pressure ? rest.slice(over.length, over.length + 1) : [];
+  return [...expired.map(because("expired")), ...over.map(because("budget")), ...more.map(because("pressure"))];
+}
+
+function oldestFirst(kept: readonly KeptMachine[]): KeptMachine[] {
+  return kept.toSorted((one, other) => one.sinceMs - other.sinceMs);
+}
+
+/** The first machines, as many as it takes for `bytes`. */
+function oldestFor(bytes: number, machines: readonly KeptMachine[]): KeptMachine[] {
+  const chosen: KeptMachine[] = [];
+  let freed = 0;
+  for (const machine of machines) {
+    if (freed >= bytes) break;
+    freed += machine.bytes;
+    chosen.push(machine);
   }
-  const oldest = rest[over.length];
-  if (pressure && oldest !== undefined) over.push({ machineId: oldest.machineId, reason: "pressure" });
-  return [...expired.map(({ machineId }): Eviction => ({ machineId, reason: "expired" })), ...over];
+  return chosen;
+}
+
+function because(reason: EvictionReason): (machine: KeptMachine) => Eviction {
+  return ({ machineId }) => ({ machineId, reason });
 }

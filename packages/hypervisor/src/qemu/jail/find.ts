@@ -16,7 +16,7 @@ import { give } from "./owning.ts";
 const TRIAL_TIMEOUT_MS = 10_000;
 
 /** Which jail machines get. */
-export interface FoundJail {
+interface FoundJail {
   /** Undefined when they get none. */
   jail?: Jail;
   /** What they get, for people. */
@@ -25,7 +25,7 @@ export interface FoundJail {
   lacks: string[];
 }
 
-export type JailOptions = Pick<Settings, "jail" | "jailFirstUid" | "qemu" | "dataDir"> & {
+type JailOptions = Pick<Settings, "jail" | "jailFirstUid" | "qemu" | "dataDir"> & {
   accelerator: "kvm" | "tcg";
   /** Only look: make no directory that stays. */
   look?: boolean;

@@ -22,7 +22,7 @@ const OWN_CPUS = 0.5;
 const WEIGHT_PER_CPU = 100;
 const MOST_WEIGHT = 10_000;
 /** A thread for each CPU, up to 64 that wait for disks, and a few more. */
-export const MOST_THREADS = 256;
+const MOST_THREADS = 256;
 /** Connections that QEMU's own network forwards take two each. */
 const MOST_FILES = 65_536;
 
