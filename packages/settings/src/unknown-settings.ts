@@ -25,7 +25,6 @@ const OTHER_VARIABLES: readonly string[] = [
   ...["HIBERNAUT_PRIVATE_IP", "HIBERNAUT_VM_MEMORY_MB"],
   // tests and benches
   ...[
-    "HIBERNAUT_BENCH_TRACE",
     "HIBERNAUT_FUZZ_RUNS",
     "HIBERNAUT_LONG_TESTS",
     "HIBERNAUT_MOVES",

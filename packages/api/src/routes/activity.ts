@@ -2,8 +2,11 @@
 import { AWAKE_REASONS } from "@hibernaut/domain/awake";
 import { Type } from "typebox";
 import type { Api, ApiDeps } from "../deps.ts";
-import { closed, machineState, nullable, oneOf, replies } from "../schemas.ts";
+import { routesOf } from "../route.ts";
+import { closed, machineState, nullable, oneOf } from "../schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
+
+const route = routesOf("machines");
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
@@ -46,15 +49,11 @@ const ActivityReply = Type.Object(
 export function activityRoute(app: Api, { machines, activity }: Pick<ApiDeps, "machines" | "activity">): void {
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/activity",
-    {
-      config: { scope: "read" },
-      schema: {
-        tags: ["machines"],
-        summary: "Show what a machine is used for, and why it does not sleep",
-        params: MachineParams,
-        response: replies(200, ActivityReply),
-      },
-    },
+    route(
+      "Show what a machine is used for, and why it does not sleep",
+      { scope: "read" },
+      { params: MachineParams, reply: ActivityReply },
+    ),
     async ({ params }) => {
       const { record } = machines.get(params.app_name, params.machine_id);
       const now = activity?.(record.id);

@@ -1,6 +1,7 @@
 /** Nothing of a file is dropped silently, and the document tells of every key. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { keysOf, MACHINE_FIELDS, SERVICE_FIELDS } from "@hibernaut/domain/fields";
 import { parse, stringify } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { pathText } from "../../src/appfile/findings.ts";
@@ -57,7 +58,8 @@ test("the document tells of every key that is read", () => {
       /\.(?:string|boolean|booleanOr|integer|positive|seconds|megabytes|strings|choice|section|sections|raw)\(\s*"([\w-]+)"/g,
     ),
   ].map(([, key = ""]) => key);
-  const keys = new Set(asked);
+  const described = [MACHINE_FIELDS, SERVICE_FIELDS].flatMap(keysOf).map(([, key]) => key);
+  const keys = new Set([...asked, ...described]);
   expect(keys.size).toBeGreaterThan(50);
   const text = readFileSync(join(import.meta.dirname, "../../../../docs/app-file.md"), "utf8");
   const missing = [...keys].filter((key) => !new RegExp(`\\b${key}\\b`).test(text));
