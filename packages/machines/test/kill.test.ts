@@ -118,6 +118,35 @@ describe.each(MOMENTS)("killed %s", (when) => {
   );
 });
 
+test.each([
+  ["resume", "suspended"],
+  ["cold", "stopped"],
+] as const)(
+  "a %s start that the next platform brings to its end is told to the programs in the machine",
+  async (kind, rest) => {
+    const mortality = new Mortality();
+    world = await newWorld();
+    const first = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps), settings: { keepWarmS: 0 } });
+    first.apps.create("shop");
+    const { id } = (await first.machines.create("shop", { name: "one", config: SMALL })).record;
+    await first.machines.wait("shop", id, ["running"], TIMEOUT);
+    first.machines[kind === "resume" ? "suspend" : "stop"]("shop", id);
+    await first.machines.wait("shop", id, [rest], TIMEOUT);
+    mortality.arm(kind === "resume" ? "vmm.run" : "vmm.openChannel", "after");
+    first.machines.start("shop", id);
+    await mortality.death.promise;
+    const next = await startPlatform(world);
+    try {
+      await next.machines.wait("shop", id, ["running"], TIMEOUT);
+      const told: string[] = [];
+      next.guestApi.subscribe(id, (event) => told.push(event.kind));
+      expect(told).toEqual([kind]);
+    } finally {
+      await next.close();
+    }
+  },
+);
+
 /** Kills the platform at this step of a life, and sees what the next one makes of it. */
 async function dieAndLiveOn({ step, when, keepWarmS }: { step: number; when: When; keepWarmS: number }): Promise<void> {
   const seen = await liveUntilDeath(new Mortality(step, when), keepWarmS);

@@ -8,6 +8,7 @@ import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { coldStart, startApp } from "./cold-start.ts";
+import { tellOfWake } from "./let-run.ts";
 import { NotOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
 import { untilReady } from "./ready.ts";
@@ -37,7 +38,7 @@ export async function boot(
     return { lastBoot, unreachable, stateReason: unreachable };
   };
   try {
-    if (ports.guest.live !== undefined) return await takeOverStart(record, booted, ports, signal);
+    if (ports.guest.live !== undefined) return await takeOverStart({ record, effect }, booted, ports, signal);
     await ports.hypervisor.requireEnded(record.id);
     const refusal = await ports.ownership?.verify(record.id, signal);
     if (refusal !== undefined) return { type: "start_refused", reason: refusal.message };
@@ -74,7 +75,7 @@ function reasonOf(error: unknown): string {
 
 /** A start that an earlier platform process began: the guest is there, at whatever point it reached. */
 async function takeOverStart(
-  record: MachineRecord,
+  { record, effect: { restedSince } }: BootInput,
   booted: Booted,
   ports: EffectPorts,
   signal: AbortSignal,
@@ -94,6 +95,10 @@ async function takeOverStart(
     const image = await imageOf(record, ports);
     return startApp({ record, image, secrets, restedSince: null, booted: now }, live, ports, signal);
   }
-  await live.agent.awake(within(signal, resumeTimeoutMs, "setting the clock"));
+  const { hooks } = await live.agent.awake(within(signal, resumeTimeoutMs, "setting the clock"));
+  const sleptMs = restedSince === null ? 0 : Date.now() - Date.parse(restedSince);
+  // Nobody knows whether the earlier platform came this far: better twice than never.
+  if (resumed) await tellOfWake({ record, sleptMs, hooks }, ports, signal);
+  else ports.inside.started("cold", sleptMs);
   return untilReady({ agent: live.agent, booted: now }, ports, signal);
 }

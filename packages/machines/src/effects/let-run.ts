@@ -24,7 +24,7 @@ export async function letRun(
   ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps" | "ownership">,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
-  const { inside, log, settings, steps } = ports;
+  const { log, steps } = ports;
   const stoodMs = clockMs === undefined ? undefined : Date.now() - clockMs;
   // Sent at once: the agent reads it as soon as there is a CPU to read it, one round trip to the VMM earlier.
   const [{ hooks, clockOffMs }] = await steps.time("awake", () => {
@@ -32,7 +32,23 @@ export async function letRun(
     return Promise.all([agent.awake(limit, stoodMs), running]);
   });
   log.info({ machine: record.id, clockOffMs }, "the guest is awake");
-  const sleptMs = Date.now() - Date.parse(createdAt);
+  return tellOfWake({ record, sleptMs: Date.now() - Date.parse(createdAt), hooks }, ports, signal);
+}
+
+interface WakeInput {
+  record: MachineRecord;
+  sleptMs: number;
+  /** Whether the image has any for after a resume. */
+  hooks: boolean;
+}
+
+/** Tells the programs in a guest that is awake again, and runs its hooks. */
+export async function tellOfWake(
+  { record, sleptMs, hooks }: WakeInput,
+  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps">,
+  signal: AbortSignal,
+): Promise<Details> {
+  const { inside, log, settings, steps } = ports;
   inside.started("resume", sleptMs);
   const timeoutMs = settings.hookTimeoutMs;
   const run = () => runHooks({ kind: "post-resume", timeoutMs }, ports, signal);
