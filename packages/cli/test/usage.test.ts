@@ -72,7 +72,7 @@ describe("wrong usage ends with 2", () => {
     ["scale vm shared", /^Error: Unknown command 'vm'\. Memory: hibernaut scale memory/],
     [
       "machine run x --memory lots",
-      /^Error: .*'lots' is invalid.* Use at least 1 MB, in whole megabytes, as in 512, 512mb or 1gb\./,
+      /^Error: .*'lots' is invalid.* Use at least 128 MB and at most 32768 MB, in whole megabytes, as in 512, 512mb or 1gb\./,
     ],
     ["machine run x --autostop sleep", /^Error: .*'sleep' is invalid. Allowed choices are suspend, stop, off\./],
     ["machine run", /^Error: No image\./],
