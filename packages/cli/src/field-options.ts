@@ -8,11 +8,9 @@ export type FieldOptions<F extends Fields> = {
     ? "on" | "off"
     : ValueOf<F[Path]>;
 };
-type OptionName<Path extends string, F extends Field> = F extends { option: null }
-  ? never
-  : F extends { option: infer Own extends string }
-    ? Camel<Own>
-    : Camel<LastName<Path>>;
+type OptionName<Path extends string, F extends Field> = F extends { option: infer Own extends string }
+  ? Camel<Own>
+  : Camel<LastName<Path>>;
 type LastName<Path extends string> = Path extends `${string}.${infer Rest}` ? LastName<Rest> : Path;
 type Camel<Name extends string> = Name extends `${infer Head}${"-" | "_"}${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
@@ -41,15 +39,12 @@ export function withFieldOptions<T extends object>(before: T, fields: Fields, op
 }
 
 function named(fields: Fields): [name: string, path: string, field: Field][] {
-  return Object.entries(fields).flatMap(([path, field]) => {
-    const name = optionName(path, field);
-    return name === undefined ? [] : [[name, path, field]];
-  });
+  return Object.entries(fields).map(([path, field]) => [optionName(path, field), path, field]);
 }
 
-/** The name of a field's option; undefined where the field has none of this kind. */
-export function optionName(path: string, { option = lastName(path).replaceAll("_", "-") }: Field): string | undefined {
-  return option ?? undefined;
+/** The name of a field's option, without its hyphens at the front. */
+export function optionName(path: string, { option = lastName(path).replaceAll("_", "-") }: Field): string {
+  return option;
 }
 
 function valueIn(options: object, name: string): unknown {

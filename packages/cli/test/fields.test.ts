@@ -1,13 +1,5 @@
 /** What a field's description promises: an option and a key of the app file set it, where it says. */
-import {
-  type Field,
-  type Fields,
-  keysOf,
-  lastName,
-  MACHINE_FIELDS,
-  SERVICE_FIELDS,
-  valueAt,
-} from "@hibernaut/domain/fields";
+import { type Field, type Fields, keysOf, MACHINE_FIELDS, SERVICE_FIELDS, valueAt } from "@hibernaut/domain/fields";
 import { describe, expect, test } from "vitest";
 import { machineConfigs } from "../src/appfile/machine-configs.ts";
 import { readAppFile } from "../src/appfile/read.ts";
@@ -33,7 +25,7 @@ describe.each([
     const name = optionName(path, field);
     const value = sample(field);
     const given = field.kind === "boolean" ? (value === true ? "on" : "off") : value;
-    const camel = name?.replace(/-(\w)/g, (_hyphen, letter: string) => letter.toUpperCase()) ?? "none";
+    const camel = name.replace(/-(\w)/g, (_hyphen, letter: string) => letter.toUpperCase());
     expect(valueAt(withFieldOptions({}, fields, { [camel]: given }), path)).toBe(value);
   });
 
@@ -45,7 +37,7 @@ describe.each([
 
 test("fields of a table have names of their own: options and forms use these alone", () => {
   const names = [MACHINE_FIELDS, SERVICE_FIELDS].flatMap((fields: Fields) =>
-    Object.entries(fields).map(([path, field]) => field.option ?? lastName(path)),
+    Object.entries(fields).map(([path, field]) => optionName(path, field)),
   );
   expect(new Set(names).size).toBe(names.length);
 });

@@ -6,14 +6,18 @@ import { type Static, Type } from "typebox";
 import { schemasOf } from "./field-schemas.ts";
 import { MACHINE_FIELDS } from "./fields.ts";
 import { FileConfig, MAX_FILES } from "./guest-files.ts";
-import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH, RETENTION_DAYS, VOLUME_GB } from "./limits.ts";
+import {
+  DEFAULT_CPUS,
+  DEFAULT_MEMORY_MB,
+  ENV_NAME_PATTERN,
+  ENV_VALUE_MAX_LENGTH,
+  RETENTION_DAYS,
+  VOLUME_GB,
+} from "./limits.ts";
 import { SCHEDULE_MAX_LENGTH } from "./schedule.ts";
 import { CheckConfig, ServiceConfig } from "./service-config.ts";
 
 const closed = { additionalProperties: false } as const;
-
-const DEFAULT_MEMORY_MB = 256;
-const DEFAULT_CPUS = 1;
 
 /** Where a machine mounts a volume. */
 export const MountConfig = Type.Object(

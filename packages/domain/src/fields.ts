@@ -5,6 +5,10 @@
  */
 import {
   CPUS,
+  DEFAULT_CPUS,
+  DEFAULT_IDLE_TIMEOUT_S,
+  DEFAULT_MEMORY_MB,
+  DEFAULT_SOFT_LIMIT,
   HOLD_TIMEOUT_S,
   IDLE_TIMEOUT_S,
   KEEP_WARM_S,
@@ -28,8 +32,8 @@ interface Described {
   description: string;
   /** What holds without the field, as the documents show it. */
   default: string;
-  /** What the CLI calls it: by default the last name of the path, with hyphens. Null: the CLI reads it in its own way. */
-  option?: string | null;
+  /** What the CLI calls it: by default the last name of the path, with hyphens. */
+  option?: string;
   /** Its key in an app file: by default the last name of the path. Null: the app file has another form for it. */
   key?: string | null;
   /** What a form calls it. Without one, no form has it. */
@@ -57,13 +61,20 @@ export function defaultOf({ kind, default: text }: Field): boolean | number | st
 
 /** Fields of a machine. */
 export const MACHINE_FIELDS = {
-  "guest.cpus": { kind: "count", ...CPUS, description: "Virtual CPUs.", label: "CPUs", default: "1", key: null },
+  "guest.cpus": {
+    kind: "count",
+    ...CPUS,
+    description: "Virtual CPUs.",
+    label: "CPUs",
+    default: String(DEFAULT_CPUS),
+    key: null,
+  },
   "guest.memory_mb": {
     kind: "mb",
     ...MEMORY_MB,
     description: "Memory, in MB. A suspend writes what is used of it to disk.",
     label: "Memory, in MB",
-    default: "256",
+    default: String(DEFAULT_MEMORY_MB),
     option: "memory",
     key: null,
   },
@@ -160,7 +171,7 @@ export const SERVICE_FIELDS = {
     ...IDLE_TIMEOUT_S,
     description: "How long a machine has had no request when it counts as idle.",
     label: "Idle timeout, in seconds",
-    default: "300",
+    default: String(DEFAULT_IDLE_TIMEOUT_S),
   },
   hold_timeout: {
     kind: "seconds",
@@ -221,7 +232,7 @@ export const SERVICE_FIELDS = {
     maximum: 1_000_000,
     description: "Load at which another machine of the app is started.",
     label: "Soft limit",
-    default: "20",
+    default: String(DEFAULT_SOFT_LIMIT),
     key: null,
   },
   "concurrency.hard_limit": {

@@ -3,11 +3,15 @@
 /** More memory would make a suspend slow and its file large, and software emulation could not make use of it. In MB. */
 export const MEMORY_MB = { minimum: 128, maximum: 32_768 } as const;
 
+/** Enough for a small app in any language, and a snapshot of it is written in a moment. */
+export const DEFAULT_MEMORY_MB = 256;
+
 /** Swap, which lies on the machine's writable layer. In MB. */
 export const SWAP_MB = { minimum: 0, maximum: 32_768 } as const;
 
 /** Virtual CPUs. */
 export const CPUS = { minimum: 1, maximum: 8 } as const;
+export const DEFAULT_CPUS = 1;
 
 /** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. In GB. */
 export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
@@ -17,6 +21,12 @@ export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
 
 /** After how long without a request a machine is idle, in seconds. */
 export const IDLE_TIMEOUT_S = { minimum: 1, maximum: 86_400 } as const;
+
+/** Long enough that a visitor who reads a page finds the machine awake, short enough that a night costs nothing. */
+export const DEFAULT_IDLE_TIMEOUT_S = 300;
+
+/** As on Fly: at this load a machine still takes requests, and another one is started. */
+export const DEFAULT_SOFT_LIMIT = 20;
 
 /** How long a request waits for its machine, in seconds. As long as a platform's own limit can be. */
 export const HOLD_TIMEOUT_S = { minimum: 1, maximum: 600 } as const;

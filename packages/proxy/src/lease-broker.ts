@@ -136,10 +136,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
 
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
     const chosen = () => chosenMachine(this.#table, app, request);
+    const machine = chosen()?.machine;
     return this.#queues.wait(app, {
       since: request.since ?? this.now(),
-      lane: chosen()?.machine.id ?? request.tcpPort,
-      holdTimeoutMs: chosen()?.machine.policy.holdTimeoutMs ?? this.#table.ofApp(app).prepared.holdTimeoutMs,
+      lane: machine?.id ?? request.tcpPort,
+      holdTimeoutMs: machine?.policy.holdTimeoutMs ?? this.#table.ofApp(app).prepared.holdTimeoutMs,
       signal,
       // The machine may have been destroyed or cordoned in the meantime.
       attempt: (since) => this.#leaseOrWake(app, request, chosen(), since),

@@ -1,13 +1,9 @@
 /** What a service's configuration means to the proxy: with all defaults filled in, in the proxy's units. */
 import type { MachineConfig } from "@hibernaut/domain/config";
+import { DEFAULT_IDLE_TIMEOUT_S, DEFAULT_SOFT_LIMIT } from "@hibernaut/domain/limits";
 import type { ResponseHeaders } from "@hibernaut/domain/response-headers";
 import type { ServiceConfig } from "@hibernaut/domain/service-config";
 import type { OwnHeader } from "./contract.ts";
-
-/** As on Fly: at this load a machine still takes requests, and another one is started. */
-const SOFT_LIMIT = 20;
-/** Long enough that a visitor who reads a page finds the machine awake, short enough that a night costs nothing. */
-const IDLE_TIMEOUT_S = 300;
 
 export interface ServicePolicy {
   /** The port in the guest. */
@@ -69,11 +65,11 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     autostopFallback: service.autostop_fallback ?? "stop",
     autostart: service.autostart ?? true,
     minRunning: pinned ? 0 : (service.min_machines_running ?? 0),
-    idleTimeoutMs: (service.idle_timeout ?? IDLE_TIMEOUT_S) * 1000,
+    idleTimeoutMs: (service.idle_timeout ?? DEFAULT_IDLE_TIMEOUT_S) * 1000,
     holdTimeoutMs: service.hold_timeout && service.hold_timeout * 1000,
     quiet: service.idle === "quiet",
     unit: concurrency.type ?? "requests",
-    softLimit: concurrency.soft_limit ?? Math.min(SOFT_LIMIT, hardLimit),
+    softLimit: concurrency.soft_limit ?? Math.min(DEFAULT_SOFT_LIMIT, hardLimit),
     hardLimit,
     web: service.protocol === "http",
     pinned,

@@ -40,7 +40,7 @@ export const ROUTES: Readonly<Record<string, Where>> = {
 export function whereOf({
   method,
   routeOptions: { url = "" },
-}: Pick<FastifyRequest, "method" | "routeOptions">): Where {
+}: Pick<FastifyRequest, "method"> & { routeOptions: { url?: string | undefined } }): Where {
   if (url.startsWith(M)) return "machine";
   if (url.startsWith(V)) return "volume";
   return ROUTES[`${method === "HEAD" ? "GET" : method} ${url}`] ?? "here";
