@@ -21,7 +21,7 @@ const CACHE = join(BUILD, "cache");
 const CFLAGS = "-std=c11 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror".split(" ");
 
 /** Modules that the agent needs. A kernel may have any of them built in. */
-const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "virtio_console", "overlay", "squashfs", "ext4"];
+const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "virtio_console", "overlay", "squashfs", "ext4", "tcp_diag"];
 
 /** Mount points that the agent expects. It creates the others. */
 const FOLDERS = ["dev", "image", "layer", "proc", "root", "run", "sys"];

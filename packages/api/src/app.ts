@@ -31,6 +31,7 @@ import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
+import { forkRoutes, templateRoutes } from "./routes/forks.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { hostRoutes } from "./routes/host.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
@@ -180,6 +181,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     appRoutes(secured, writes);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
+    forkRoutes(secured, deps);
+    templateRoutes(secured, deps);
     activityRoute(secured, deps);
     waitRoute(secured, deps);
     logRoutes(secured, deps);

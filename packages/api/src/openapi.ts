@@ -18,6 +18,7 @@ export async function describeApi(app: Api, version: string): Promise<void> {
       tags: [
         { name: "apps" },
         { name: "machines" },
+        { name: "templates" },
         { name: "inside" },
         { name: "images" },
         { name: "tokens" },

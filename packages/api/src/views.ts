@@ -1,8 +1,9 @@
 /** Records as the API shows them. */
-import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "@hibernaut/domain/machine";
-import type { MachineView } from "@hibernaut/machines";
+import type { AppRecord, KeepAwake, MachineEvent, Origin, Prewarm } from "@hibernaut/domain/machine";
+import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { TokenRecord } from "@hibernaut/store";
 import type { AppWire } from "./routes/apps.schemas.ts";
+import type { TemplateWire } from "./routes/forks.schemas.ts";
 import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts";
 import type { NewTokenWire, TokenWire } from "./routes/tokens.schemas.ts";
 import type { CreatedToken } from "./tokens.ts";
@@ -46,10 +47,17 @@ export function machineWire({
     wake_at: record.wakeAt ?? null,
     // An app that runs has recovered, for all that is known.
     crash: record.state === "running" ? null : (record.crash ?? null),
+    origin: originWire(record.origin),
     private_address: record.address,
     created_at: record.createdAt,
     updated_at: record.updatedAt,
   };
+}
+
+function originWire(origin: Origin | undefined): MachineWire["origin"] {
+  return origin === undefined
+    ? null
+    : { kind: origin.kind, machine_id: origin.machine, template: origin.template ?? null };
 }
 
 function prewarmWire({ status, until, reason, since }: Prewarm): MachineWire["prewarm"] {
@@ -58,6 +66,21 @@ function prewarmWire({ status, until, reason, since }: Prewarm): MachineWire["pr
 
 function liveLease(lease: KeepAwake | null | undefined): KeepAwake | null {
   return lease && Date.parse(lease.until) > Date.now() ? lease : null;
+}
+
+/** A template on the wire. */
+export function templateWire({ template, machines }: TemplateView): TemplateWire {
+  const { id, app, name, createdAt, sizeBytes, machine } = template;
+  return {
+    id,
+    app_name: app,
+    name,
+    image: { ref: machine.config.image, digest: machine.imageDigest },
+    machine_id: machine.id,
+    machines,
+    size_bytes: sizeBytes,
+    created_at: createdAt,
+  };
 }
 
 /** An event of a machine on the wire. */

@@ -73,10 +73,10 @@ export async function startApi(
     { level: "warn" },
     { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
-  const { tokens, sessions, machines } = world.store;
+  const { tokens, sessions } = world.store;
   const library = new Library({
     images: world.images,
-    inUse: () => imagesInUse(machines),
+    inUse: () => imagesInUse(world.store),
     keepMs: 0,
     onFault: (err) => logger.error({ err }, "images could not be collected"),
   });

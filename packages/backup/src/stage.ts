@@ -12,6 +12,9 @@ const FOLDERS = ["machines", "volumes", "bundles", "images", "certificates"];
 
 /** The directory of one data directory. There is one backup at a time. */
 export class Stage implements FileCopier {
+  readonly purpose = { name: "a backup", verb: "back up" };
+  /** Its disks are worth keeping without it. */
+  readonly needsMemory = false;
   readonly folder: string;
   readonly #dataDir: string;
   #clones: Promise<boolean> | undefined;

@@ -25,6 +25,7 @@ import { registry } from "./commands/registry.ts";
 import { scale } from "./commands/scale.ts";
 import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
+import { templates } from "./commands/templates.ts";
 import { tokens } from "./commands/tokens.ts";
 import { top } from "./commands/top.ts";
 import { uninstall } from "./commands/uninstall.ts";
@@ -79,6 +80,7 @@ export const NOUNS: readonly Noun[] = [
   certs,
   secrets,
   volumes,
+  templates,
   images,
   registry,
   tokens,

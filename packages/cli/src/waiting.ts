@@ -22,7 +22,7 @@ export const WAITING = [
   WAIT_TIMEOUT,
   { flags: "--no-wait", description: "return as soon as the platform has accepted the request" },
 ] as const satisfies readonly Option[];
-type WaitingOptions = OptionValues<typeof WAITING>;
+export type WaitingOptions = OptionValues<typeof WAITING>;
 
 /** Waits until the machine is in one of the states; fails with `deadline_exceeded` (exit code 124). */
 export async function waitFor(

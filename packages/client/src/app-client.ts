@@ -9,6 +9,7 @@ import type {
   Certificate,
   CertificateFinding,
   CreateReleaseRequest,
+  CreateTemplateRequest,
   CreateVolumeRequest,
   ExtendedVolume,
   MachineConfig,
@@ -17,6 +18,7 @@ import type {
   ReleaseCommandEnd,
   Secret,
   SecretsEffect,
+  Template,
   UpdateAppRequest,
   UpdateQuotaRequest,
   UpdateReleaseRequest,
@@ -101,6 +103,31 @@ export abstract class AppClient extends PlatformClient {
   /** Returns an app's volumes, oldest first. */
   listVolumes(app: string, options?: ListOptions): Promise<Volume[]> {
     return this.call("get", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, ...options });
+  }
+
+  /** Lists the templates of an app. */
+  listTemplates(app: string, options?: CallOptions): Promise<Template[]> {
+    return this.call("get", "/v1/apps/{app_name}/templates", { params: { app_name: app }, ...options });
+  }
+
+  /**
+   * Keeps the state that a running or suspended machine has now, or that of one that is made of a configuration. Resolves when
+   * that is stored, which may take minutes.
+   */
+  createTemplate(app: string, body: CreateTemplateRequest, options?: CallOptions): Promise<Template> {
+    return this.call("post", "/v1/apps/{app_name}/templates", { params: { app_name: app }, body, ...options });
+  }
+
+  /** Returns a template. */
+  getTemplate(app: string, template: string, options?: CallOptions): Promise<Template> {
+    const params = { app_name: app, template };
+    return this.call("get", "/v1/apps/{app_name}/templates/{template}", { params, ...options });
+  }
+
+  /** Deletes a template. The machines that were made from it stay. */
+  async deleteTemplate(app: string, template: string, options?: CallOptions): Promise<void> {
+    const params = { app_name: app, template };
+    await this.call("delete", "/v1/apps/{app_name}/templates/{template}", { params, ...options });
   }
 
   /** Returns a volume. */

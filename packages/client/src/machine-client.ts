@@ -17,6 +17,7 @@ import type {
   CreateMachineRequest,
   ExecRequest,
   ExecResult,
+  ForkRequest,
   LogEntry,
   Machine,
   MachineConfig,
@@ -81,6 +82,11 @@ export abstract class MachineClient extends AppClient {
   /** Suspends a machine to a snapshot. */
   async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
     await this.call("post", `${MACHINE}/suspend`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Makes machines that continue from where a running or suspended one is. Resolves with them once they are stored. */
+  forkMachine(app: string, id: string, body: ForkRequest = {}, options?: CallOptions): Promise<Machine[]> {
+    return this.call("post", `${MACHINE}/fork`, { params: machineParams(app, id), body, ...options });
   }
 
   /** Stops a machine and discards its snapshot. */

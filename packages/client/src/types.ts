@@ -52,6 +52,15 @@ export type Crash = Schemas["Crash"];
 /** What a new machine is made from. Only `config.image` is required. */
 export type CreateMachineRequest = Schemas["CreateMachineRequest"];
 
+/** What a fork or a template makes: by default, one machine that starts. */
+export type ForkRequest = Schemas["ForkRequest"];
+
+/** The memory and the disk of a machine at one moment, from which machines are made. */
+export type Template = Schemas["Template"];
+
+/** What a new template is made of. */
+export type CreateTemplateRequest = Schemas["CreateTemplateRequest"];
+
 /** What a machine is used for at the moment, and why it does not sleep. */
 export type Activity = Schemas["Activity"];
 

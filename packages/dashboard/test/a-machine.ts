@@ -29,6 +29,7 @@ export function machine(parts: Partial<Machine>): Machine {
     next_run: null,
     wake_at: null,
     crash: null,
+    origin: null,
     private_address: "10.0.0.2",
     created_at: time,
     updated_at: time,

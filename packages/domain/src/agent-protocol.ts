@@ -4,16 +4,16 @@
  */
 
 /** What the present agent speaks: `PROTOCOL` in `packages/guest/agent/frame.h`. */
-export const CURRENT_PROTOCOL = 4;
+export const CURRENT_PROTOCOL = 5;
 
 /** What an agent speaks whose bundle or snapshot does not say it: that was not recorded in version 0.1. */
 export const UNRECORDED_PROTOCOL = 1;
 
 /**
- * How many versions before the current one the platform speaks. Three, because version 0.1 speaks protocol 1, and a
+ * How many versions before the current one the platform speaks. Four, because version 0.1 speaks protocol 1, and a
  * machine that has slept since then must not lose its memory. Once a later version is released, two are enough.
  */
-const OLDER_PROTOCOLS = 3;
+const OLDER_PROTOCOLS = 4;
 
 /** The versions that a platform speaks whose own agent speaks `current`, oldest first. */
 export function spokenProtocols(current = CURRENT_PROTOCOL): readonly number[] {

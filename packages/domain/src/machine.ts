@@ -114,6 +114,16 @@ export interface NotSuspended {
   reason: string;
 }
 
+/** From whose memory a machine was born. */
+export interface Origin {
+  /** `fork`: of a machine at work or asleep. `template`: of what was kept of one. */
+  kind: "fork" | "template";
+  /** The machine whose memory it was. It may be gone. */
+  machine: string;
+  /** The template, which may be gone. Absent for a fork. */
+  template?: string;
+}
+
 /** Everything that is stored about a machine. Times are RFC 3339 in UTC. */
 export interface MachineRecord {
   /** 14 hex digits. */
@@ -181,6 +191,15 @@ export interface MachineRecord {
    * when the next one starts. Absent in all other machines.
    */
   releaseCommand?: number;
+  /** The machine is made for a template only: it is destroyed once that is made, or by the next platform. Absent in all others. */
+  temporary?: true;
+  /** Absent when the machine was not born from the memory of another one. */
+  origin?: Origin;
+  /**
+   * Its memory is still that of its origin: before anything of the app runs, its guest has to become this machine. Absent or
+   * false once it ran.
+   */
+  newborn?: boolean;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;
@@ -247,4 +266,6 @@ export interface CreateMachine {
   cordoned?: boolean;
   /** The machine runs the command of this release, and is temporary. */
   releaseCommand?: number;
+  /** The machine is made for a template only. */
+  temporary?: true;
 }

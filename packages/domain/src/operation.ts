@@ -17,6 +17,8 @@ export const START_STEPS = [
   "consume",
   /** The CPUs run, and the agent answers. */
   "awake",
+  /** The guest of a fork becomes a machine of its own; part of "awake". */
+  "become",
   /** The app's hooks run. */
   "hooks",
   /** A cold start waits for its turn. */

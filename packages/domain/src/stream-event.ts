@@ -10,6 +10,7 @@ export const EVENT_GROUPS = [
   "platform",
   "release",
   "secret",
+  "template",
   "volume",
   "webhook",
 ] as const;

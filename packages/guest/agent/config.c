@@ -90,6 +90,11 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
       config->swap_mb = get_u32(value);
       return NULL;
     case C_INPUT: config->input = true; return NULL;
+    case C_ENTROPY:
+      if (length > sizeof config->entropy) return "there is too much entropy";
+      memcpy(config->entropy, value, length);
+      config->entropy_length = length;
+      return NULL;
     case C_FILE_DATA: return append_file_data(config, value, length);
     default: break;
   }
@@ -103,6 +108,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
     case C_ADDRESS: return replace(&config->address, text);
     case C_GATEWAY: return replace(&config->gateway, text);
     case C_DNS: return replace(&config->dns, text);
+    case C_MAC: return replace(&config->mac, text);
     case C_HOOKS: return replace(&config->hooks, text);
     case C_TASK: return replace(&config->task, text);
     case C_ARG: return append(config->args, &config->arg_count, CONFIG_MAX_WORDS, text);
@@ -139,12 +145,13 @@ void config_forget_files(struct config *config) {
 
 void config_free(struct config *config) {
   free(config->hostname), free(config->user), free(config->workdir);
-  free(config->address), free(config->gateway), free(config->dns), free(config->hooks), free(config->task);
+  free(config->address), free(config->gateway), free(config->dns), free(config->mac), free(config->hooks), free(config->task);
   for (size_t i = 0; i < config->arg_count; i++) free(config->args[i]);
   for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
   for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);
   for (size_t i = 0; i < config->volume_count; i++) free(config->volumes[i]);
   config_forget_files(config);
+  explicit_bzero(config->entropy, sizeof config->entropy);
   memset(config, 0, sizeof *config);
 }
 

@@ -24,6 +24,9 @@ enum config_key {
   C_FILE = 17,   /* "mode path", mode in octal: a file that is written before the app starts */
   C_FILE_DATA = 18, /* bytes that follow in the file of the last C_FILE */
   C_SWAP = 19,   /* u32 MB of swap on the writable layer; from protocol 3 on */
+  /* before F_BECOME, from protocol 5 on: */
+  C_MAC = 21,     /* of eth0, six hex pairs with colons */
+  C_ENTROPY = 22, /* up to CONFIG_MAX_ENTROPY bytes of randomness */
   /* in F_EXEC only, in addition to C_ARG, C_ENV (on top of the app's), C_USER and C_WORKDIR (instead of the app's): */
   C_TERMINAL = 12, /* u16 rows, u16 columns: run the command on a terminal of this size */
   C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command and its process group are killed; 0: never */
@@ -37,6 +40,7 @@ enum config_key {
 #define CONFIG_MAX_HOSTS 32
 #define CONFIG_MAX_VOLUMES 8
 #define CONFIG_MAX_FILES 32
+#define CONFIG_MAX_ENTROPY 64 /* the kernel takes no more at once */
 #define CONFIG_MAX_FILE_BYTES (4u << 20) /* of all files: more than the platform sends, and little for a machine */
 
 struct config_file {
@@ -47,7 +51,7 @@ struct config_file {
 };
 
 struct config {
-  char *hostname, *user, *workdir, *address, *gateway, *dns, *hooks, *task;
+  char *hostname, *user, *workdir, *address, *gateway, *dns, *mac, *hooks, *task;
   char *args[CONFIG_MAX_WORDS + 1];
   char *env[CONFIG_MAX_WORDS + 1];
   char *hosts[CONFIG_MAX_HOSTS];
@@ -59,6 +63,8 @@ struct config {
   bool terminal, input;
   uint16_t rows, columns;
   uint32_t timeout_ms, swap_mb;
+  uint8_t entropy[CONFIG_MAX_ENTROPY];
+  size_t entropy_length;
 };
 
 /* Takes the records of one frame. Returns NULL, or says what is wrong with a record; those before it are kept. */

@@ -23,7 +23,7 @@
 /* The version of everything below and in the headers named here: raise it when a platform could not talk to this agent
  * as it talks to the one before. bundle.json and every snapshot record it. A sleeping machine keeps its agent, and the
  * platform speaks this one and some before it. */
-#define PROTOCOL 4u
+#define PROTOCOL 5u
 
 #define FRAME_HEADER 20u
 #define FRAME_MAX_PAYLOAD 65536u
@@ -33,13 +33,15 @@ enum frame_type {
   /* platform to agent */
   F_HELLO_REQUEST = 0x01, /* u64 session: answered with F_HELLO */
   F_PAD = 0x02,       /* ignored: pushes an incomplete frame out of the reader */
-  F_SET = 0x10,       /* configuration records, see config.h */
+  F_SET = 0x10,       /* configuration records, see config.h. In a quiet machine: of its next identity */
   F_RUN = 0x11,       /* the configuration is complete: start the app */
   F_STOP = 0x12,      /* u32 signal, u32 ms until SIGKILL: end the app, then power off */
   F_QUIESCE = 0x13,   /* freeze the app, flush file systems, answer with F_QUIESCED, then send nothing until F_AWAKE,
                        * F_HELLO_REQUEST or F_STOP comes, or QUIET_MS of the machine's own time have passed */
   F_AWAKE = 0x14,     /* see enum awake_offset: answered with F_AWOKEN */
   F_PING = 0x15,      /* answered with F_PONG and the same payload */
+  F_BECOME = 0x16,    /* in a quiet machine, after F_SET: be the machine of that configuration from now on. Answered with
+                       * F_BECAME. A machine with the memory of another one stays frozen until this has worked */
   F_EXEC = 0x20,      /* records as in F_SET: start a command on this new stream, see streams.h */
   F_RESIZE = 0x21,    /* u16 rows, u16 columns: the size of a command's terminal */
   F_SIGNAL = 0x22,    /* u32 signal for a command's process group */
@@ -66,6 +68,7 @@ enum frame_type {
                           * after a loss, as soon as there is room again, and before F_HELLO and F_AWOKEN */
   F_LISTENING = 0x8f,    /* where programs listen, see listening.h. Sent whenever it changes until F_READY, and after
                           * F_HELLO and F_AWOKEN */
+  F_BECAME = 0x90,       /* u32 errno, text: why not; 0 and empty when it worked, or the machine was that one already */
 };
 
 /* Where the fields of payloads are, in bytes. */

@@ -19,6 +19,7 @@
 #include "frame.h"
 #include "group.h"
 #include "hooks.h"
+#include "identity.h"
 #include "listening.h"
 #include "outbox.h"
 #include "streams.h"
@@ -59,6 +60,8 @@ static struct {
   const char *refused; /* the first fault in the configuration, which is never used in part */
   struct frame_reader reader;
   struct config config;
+  struct config next; /* of the machine that this one has to become */
+  const char *next_refused;
   struct app app;
 } agent;
 
@@ -128,8 +131,12 @@ static void run(void) {
   outbox_send(F_STARTED, 0, pid, sizeof pid);
 }
 
-/* Ends the quiet: the app continues, and its output is read again. */
+/* Ends the quiet: the app continues, and its output is read again. Not in a fork that does not know yet who it is. */
 static void speak(void) {
+  if (agent.quiet && identity_foreign()) {
+    agent.quiet_until = system_monotonic_ms() + QUIET_MS;
+    return;
+  }
   if (agent.quiet) {
     volumes_thaw();
     group_thaw();
@@ -142,8 +149,9 @@ static void stop(const struct frame *frame) {
     send_text(F_ERROR, "F_STOP needs a signal and a time");
     return;
   }
-  agent.stopping = true;
   speak(); /* otherwise the end of the app would go unnoticed */
+  if (agent.quiet) system_power_off(); /* nothing of the app may run, so it cannot be asked to end */
+  agent.stopping = true;
   agent.kill_at = system_monotonic_ms() + get_u32(frame->payload + 4);
   app_signal(&agent.app, (int)get_u32(frame->payload));
 }
@@ -172,8 +180,26 @@ static uint64_t wall_after(uint64_t sent, uint64_t stood) {
   return own + CLOCK_BEHIND_NS >= sent && own <= sent + MESSAGE_LATE_NS ? own : sent;
 }
 
+static void become(void) {
+  uint8_t payload[4 + 256];
+  int error = EINVAL;
+  const char *fault = agent.next_refused;
+  if (!identity_foreign()) fault = NULL; /* the answer before was lost with its platform */
+  else if (fault == NULL) fault = identity_become(&agent.config, &agent.next, &error);
+  config_free(&agent.next);
+  agent.next_refused = NULL;
+  if (fault != NULL) system_note(fault, error);
+  put_u32(payload, fault != NULL ? (uint32_t)error : 0);
+  int length = fault == NULL ? 0 : snprintf((char *)payload + 4, 256, "%s: %s", fault, strerror(error));
+  outbox_send(F_BECAME, 0, payload, 4 + (uint32_t)(length < 255 ? length : 255));
+}
+
 static void awake(const struct frame *frame) {
   uint8_t payload[9];
+  if (identity_foreign()) {
+    send_text(F_ERROR, "the machine has the memory of another one, and does not know yet who it is");
+    return;
+  }
   if (frame->length < AWAKE_ENTROPY) {
     send_text(F_ERROR, "F_AWAKE needs a clock and a session");
     return;
@@ -203,7 +229,16 @@ static void hello(const struct frame *frame) {
   agent.listeners_told = false;
 }
 
+static void configure_next(const struct frame *frame) {
+  const char *fault = config_set(&agent.next, frame->payload, frame->length);
+  if (agent.next_refused == NULL) agent.next_refused = fault;
+}
+
 static void configure(const struct frame *frame) {
+  if (agent.quiet) {
+    configure_next(frame);
+    return;
+  }
   const char *fault = agent.phase == WAITING ? config_set(&agent.config, frame->payload, frame->length) : "the app was already started";
   if (fault == NULL) return;
   if (agent.refused == NULL) agent.refused = fault;
@@ -213,7 +248,13 @@ static void configure(const struct frame *frame) {
 static void handle(const struct frame *frame) {
   /* A new program joins the app's group. While that is frozen, the program would never begin, and the agent would wait
    * for it forever. The platform does not request a start in a quiet machine, unless it has made a mistake. */
-  if (frame->type == F_EXEC || frame->type == F_RUN) speak();
+  if (frame->type == F_EXEC || frame->type == F_RUN) {
+    speak();
+    if (agent.quiet) {
+      send_text(F_ERROR, "the machine does not know yet who it is");
+      return;
+    }
+  }
   if (streams_handle(frame)) return;
   switch (frame->type) {
     case F_PAD: return;
@@ -223,6 +264,7 @@ static void handle(const struct frame *frame) {
     case F_STOP: stop(frame); return;
     case F_QUIESCE: quiesce(); return;
     case F_AWAKE: awake(frame); return;
+    case F_BECOME: become(); return;
     case F_PING: outbox_send(F_PONG, frame->stream, frame->payload, frame->length); return;
     default: send_text(F_ERROR, "unknown frame type"); return;
   }
@@ -374,6 +416,7 @@ int main(void) {
     agent.app.code = 127;
     send_start_failed("the image could not be mounted", -error);
   }
+  identity_learn();
   streams_init(&agent.config);
   system_make_local_api(LOCAL_API, LOCAL_API_TWIN);
   streams_listen(LOCAL_API);

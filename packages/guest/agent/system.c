@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/random.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <net/route.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +217,30 @@ static int network_up(const struct config *config) {
     else set_address(&route.rt_gateway, gateway.s_addr);
     if (error == 0 && ioctl(fd, SIOCADDRT, &route) < 0 && errno != EEXIST) error = -errno;
   }
+  close(fd);
+  return error;
+}
+
+int system_leave_network(void) {
+  struct ifreq request = {.ifr_name = "eth0"};
+  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  int error = ioctl(fd, SIOCGIFFLAGS, &request) < 0 ? -errno : 0;
+  request.ifr_flags &= ~IFF_UP;
+  if (error == 0 && ioctl(fd, SIOCSIFFLAGS, &request) < 0) error = -errno;
+  close(fd);
+  return error;
+}
+
+int system_set_mac(const char *mac) {
+  struct ifreq request = {.ifr_name = "eth0", .ifr_hwaddr.sa_family = ARPHRD_ETHER};
+  unsigned byte[6];
+  char rest;
+  if (sscanf(mac, "%2x:%2x:%2x:%2x:%2x:%2x%c", &byte[0], &byte[1], &byte[2], &byte[3], &byte[4], &byte[5], &rest) != 6) return -EINVAL;
+  for (size_t i = 0; i < 6; i++) request.ifr_hwaddr.sa_data[i] = (char)byte[i];
+  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -errno;
+  int error = ioctl(fd, SIOCSIFHWADDR, &request) < 0 ? -errno : 0;
   close(fd);
   return error;
 }

@@ -46,6 +46,12 @@ int system_make_folders(const char *path);
 /* Sets the hostname, files in /etc, addresses and routes. */
 int system_configure(const struct config *config);
 
+/* Takes the network interface down: its addresses, routes and neighbours are gone, and nothing leaves the machine. */
+int system_leave_network(void);
+
+/* Sets the MAC address of an interface that is down, from text. */
+int system_set_mac(const char *mac);
+
 int system_set_clock(uint64_t wall_ns);
 uint64_t system_wall_ns(void);
 int system_add_entropy(const uint8_t *bytes, size_t length);

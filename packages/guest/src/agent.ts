@@ -9,8 +9,8 @@ import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./
 import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL, SWAP_PROTOCOL } from "./hello.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
 import { ChannelPace } from "./pace.ts";
-import type { GuestConfig, GuestExit, Hello } from "./protocol.ts";
-import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";
+import type { GuestConfig, GuestExit, GuestIdentity, Hello } from "./protocol.ts";
+import { encodeIdentity, encodeRecords, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
 
 /** Reseeds the guest's random number generator, which takes no more than this at once. */
@@ -134,6 +134,22 @@ export class GuestAgent {
       const clockOffMs = Math.round(Date.now() - milliseconds(payload));
       if (Math.abs(clockOffMs) <= CLOCK_OFF_MS || tries === CLOCK_TRIES) return { hooks: payload[8] === 1, clockOffMs };
     }
+  }
+
+  /**
+   * Tells a fork who it is, before `awake`: until then, its agent lets nothing of the app's run. It reseeds randomness, ends
+   * connections, and takes its name and addresses. Does nothing in a machine that is this one already. Rejects with a
+   * {@link GuestError} when the guest cannot: then it must not run.
+   */
+  async become(identity: GuestIdentity, signal: AbortSignal): Promise<void> {
+    const answer = this.#expect([FrameType.became], signal);
+    const entropy = randomBytes(ENTROPY_BYTES);
+    for (const chunk of encodeIdentity(identity, entropy)) wiping(chunk, () => this.#sendSecret(FrameType.set, chunk));
+    wipe(entropy);
+    this.#send(FrameType.become);
+    const { payload } = await answer;
+    if (payload.length !== 4 || payload.readUInt32LE() !== 0)
+      throw new GuestError(`the fork did not take its own identity: ${textOf(payload.subarray(4))}`);
   }
 
   /** Sends the app a signal, kills it after `graceMs`, then powers the guest off. Returns immediately. */

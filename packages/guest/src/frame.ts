@@ -22,6 +22,7 @@ export const FrameType = {
   quiesce: 0x13,
   awake: 0x14,
   ping: 0x15,
+  become: 0x16,
   exec: 0x20,
   resize: 0x21,
   signal: 0x22,
@@ -44,6 +45,7 @@ export const FrameType = {
   execExit: 0x8d,
   printed: 0x8e,
   listening: 0x8f,
+  became: 0x90,
 } as const;
 
 /**

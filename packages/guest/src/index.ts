@@ -8,8 +8,10 @@ export { encodeListeners, isLoopback, type Listener, listenerText } from "./list
 export {
   type CommandExit,
   type CommandSpec,
+  FORKS_PROTOCOL,
   type GuestConfig,
   type GuestExit,
+  type GuestIdentity,
   TASKS_PROTOCOL,
   type TaskName,
 } from "./protocol.ts";

@@ -47,6 +47,15 @@ export interface GuestConfig {
   files?: GuestFile[];
 }
 
+/** Who a machine is. What the memory of another machine, from which it was forked, cannot know. */
+export interface GuestIdentity extends Pick<GuestConfig, "hostname" | "env" | "network"> {
+  /** MAC address of its interface. */
+  mac: string;
+}
+
+/** The first version of the protocol whose agents can become another machine. */
+export const FORKS_PROTOCOL = 5;
+
 /** The first version of the protocol whose agents have tasks. */
 export const TASKS_PROTOCOL = 4;
 

@@ -2,7 +2,7 @@
 import type { GuestFile } from "@hibernaut/domain/guest-files";
 import { wipe, wiping } from "@hibernaut/lib/wipe";
 import { MAX_PAYLOAD } from "./frame.ts";
-import type { CommandSpec, GuestConfig } from "./protocol.ts";
+import type { CommandSpec, GuestConfig, GuestIdentity } from "./protocol.ts";
 
 /** Keys of records. config.h says what each value is. */
 export const Key = {
@@ -26,6 +26,8 @@ export const Key = {
   fileData: 18,
   swap: 19,
   task: 20,
+  mac: 21,
+  entropy: 22,
 } as const;
 
 /** Bytes of a record before its value: key and length. */
@@ -52,22 +54,38 @@ export function milliseconds(bytes: Buffer): number {
  * when a value is too long for a frame.
  */
 export function encodeRecords(config: GuestConfig): Buffer[] {
-  const records = [
-    record(Key.hostname, config.hostname),
+  return payloadsOf([
+    ...identityRecords(config),
     ...config.args.map((arg) => record(Key.arg, arg)),
-    ...Object.entries(config.env).map(([name, value]) => record(Key.env, `${name}=${value}`)),
     record(Key.user, config.user),
     record(Key.workdir, config.workdir),
-    record(Key.address, config.network.address),
-    record(Key.gateway, config.network.gateway),
-    record(Key.dns, config.network.dns),
-    ...config.network.hosts.map((line) => record(Key.hosts, line)),
     ...config.ports.map((port) => record(Key.port, String(port))),
     ...config.volumes.map(({ serial, path }) => record(Key.volume, `${serial} ${path}`)),
     ...((config.swapMb ?? 0) > 0 ? [record(Key.swap, uint32(config.swapMb ?? 0))] : []),
     ...(config.files ?? []).flatMap(fileRecords),
     record(Key.clock, nanoseconds(Date.now())),
+  ]);
+}
+
+/** Returns an identity and entropy in the same way. */
+export function encodeIdentity(identity: GuestIdentity, entropy: Buffer): Buffer[] {
+  const own = [record(Key.mac, identity.mac), record(Key.entropy, entropy)];
+  return payloadsOf([...identityRecords(identity), ...own]);
+}
+
+function identityRecords({ hostname, env, network }: Omit<GuestIdentity, "mac">): Buffer[] {
+  return [
+    record(Key.hostname, hostname),
+    ...Object.entries(env).map(([name, value]) => record(Key.env, `${name}=${value}`)),
+    record(Key.address, network.address),
+    record(Key.gateway, network.gateway),
+    record(Key.dns, network.dns),
+    ...network.hosts.map((line) => record(Key.hosts, line)),
   ];
+}
+
+/** Joins records into as few payloads as they fit. */
+function payloadsOf(records: readonly Buffer[]): Buffer[] {
   const payloads: Buffer[] = [];
   let current: Buffer[] = [];
   let size = 0;

@@ -49,6 +49,20 @@ void group_join(void) {}
 void group_freeze(int deadline_ms) { (void)deadline_ms, note("freeze "); }
 void group_thaw(void) { note("thaw "); }
 
+/* The machine has the memory of another one until it becomes itself. */
+static bool foreign;
+static const char *refusal;
+
+void identity_learn(void) {}
+bool identity_foreign(void) { return foreign; }
+const char *identity_become(struct config *config, struct config *next, int *error) {
+  (void)config;
+  note(next->hostname != NULL ? next->hostname : "nobody");
+  *error = refusal != NULL ? ENOENT : 0;
+  if (refusal == NULL) foreign = false;
+  return refusal;
+}
+
 static void take(uint8_t type, const void *payload, uint32_t length) {
   struct frame frame = {.type = type, .length = length, .payload = payload};
   done[0] = '\0';
@@ -115,6 +129,39 @@ static void no_program_is_started_in_a_frozen_group(void) {
   EXPECT_TEXT(done, "thaw ");
 }
 
+static void a_fork_stays_frozen_until_it_has_become_itself(void) {
+  static const uint8_t name[] = {C_HOSTNAME, 4, 0, 0, 0, 'f', 'o', 'r', 'k'};
+  uint8_t payload[AWAKE_STOOD] = {0};
+  take(F_QUIESCE, NULL, 0);
+  foreign = true;
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "");
+  take(F_HELLO_REQUEST, NULL, 0);
+  EXPECT_TEXT(done, "");
+  struct frame exec = {.type = F_EXEC, .stream = 16, .payload = (const uint8_t *)""};
+  handle(&exec);
+  agent.quiet_until = 0; /* as after QUIET_MS */
+  speak();
+  EXPECT_TEXT(done, "");
+  EXPECT(agent.quiet && agent.quiet_until > system_monotonic_ms());
+  take(F_SET, name, sizeof name);
+  refusal = "not now";
+  take(F_BECOME, NULL, 0);
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "");
+  refusal = NULL;
+  take(F_SET, "\xffwrong", 6);
+  take(F_BECOME, NULL, 0);
+  EXPECT_TEXT(done, ""); /* a configuration is never used in part */
+  take(F_SET, name, sizeof name);
+  take(F_BECOME, NULL, 0);
+  EXPECT_TEXT(done, "fork");
+  take(F_BECOME, NULL, 0); /* the platform may ask again */
+  EXPECT_TEXT(done, "");
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "clock entropy reseed thaw ");
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   streams_init(&agent.config);
@@ -122,6 +169,7 @@ int main(void) {
   RUN(clock_moves_forward_by_the_sleep_however_late_the_message_is);
   RUN(awake_that_is_cut_short_changes_nothing);
   RUN(no_program_is_started_in_a_frozen_group);
+  RUN(a_fork_stays_frozen_until_it_has_become_itself);
   streams_reset();
   return end_tests();
 }

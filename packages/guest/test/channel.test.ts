@@ -51,6 +51,25 @@ describe("the platform's end of the agent channel", () => {
     await running;
   });
 
+  test("a fork is told who it is, and what it answers decides whether it may run", async () => {
+    const { hostname, env, network } = CONFIG;
+    const identity = { hostname, network, env: { ...env, SECRET: "s" }, mac: "02:68:00:00:00:01" };
+    const told = () => received.flatMap(({ type, payload }) => (type === FrameType.set ? decodeRecords(payload) : []));
+    const becoming = agent.become(identity, soon());
+    await expect.poll(types).toEqual([FrameType.set, FrameType.become]);
+    const values = new Map(told().map(([key, value]) => [key, value.toString("latin1")]));
+    expect(values.get(Key.mac)).toBe(identity.mac);
+    expect(values.get(Key.env)).toBe("SECRET=s");
+    expect(values.get(Key.entropy)?.length).toBe(64);
+    say(FrameType.became, Buffer.alloc(4));
+    await becoming;
+    const refused = agent.become(identity, soon());
+    say(FrameType.became, Buffer.from("\x02\0\0\0randomness could not be renewed: No such file"));
+    await expect(refused).rejects.toThrow("randomness could not be renewed");
+    const entropy = told().flatMap(([key, value]) => (key === Key.entropy ? [value.toString("hex")] : []));
+    expect(new Set(entropy).size).toBe(2);
+  });
+
   test.each([
     [2, []],
     [3, [512]],
@@ -81,7 +100,7 @@ describe("the platform's end of the agent channel", () => {
   test("an agent of another protocol is refused", async () => {
     const hello = agent.hello(soon());
     say(FrameType.hello, Buffer.alloc(28, 9));
-    await expect(hello).rejects.toThrow(/speaks protocol 151587081, and this version of Hibernaut speaks 1 to 4/);
+    await expect(hello).rejects.toThrow(/speaks protocol 151587081, and this version of Hibernaut speaks 1 to 5/);
   });
 
   test("waiting calls are told when the channel ends, and so are later ones", async () => {

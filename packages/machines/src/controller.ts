@@ -193,14 +193,17 @@ export class MachineController {
    * else was requested.
    */
   async copyPaused(
-    { withoutMemory, patient, target }: { withoutMemory: string | undefined; patient: boolean; target: CopyTarget },
+    {
+      patient,
+      ...copy
+    }: { withoutMemory: string | undefined; needsMemory: boolean; patient: boolean; target: CopyTarget },
     signal: AbortSignal,
   ): Promise<(PausedCopy & { record: MachineRecord }) | undefined> {
     while (this.#queue.busy) await abortable(this.#queue.drained(), signal);
     const record = this.#record;
     if (this.#closed || record.state !== "running" || this.#guest.live === undefined) return undefined;
     let copied: PausedCopy | undefined;
-    const input = { record, generation: newUlid(), withoutMemory, target };
+    const input = { record, generation: newUlid(), ...copy };
     const work = async (task: Task) => {
       const limit = patient ? signal : AbortSignal.any([signal, task.signal]);
       copied = await copyPaused(input, this.#ports(), limit).catch((error: unknown) => {
@@ -210,7 +213,7 @@ export class MachineController {
         throw error;
       });
     };
-    await this.#queue.replace(work, { reason: "it is copied for a backup" });
+    await this.#queue.replace(work, { reason: `it is copied for ${copy.target.purpose.name}` });
     return copied && { ...copied, record };
   }
 

@@ -30,7 +30,7 @@ interface CreateContext {
 export async function createMachine(
   { deps, controllers, refuseWork }: CreateContext,
   app: string,
-  { name = newMachineName(), region, config, skipLaunch = false, releaseCommand, cordoned }: CreateMachine,
+  { name = newMachineName(), region, config, skipLaunch = false, releaseCommand, temporary, cordoned }: CreateMachine,
 ): Promise<MachineController> {
   const { images, volumes, store, settings, bundles } = deps;
   requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
@@ -68,6 +68,7 @@ export async function createMachine(
     address: freeAddress(deps),
     createdAt: deps.clock?.() ?? new Date(),
     ...(releaseCommand !== undefined && { releaseCommand }),
+    ...(temporary !== undefined && { temporary }),
     ...(cordoned !== undefined && { cordoned }),
   });
   const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
@@ -84,7 +85,7 @@ export function withMounts({ mounts: _asked, ...config }: MachineConfig, { mount
 }
 
 /** Makes the machine this host's in the cluster. Undoes the intent, which is stored already, when that is refused. */
-async function claim(deps: MachineDependencies, record: MachineRecord): Promise<MachineRecord> {
+export async function claim(deps: MachineDependencies, record: MachineRecord): Promise<MachineRecord> {
   const { store, ownership } = deps;
   if (ownership === undefined) return record;
   try {
@@ -106,7 +107,8 @@ function requireRegion(wanted: string | undefined, region: string): void {
   throw new HibernautError("invalid_argument", message, { field: "region" });
 }
 
-function requireFreeName(controllers: ControllerSet, app: string, name: string): void {
+/** Throws `already_exists` when a machine of the app has the name. */
+export function requireFreeName(controllers: ControllerSet, app: string, name: string): void {
   const holder = controllers.of(app).find(({ record }) => record.name === name)?.record;
   if (holder === undefined) return;
   const message = `App ${app} already has a machine named ${name} (${holder.id}). Choose another name.`;

@@ -2,10 +2,10 @@
 import { constants } from "node:os";
 import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "@hibernaut/domain/config";
 import { guestFiles } from "@hibernaut/domain/guest-files";
-import type { GuestNetwork } from "@hibernaut/domain/guest-network";
+import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Mount } from "@hibernaut/domain/volume";
-import type { GuestConfig } from "@hibernaut/guest";
+import type { GuestConfig, GuestIdentity } from "@hibernaut/guest";
 import type { ImageConfig } from "@hibernaut/images";
 
 const STOP_TIMEOUT_S = 5;
@@ -68,6 +68,16 @@ export function guestConfigOf(
     swapMb: swapMbOf(machine.config),
     files: guestFiles(machine.config.files, machine.app, secrets),
   };
+}
+
+/** All that the agent of a fork is told before it lets the app run on: what another memory than its own cannot know. */
+export function identityOf(
+  machine: MachineRecord,
+  image: ImageConfig,
+  { mac, guest: network }: NetworkAttachment,
+  secrets: Record<string, string>,
+): GuestIdentity {
+  return { hostname: machine.id, mac, network, env: environmentOf(machine, image, network, secrets) };
 }
 
 /** The disk that the agent looks for: a volume's id is its serial number. */

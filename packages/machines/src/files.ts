@@ -6,6 +6,7 @@ import { ifAbsent, isThere } from "@hibernaut/lib/absence";
 import { allocatedBytes, copySparse, createSparse, formatExt4 } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { failureReason } from "@hibernaut/lib/exec";
+import { SeedFiles } from "./births/seed-files.ts";
 
 /** Time limit for creating an empty file system, which takes milliseconds unless the disk is full or the tool broken. */
 const TOOL_TIMEOUT_MS = 30_000;
@@ -33,12 +34,15 @@ export class MachineFiles {
   readonly runRoot: string;
   /** Where the files of machines are kept for a while that another host owns now. */
   readonly quarantineRoot: string;
+  /** What machines are born from. */
+  readonly seeds: SeedFiles;
   readonly #layerSizeMb: number;
 
   constructor(dataDir: string, layerSizeMb: number) {
     this.machineRoot = join(dataDir, "machines");
     this.runRoot = join(dataDir, "run");
     this.quarantineRoot = join(dataDir, "quarantine");
+    this.seeds = new SeedFiles(this.machineRoot);
     this.#layerSizeMb = layerSizeMb;
   }
 

@@ -10,6 +10,8 @@ import { background } from "@hibernaut/lib/background";
 export type GuestEvent =
   /** The machine was started, and last ran `slept_ms` ago. Also sent after a cancelled suspend, with 0. */
   | { kind: "resume" | "cold"; slept_ms: number }
+  /** The machine was born from the memory of another one, which was taken `slept_ms` ago, and is itself now. */
+  | { kind: "fork"; slept_ms: number }
   /** The machine will be suspended as soon as every listener is ready, and after `deadline_ms` at the latest. */
   | { kind: "suspend"; id: string; deadline_ms: number };
 
@@ -42,9 +44,10 @@ export class GuestEvents {
   }
 
   /** Tells the listeners of a start. */
-  started(kind: "resume" | "cold", sleptMs: number): void {
-    this.#lastStart = { kind, slept_ms: Math.max(0, Math.round(sleptMs)) };
-    this.#tell(this.#lastStart);
+  started(kind: "resume" | "cold" | "fork", sleptMs: number): void {
+    const event: GuestEvent = { kind, slept_ms: Math.max(0, Math.round(sleptMs)) };
+    this.#lastStart = event;
+    this.#tell(event);
   }
 
   /** Asks every listener to get ready. Settles when all have answered or the time is up; rejects with the signal's reason. */

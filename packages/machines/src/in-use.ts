@@ -1,10 +1,12 @@
 /** What machines still need, and a cleanup must therefore keep. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import type { MachineStore } from "@hibernaut/store";
+import type { Store } from "@hibernaut/store";
 
-/** Returns the digests of the images that machines use, or will use once their update is done. */
-export function imagesInUse(machines: MachineStore): Set<string> {
-  return imagesOf(machines.list());
+type Users = Pick<Store, "machines" | "templates">;
+
+/** Returns the digests of the images that machines use, or will use once their update is done, or once they are born. */
+export function imagesInUse({ machines, templates }: Users): Set<string> {
+  return imagesOf([...machines.list(), ...templates.list().map(({ machine }) => machine)]);
 }
 
 /** The same for some machines. */
@@ -14,11 +16,12 @@ export function imagesOf(records: readonly Pick<MachineRecord, "imageDigest" | "
   );
 }
 
-/** Returns the versions of the guest bundles that machines boot, or will boot once their update is done. */
-export function bundlesInUse(machines: MachineStore): Set<string> {
+/** Returns the versions of the guest bundles that machines boot, or will boot once their update is done, or once they are born. */
+export function bundlesInUse({ machines, templates }: Users): Set<string> {
   return new Set(
-    machines
-      .list()
-      .flatMap(({ bundleVersion, pending }) => [bundleVersion, ...(pending ? [pending.bundleVersion] : [])]),
+    [...machines.list(), ...templates.list().map(({ machine }) => machine)].flatMap(({ bundleVersion, pending }) => [
+      bundleVersion,
+      ...(pending ? [pending.bundleVersion] : []),
+    ]),
   );
 }

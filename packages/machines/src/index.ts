@@ -1,8 +1,10 @@
 /** What other packages may use. */
+export type { Births } from "./births/bear.ts";
 export { CONSUMED } from "./decide/notes.ts";
 export { isPrewarming } from "./decide/prewarm.ts";
 export { MoveUnsettled } from "./departure.ts";
 export type { Logger } from "./dependencies.ts";
+export type { FileCopier } from "./file-copier.ts";
 export { requireProof, type TxtRecords } from "./hostname-proof.ts";
 export { newMachineName, newUlid, ulidMs } from "./identity.ts";
 export { LOG_STREAMS, type LogEntry, type LogStream } from "./logs/entry.ts";
@@ -20,8 +22,9 @@ export type { Departed, DepartOptions, Papers } from "./resources/departures.ts"
 export type { DrainView } from "./resources/drain.ts";
 export type { GuestApi } from "./resources/guest-api.ts";
 export type { Hostnames } from "./resources/hostnames.ts";
-export type { FileCopier, MachineCopies, MachineCopy } from "./resources/machine-copies.ts";
+export type { MachineCopies, MachineCopy } from "./resources/machine-copies.ts";
 export type { Machines } from "./resources/machines.ts";
+export type { TemplateView } from "./resources/templates.ts";
 export { type HourOfWakes, kindsOf, type Timeline } from "./resources/timelines.ts";
 export { isKnownToCrash } from "./restart.ts";
 export type { SecretsEffect } from "./secrets.ts";

@@ -5,7 +5,16 @@ import { newMachineId, newUlid } from "./identity.ts";
 /** What is chosen for a new machine. */
 type NewMachine = Pick<
   MachineRecord,
-  "app" | "name" | "region" | "config" | "imageDigest" | "bundleVersion" | "address" | "releaseCommand" | "cordoned"
+  | "app"
+  | "name"
+  | "region"
+  | "config"
+  | "imageDigest"
+  | "bundleVersion"
+  | "address"
+  | "releaseCommand"
+  | "temporary"
+  | "cordoned"
 > & { createdAt: Date };
 
 /** Returns the record of a machine with a new id. */

@@ -12,6 +12,7 @@ import { Custody } from "./resources/custody.ts";
 import { Departures } from "./resources/departures.ts";
 import { Drain } from "./resources/drain.ts";
 import { FileCopies } from "./resources/file-copies.ts";
+import { Forks } from "./resources/forks.ts";
 import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Host } from "./resources/host.ts";
@@ -21,6 +22,7 @@ import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
+import { Templates } from "./resources/templates.ts";
 import { Timelines } from "./resources/timelines.ts";
 import { DueTimer } from "./schedule/timer.ts";
 import { Scrubber } from "./scrubber.ts";
@@ -44,7 +46,10 @@ export function openMachines(deps: MachineDependencies) {
   drain.subscribe(keepOrNot);
   const machines = new Machines(deps, controllers, drain);
   const prewarmer = new Prewarmer({ machines, deps });
-  const apps = new Apps(deps, machines);
+  const copies = new MachineCopies(deps, controllers);
+  const births = { deps, controllers, copies, drain };
+  const templates = new Templates(births);
+  const apps = new Apps({ ...deps, templates }, machines);
   const logs = new Logs(deps, controllers, apps);
   const releases = new Releases(deps);
   const releaseCommands = new ReleaseCommands({ releases, machines, logs, controllers, log: deps.log });
@@ -65,7 +70,9 @@ export function openMachines(deps: MachineDependencies) {
     commands,
     fileCopies: new FileCopies(commands),
     forwards: new Forwards(machines, commands),
-    machineCopies: new MachineCopies(deps, controllers),
+    machineCopies: copies,
+    forks: new Forks(births),
+    templates,
     guestApi: new GuestApi(deps, controllers),
     drain,
     host: new Host(deps, controllers.warm),
@@ -89,8 +96,14 @@ export function openMachines(deps: MachineDependencies) {
     },
     /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
     async recover(): Promise<void> {
+      const { machines: stored } = deps.store;
+      await deps.files.seeds.tidy({
+        machine: (id) => (stored.get(id)?.state ?? "destroyed") !== "destroyed",
+        template: (id) => deps.store.templates.get(id) !== undefined,
+      });
       await controllers.recover();
       releaseCommands.recover();
+      templates.recover();
       drain.recover();
       prewarmer.start();
     },

@@ -46,10 +46,14 @@ export class Quotas {
     this.#options.store.apps.setQuota(app, quota);
   }
 
-  /** Throws `failed_precondition` if the app may not have one more machine like this, which is started if `starts`. */
-  requireMachine(app: string, config: MachineConfig, { starts }: { starts: boolean }): void {
+  /**
+   * Throws `failed_precondition` if the app may not have `count` more machines like this, by default one, which are started if
+   * `starts`.
+   */
+  requireMachine(app: string, config: MachineConfig, { starts, count = 1 }: { starts: boolean; count?: number }): void {
     const { cpus, memoryMb } = guestSize(config);
-    this.#require(app, { machines: 1, running: starts ? 1 : 0, cpus, memory_mb: memoryMb });
+    const running = starts ? count : 0;
+    this.#require(app, { machines: count, running, cpus: count * cpus, memory_mb: count * memoryMb });
   }
 
   /** Throws `failed_precondition` if the machine may not become as large as `config` says. */

@@ -140,7 +140,7 @@ async function runLocked(
   const others: { fetchImage?: FetchImage } = {};
   const { images, logins, uploads } = await openImages({
     ...settings,
-    inUse: () => imagesInUse(store.machines),
+    inUse: () => imagesInUse(store),
     confine: jail && ((task) => jail.confine(task)),
     fetch: async (...image) => others.fetchImage?.(...image),
   });
@@ -279,7 +279,7 @@ async function runLocked(
   open.defer(() => certificates.close());
   const library = new Library({
     images,
-    inUse: () => imagesInUse(store.machines),
+    inUse: () => imagesInUse(store),
     keepMs: settings.imageKeepH * 3_600_000,
     onFault: (err) => log.error({ err }, "images that no machine needs could not be collected"),
   });
@@ -387,7 +387,7 @@ async function runLocked(
   open.defer(volumes.scheduler.start());
   open.defer(() => library.close());
   await library.open();
-  await bundles.collect(bundlesInUse(store.machines));
+  await bundles.collect(bundlesInUse(store));
   const apiUrl = await listenForApi(api, settings.apiListen, connections);
   cluster?.handle("api", (socket, from) => shared?.accept(api, socket, from));
   if (settings.apiListen.port === 0) await network.protectApi(Number(new URL(apiUrl).port));

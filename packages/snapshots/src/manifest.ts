@@ -100,7 +100,8 @@ export function parseManifest(text: string): SnapshotManifest | string {
   }
   if (!Value.Check(SnapshotManifest, value)) return "snapshot_corrupt: the manifest is missing expected fields";
   if (value.format === 1) return value;
-  return readCheckedJson(text) === undefined ? "snapshot_corrupt: the manifest has changed" : value;
+  // Without the checksum, which is not part of what it says.
+  return (readCheckedJson(text) as SnapshotManifest | undefined) ?? "snapshot_corrupt: the manifest has changed";
 }
 
 /** Returns why the snapshot cannot be resumed here: a stable word, a colon and what differs. Undefined when it can. */

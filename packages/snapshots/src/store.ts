@@ -14,6 +14,7 @@ import { flush } from "@hibernaut/lib/durable";
 import { GenerationFiles, UNSEALED, unreadable } from "./check.ts";
 import { checkedJson } from "./checked-json.ts";
 import { fingerprint } from "./fingerprint.ts";
+import { flawToInherit, inherit } from "./inherit.ts";
 import {
   type HypervisorRule,
   mismatch,
@@ -174,7 +175,22 @@ export class SnapshotStore {
     return mismatch(taken, now, this.#refusedHypervisor);
   }
 
-  /** A generation came from another host, whole: it is sealed in the background. */
+  /** Says why nothing can be born from the generation in a directory; see {@link flawToInherit}. */
+  flawToInherit(folder: string, signal: AbortSignal): Promise<string | undefined> {
+    return flawToInherit(folder, this.#bootId, signal);
+  }
+
+  /** Reads all of a generation in a directory elsewhere, and seals it. `machineId` is the machine that it was taken from. */
+  async sealIn(folder: string, machineId: string, signal: AbortSignal): Promise<void> {
+    await this.#sealer.seal(machineId, folder, signal);
+  }
+
+  /** Makes a copy of a generation another machine's; see {@link inherit}. */
+  inherit(inheritance: Parameters<typeof inherit>[0]): Promise<void> {
+    return inherit(inheritance, this.#bootId);
+  }
+
+  /** A generation came from another host, or another machine, whole: it is sealed in the background. */
   arrived(machineId: string, generation: string): void {
     this.#sealer.add(machineId, this.folderOf(machineId, generation));
   }

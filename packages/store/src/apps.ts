@@ -37,6 +37,7 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
     DELETE FROM apps WHERE name = @name
     AND NOT EXISTS (SELECT 1 FROM machines WHERE app = @name AND state <> 'destroyed')
     AND NOT EXISTS (SELECT 1 FROM volumes WHERE app = @name)
+    AND NOT EXISTS (SELECT 1 FROM templates WHERE app = @name)
   `);
   // Webhooks get what happened to the app so far, and nothing of a later app of the same name.
   const endWebhooks = db.prepare<{ app: string; until: number }>(

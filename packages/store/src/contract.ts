@@ -10,6 +10,7 @@ import type { PeriodRange } from "@hibernaut/domain/periods";
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Grant } from "@hibernaut/domain/scopes";
 import type { StreamEvent, StreamFact } from "@hibernaut/domain/stream-event";
+import type { TemplateRecord } from "@hibernaut/domain/template";
 import type { Interval, StateChange, StoredState, Wake } from "@hibernaut/domain/timeline";
 import type { Amounts, Rates } from "@hibernaut/domain/usage";
 import type { VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
@@ -51,8 +52,8 @@ export interface AppStore {
   /** Lets anyone see how the app is, or nobody. */
   setStatusPage(name: string, on: boolean): void;
   /**
-   * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes or
-   * machines that are not destroyed.
+   * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes, templates
+   * or machines that are not destroyed.
    */
   delete(name: string): boolean;
 }
@@ -103,6 +104,16 @@ export interface OutboxStore {
   newest(): number;
   /** Calls `listener` soon after events were added. Returns a function that ends that. */
   subscribe(listener: () => void): () => void;
+}
+
+/** The templates of apps. */
+export interface TemplateStore {
+  /** Adds a template. False when the app has one of that name, or is gone. */
+  insert(template: TemplateRecord): boolean;
+  get(id: string): TemplateRecord | undefined;
+  /** Lists the templates of one app or of all, oldest first. */
+  list(app?: string): TemplateRecord[];
+  remove(template: TemplateRecord): void;
 }
 
 /** When the paused VMM of a suspended machine was kept, in milliseconds since 1970. */
@@ -363,6 +374,7 @@ export interface Store {
   secrets: SecretStore;
   releases: ReleaseStore;
   volumes: VolumeStore;
+  templates: TemplateStore;
   drain: DrainStore;
   usage: UsageStore;
   webhooks: WebhookStore;

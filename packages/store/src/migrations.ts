@@ -383,6 +383,19 @@ export const MIGRATIONS: readonly string[] = [
 
   // The names at which people have signed in, with the last time, in milliseconds since 1970.
   "CREATE TABLE reserved_names (name TEXT PRIMARY KEY, used_at INTEGER NOT NULL) WITHOUT ROWID",
+  `
+  -- What machines are born from. \`machine\` is the record of the one that it was taken from.
+  CREATE TABLE templates (
+    seq        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    app        TEXT NOT NULL REFERENCES apps (name),
+    name       TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    machine    TEXT NOT NULL,
+    UNIQUE (app, name)
+  ) STRICT;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -14,6 +14,7 @@ import { releaseStore } from "./releases.ts";
 import { reservedNameStore } from "./reserved-names.ts";
 import { secretStore } from "./secrets.ts";
 import { sessionStore } from "./sessions.ts";
+import { templateStore } from "./templates.ts";
 import { timelineStore } from "./timeline.ts";
 import { tokenStore } from "./tokens.ts";
 import { usageStore } from "./usage.ts";
@@ -46,6 +47,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     secrets: explainFaults(secretStore(db, outbox)),
     releases: explainFaults(releaseStore(db, outbox)),
     volumes: explainFaults(volumeStore(db, meter, outbox)),
+    templates: explainFaults(templateStore(db, outbox)),
     drain: explainFaults(drainStore(db, outbox)),
     usage: explainFaults(usageStore(db, meter)),
     webhooks: explainFaults(webhookStore(db, outbox)),

@@ -3,7 +3,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { FastifyRequest } from "fastify";
 import type { ApiCluster } from "../deps.ts";
 import type { VolumeWire } from "../routes/volumes.schemas.ts";
-import type { AskHosts } from "./ask-hosts.ts";
+import type { Answer, AskHosts } from "./ask-hosts.ts";
 import { namedMachine } from "./named-machines.ts";
 import type { Where } from "./where.ts";
 
@@ -15,6 +15,8 @@ interface LocateDeps {
   ask: AskHosts;
   /** Whether this host has a machine or volume that the directory does not know, such as a destroyed machine. */
   hasVolume(app: string, word: string): boolean;
+  /** Whether this host has this template. */
+  hasTemplate(app: string, word: string): boolean;
   /** Whether this host knows the machine of this whole id. */
   hasMachine(app: string, id: string): boolean;
 }
@@ -30,6 +32,7 @@ export async function locate(request: FastifyRequest, where: Where, deps: Locate
   if (where === "host") return hostOf(params.host ?? "", deps.cluster);
   if (where === "release") return other(deps.cluster.shared.reporterOf(app, Number(params.version)), deps.cluster);
   if (where === "volume") return volumeHost(request, app, params.volume_id ?? "", deps);
+  if (where === "template") return templateHost(request, app, params.template ?? "", deps);
   return undefined;
 }
 
@@ -62,7 +65,7 @@ async function formerOwner(
   return answers[0]?.host;
 }
 
-/** Volumes are in no directory: a host that has it says so. */
+/** Volumes are in no directory: a host that has it says so. After a restore of the directory, another may have an older copy. */
 async function volumeHost(
   request: FastifyRequest,
   app: string,
@@ -70,13 +73,31 @@ async function volumeHost(
   { ask, hasVolume }: LocateDeps,
 ): Promise<string | undefined> {
   if (request.peer !== null || hasVolume(app, word)) return undefined;
-  const path = `/v1/apps/${encodeURIComponent(app)}/volumes/${encodeURIComponent(word)}`;
+  const answers = await haveIt(request, { app, word, kind: "volume" }, ask);
+  return (answers.find(({ body }) => (body as VolumeWire).newer_on === undefined) ?? answers[0])?.host;
+}
+
+/** The host that has a template, likewise; undefined when it is this one, or none. */
+export async function templateHost(
+  request: FastifyRequest,
+  app: string,
+  word: string,
+  { ask, hasTemplate }: Pick<LocateDeps, "ask" | "hasTemplate">,
+): Promise<string | undefined> {
+  if (request.peer !== null || hasTemplate(app, word)) return undefined;
+  return (await haveIt(request, { app, word, kind: "template" }, ask))[0]?.host;
+}
+
+/** Asks the other hosts for what no directory knows. Rejects with `host_unreachable` when none has it, and one is away. */
+async function haveIt(
+  request: FastifyRequest,
+  { app, word, kind }: { app: string; word: string; kind: "volume" | "template" },
+  ask: AskHosts,
+): Promise<Answer[]> {
+  const path = `/v1/apps/${encodeURIComponent(app)}/${kind}s/${encodeURIComponent(word)}`;
   const { answers, missing } = await ask(request, { path, onlyOk: true });
-  // After a restore of the directory, another host may have an older copy.
-  const found = answers.find(({ body }) => (body as VolumeWire).newer_on === undefined) ?? answers[0];
-  if (found !== undefined) return found.host;
-  if (missing.length === 0) return undefined;
-  const message = `This host has no volume ${word.slice(0, 80)} of app ${app}, and could not ask ${missing.join(", ")}. See \`hibernaut cluster status\`, and try again.`;
+  if (answers.length > 0 || missing.length === 0) return answers;
+  const message = `This host has no ${kind} ${word.slice(0, 80)} of app ${app}, and could not ask ${missing.join(", ")}. See \`hibernaut cluster status\`, and try again.`;
   throw new HibernautError("host_unreachable", message, { hosts: missing });
 }
 

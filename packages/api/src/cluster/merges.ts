@@ -3,6 +3,7 @@ import { BOOT_KINDS, type BootKind } from "@hibernaut/domain/machine";
 import { kindsOf } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
 import type { Static } from "typebox";
+import type { TemplateWire } from "../routes/forks.schemas.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { TimelineWire, WakesWire } from "../routes/timeline.schemas.ts";
 import { type HourPart, hourWire } from "../routes/timeline.ts";
@@ -20,6 +21,7 @@ export const MERGES: Readonly<Record<string, Merge>> = {
   "GET /v1/machines": (answers: MachineWire[][]) => answers.flat().toSorted(byAppAndAge),
   [`GET ${A}/machines`]: (answers: MachineWire[][]) => answers.flat().toSorted(byAge),
   [`GET ${A}/volumes`]: (answers: VolumeWire[][]) => answers.flat().toSorted(byAge),
+  [`GET ${A}/templates`]: (answers: TemplateWire[][]) => answers.flat().toSorted(byAge),
   [`GET ${A}/quota`]: (answers: { used: Record<string, number> }[]) => ({
     ...answers[0],
     used: sum(answers.map(({ used }) => used)),

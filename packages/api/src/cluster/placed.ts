@@ -12,6 +12,8 @@ import type { VolumeWire } from "../routes/volumes.schemas.ts";
 import { type AskHosts, read } from "./ask-hosts.ts";
 import { isOnHost, mayNameFiles, withDigest } from "./file-images.ts";
 import { replied, sentOn } from "./headers.ts";
+import { templateHost } from "./locate.ts";
+import { namedMachine } from "./named-machines.ts";
 import { pass } from "./send-on.ts";
 import { whereOf } from "./where.ts";
 
@@ -25,10 +27,14 @@ interface PlaceDeps {
   ask: AskHosts;
   /** The volumes that this host has of an app. */
   ownVolumes(app: string): readonly VolumeView[];
+  /** Whether this host has this template. */
+  hasTemplate(app: string, word: string): boolean;
 }
 
-/** What creates a machine or a volume. */
+/** What creates a machine, a volume or a template. */
 interface CreateBody {
+  template?: string;
+  from?: string | MachineConfig;
   name?: string;
   host?: string;
   region?: string;
@@ -45,7 +51,7 @@ interface PlacedVolume {
 }
 
 /** Registers the hook. It runs when the body has been read and checked. */
-export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps): void {
+export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate }: PlaceDeps): void {
   const { shared, view, client, images } = cluster;
   /** What is being created now, by app and host: the directory does not have it yet. */
   const coming = new Map<string, number>();
@@ -53,10 +59,20 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes }: PlaceDeps)
   app.addHook("preHandler", async (request, reply) => {
     if (whereOf(request) !== "placed" || request.peer !== null || request.insideMachine !== null) return undefined;
     const { app_name: name } = request.params as { app_name: string };
-    const body = request.body as CreateBody;
+    const { from, ...others } = request.body as CreateBody;
+    const body = typeof from === "object" ? { ...others, config: from } : others;
+    if (typeof from === "string" || body.template !== undefined) {
+      const host =
+        typeof from === "string"
+          ? (await namedMachine(name, from, cluster))?.host
+          : await templateHost(request, name, body.template ?? "", { ask, hasTemplate });
+      return host === undefined ? undefined : tryEach(request, reply, { hosts: [host], file: false });
+    }
     // A snapshot is where its volume is, which is asked here first.
     if (body.host === undefined && body.snapshot_id !== undefined) return undefined;
+    // The body of a template has its configuration elsewhere: the host of the file makes it.
     const file = body.host === undefined && isOnHost(body.config?.image);
+    if (file && typeof from === "object") return undefined;
     if (file && !mayNameFiles(request)) return undefined;
     const wanted: Wanted = {
       app: name,

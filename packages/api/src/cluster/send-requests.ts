@@ -13,7 +13,7 @@ import { MOVED_HEADER, sendOn } from "./send-on.ts";
 import { keepUpgradeHeads, sendOnUpgrade } from "./send-on-upgrade.ts";
 import { type Where, whereOf } from "./where.ts";
 
-type SendDeps = Pick<ApiDeps, "volumes" | "apps" | "machines">;
+type SendDeps = Pick<ApiDeps, "volumes" | "templates" | "apps" | "machines">;
 
 /** Registers the hooks. Call it after the hook that finds the token, and before the one that audits. */
 export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): void {
@@ -24,6 +24,14 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
   const hasVolume = (name: string, word: string) =>
     ownVolumes(name).some((each) => each.id === word || each.name === word || each.id.startsWith(word));
 
+  const hasTemplate = (name: string, word: string) => {
+    try {
+      return deps.templates.get(name, word).template.app === name;
+    } catch (error) {
+      if (isHibernautError(error, "not_found")) return false;
+      throw error;
+    }
+  };
   const hasMachine = (name: string, id: string) => {
     try {
       return deps.machines.get(name, id).record.id === id;
@@ -37,12 +45,12 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     if (request.insideMachine !== null) return undefined;
     await knowApp(request);
     const where = whereOf(request);
-    const host = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
+    const host = await locate(request, where, { cluster, ask, hasVolume, hasTemplate, hasMachine });
     if (host === undefined) return undefined;
     if (request.peer !== null) throw moved(request, reply, host);
     return sendTo(request, reply, host, where);
   });
-  placeRequests(app, { cluster, ask, ownVolumes });
+  placeRequests(app, { cluster, ask, ownVolumes, hasTemplate });
   tellSecretsEffect(app, ask);
   answerForAll(app, { ask, client, host: shared.host, view });
 
@@ -62,7 +70,7 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     if (wantsUpgrade(request)) return sendOnUpgrade(request, reply, { client, host, heads });
     const again = async () => {
       await shared.catchUp();
-      const next = await locate(request, where, { cluster, ask, hasVolume, hasMachine });
+      const next = await locate(request, where, { cluster, ask, hasVolume, hasTemplate, hasMachine });
       return next === host ? undefined : next;
     };
     const adapt = isUpdate(request) ? (body: Buffer) => updateToSend(request, body, cluster) : undefined;

@@ -2,8 +2,9 @@
 import { Type } from "typebox";
 import { closed } from "../schemas.ts";
 
-const argument = Type.String({ minLength: 1, maxLength: 32_768, pattern: "^[^\\u0000]*$" });
-const environment = Type.Record(
+export const argument = Type.String({ minLength: 1, maxLength: 32_768, pattern: "^[^\\u0000]*$" });
+/** Environment variables in addition to others. */
+export const environment = Type.Record(
   Type.String({ pattern: "^[^=\\u0000]+$" }),
   Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }),
   { ...closed, description: "Environment variables, in addition to the app's." },

@@ -3,6 +3,7 @@ import { MachineConfig } from "@hibernaut/domain/config";
 import { type Static, Type } from "typebox";
 import { closed, imageReference, machineState, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
+import { environment } from "./exec.schemas.ts";
 import { KeepAwake } from "./inside.schemas.ts";
 
 const CheckResult = Type.Object(
@@ -58,6 +59,15 @@ const Prewarm = Type.Object(
     description:
       "The start of the new version that came with the last update. `pending`: the machine runs, or is about to, to sleep again with a snapshot. `done`: it did. `taken`: a request or a person needed the machine first. `failed`: the new version did not work, and the machine was stopped.",
   },
+);
+
+const Origin = Type.Object(
+  {
+    kind: oneOf(["fork", "template"]),
+    machine_id: Type.String({ description: "The machine whose memory it began with. It may be gone." }),
+    template: nullable(Type.String(), "The template's id. Null for a fork."),
+  },
+  { ...closed, description: "What the machine was made from." },
 );
 
 export const MachineReply = Type.Object(
@@ -138,6 +148,7 @@ export const MachineReply = Type.Object(
     next_run: nullable(time, "When the schedule starts the machine next. Null without a schedule."),
     wake_at: nullable(time, "When the machine wakes if it sleeps by then, as a program in it asked."),
     crash: nullable(Crash),
+    origin: nullable(Origin, "Null if the machine was not made from the memory of another one."),
     private_address: Type.String({ description: "The machine's IPv4 address in its app's network." }),
     created_at: time,
     updated_at: time,
@@ -181,7 +192,17 @@ export const CreateMachineBody = Type.Object(
           "In a cluster, the host to create the machine on. Default: one with room, where the app has the fewest machines.",
       }),
     ),
-    config: MachineConfig,
+    config: Type.Optional(MachineConfig),
+    template: Type.Optional(
+      Type.String({
+        description:
+          "In place of `config`: the template whose memory, disk and configuration the machine begins with. Its id, its name, or the beginning of its id.",
+      }),
+    ),
+    env: Type.Optional({
+      ...environment,
+      description: "With `template`: for programs that start later, in addition to the template's.",
+    }),
     skip_launch: Type.Optional(
       Type.Boolean({ description: "Leave the machine in `created` instead of starting it. Default: false." }),
     ),

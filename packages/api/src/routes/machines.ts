@@ -1,6 +1,8 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
+import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { within } from "../access.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { routesOf } from "../route.ts";
@@ -22,13 +24,18 @@ const EVENTS_LIMIT = 100;
 const COLLECTION = "/v1/apps/:app_name/machines";
 const ITEM = `${COLLECTION}/:machine_id`;
 
+const CONFIG_OR_TEMPLATE =
+  "A machine is made of `config`, or of a `template` with its configuration, to which `env` may add. Send one of the two.";
 const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`, or leave `prewarm` out.";
 
 /** A machine may read itself, through its local API. */
 const ITSELF = { scope: "read", inside: "self" } as const;
 
 /** Registers the routes of machines. */
-export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "machines" | "cluster">): void {
+export function machineRoutes(
+  app: Api,
+  { machines, templates, cluster }: Pick<ApiDeps, "machines" | "templates" | "cluster">,
+): void {
   app.get(
     "/v1/machines",
     route("List the machines of all apps", { scope: "read", limited: "filtered" }, { reply: MachineList }),
@@ -50,14 +57,29 @@ export function machineRoutes(app: Api, { machines, cluster }: Pick<ApiDeps, "ma
     ),
     async (request, reply) => {
       requireCluster({ cluster }, request.body.host);
-      const { name, region, config, skip_launch: skipLaunch, skip_service_registration: cordoned } = request.body;
-      const view = await machines.create(request.params.app_name, {
-        config,
+      const { name, region, config, template, env, ...body } = request.body;
+      const { skip_launch: skipLaunch, skip_service_registration: cordoned } = body;
+      const { app_name: appName } = request.params;
+      const chosen = {
         ...(name !== undefined && { name }),
-        ...(region !== undefined && { region }),
         ...(skipLaunch !== undefined && { skipLaunch }),
         ...(cordoned !== undefined && { cordoned }),
-      });
+      };
+      if ((config === undefined) === (template === undefined) || (env !== undefined && template === undefined))
+        throw new HibernautError("invalid_argument", CONFIG_OR_TEMPLATE, { field: "config" });
+      const view =
+        template === undefined
+          ? await machines.create(appName, {
+              ...chosen,
+              config: config as MachineConfig,
+              ...(region !== undefined && { region }),
+            })
+          : await templates.bear(
+              appName,
+              template,
+              { ...chosen, ...(env !== undefined && { env }) },
+              clientGone(reply),
+            );
       return reply.code(201).send(machineWire(view));
     },
   );

@@ -1,16 +1,18 @@
 /** `hibernaut machine create`, `run` and `update`: commands that set a configuration. */
-import type { CreateMachineRequest, Machine } from "@hibernaut/client";
+import type { CreateMachineRequest, Machine, MachineConfig } from "@hibernaut/client";
 import { answersAt } from "../answering.ts";
+import { bornText, started } from "../births.ts";
 import { type Argument, type Command, command, type Option, type OptionValues, type Result } from "../command.ts";
+import { confirm, YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { isUp } from "../deploy/plan.ts";
 import { CliError, UsageError } from "../failure.ts";
-import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
+import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, pairs, withOptions } from "../machine-config.ts";
+import { given } from "../option-values.ts";
 import { lines } from "../terminal.ts";
-import { confirm, YES } from "../confirming.ts";
-import { MACHINE, machineOf } from "../which-machine.ts";
 import { provide, UPLOAD } from "../upload/provide.ts";
-import { settle, waitFor, WAITING } from "../waiting.ts";
+import { settle, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
 
 const IMAGE: readonly Argument[] = [
   { usage: "[image]", description: "image to run, such as oci:/srv/app:latest" },
@@ -46,17 +48,24 @@ const create = command({
   },
 });
 
+const TEMPLATE = {
+  flags: "--template <id>",
+  description: "begin where this template stopped, in place of an image",
+} as const satisfies Option;
+
 const run = command({
   name: "run",
   summary: "Create a machine and wait until it is running",
   arguments: IMAGE,
-  options: [...NAME, ...CONFIG_OPTIONS, ...UPLOAD, ...WAITING],
+  options: [...NAME, TEMPLATE, ...CONFIG_OPTIONS, ...UPLOAD, ...WAITING],
   ofApp: true,
   examples: [
     "hibernaut machine run oci:/srv/shop:latest --app shop --port 8080 --autostop suspend",
     "hibernaut machine run oci:/srv/tools --app jobs --restart never --memory 512mb -- node report.js",
+    "hibernaut machine run --template ready --app shop",
   ],
   async run(context, args, options) {
+    if (options.template !== undefined) return runTemplate(context, options.template, args, options);
     const made = await make(context, request(args, options), options);
     const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));
     const serves = machine.state === "running" && machine.unreachable === null;
@@ -65,6 +74,38 @@ const run = command({
     return { document: machine, text: lines(`Machine ${machine.id} is ${machine.state}.`, where) };
   },
 });
+
+/** A machine from a template has its image and configuration. */
+async function runTemplate(
+  context: Context,
+  template: string,
+  args: readonly string[],
+  {
+    name,
+    env,
+    template: _,
+    wait,
+    waitTimeout,
+    ...others
+  }: MakeOptions & OptionValues<[typeof TEMPLATE]> & WaitingOptions,
+): Promise<Result> {
+  if (args.length > 0 || Object.keys(given(others)).length > 0)
+    throw new UsageError(
+      "A machine from a template has the template's image and configuration. With --template, use only --name, --env and the options for waiting.",
+    );
+  const client = await context.client();
+  const work = async () => {
+    const made = await client.createMachine(context.app, {
+      template,
+      ...given({ name }),
+      ...(env !== undefined && { env: pairs("--env", env) }),
+    });
+    const [born = made] = await started(context, [made], given({ wait, waitTimeout }));
+    return born;
+  };
+  const born = await context.progress(`Making a machine from template ${template}`, work());
+  return { document: born, text: bornText([born]) };
+}
 
 const update = command({
   name: "update",
@@ -158,8 +199,10 @@ async function moveBundle(
   return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
 }
 
+type WithConfig = CreateMachineRequest & { config: MachineConfig };
+
 /** The request that the options and arguments of `create` and `run` describe. */
-function request(args: readonly string[], options: MakeOptions): CreateMachineRequest {
+function request(args: readonly string[], options: MakeOptions): WithConfig {
   // With --image every argument belongs to the command.
   const [image, ...words] = options.image === undefined ? args : [options.image, ...args];
   if (image === undefined)
@@ -173,11 +216,7 @@ function request(args: readonly string[], options: MakeOptions): CreateMachineRe
   };
 }
 
-async function make(
-  context: Context,
-  body: CreateMachineRequest,
-  upload: OptionValues<typeof UPLOAD>,
-): Promise<Machine> {
+async function make(context: Context, body: WithConfig, upload: OptionValues<typeof UPLOAD>): Promise<Machine> {
   const client = await context.client();
   const { ref: image } = await provide(context, body.config.image, upload);
   return client.createMachine(context.app, { ...body, config: { ...body.config, image } });

@@ -3,6 +3,7 @@ import type { Noun } from "../command.ts";
 import { actCommands } from "./machine-act.ts";
 import { copy } from "./machine-copy.ts";
 import { execCommands } from "./machine-exec.ts";
+import { fork } from "./machine-fork.ts";
 import { forward } from "./machine-forward.ts";
 import { makeCommands } from "./machine-make.ts";
 import { move } from "./machine-move.ts";
@@ -13,5 +14,15 @@ export const machine: Noun = {
   name: "machine",
   aliases: ["machines"],
   summary: "Create, run, suspend, resume and destroy machines",
-  commands: [...makeCommands, ...showCommands, ...whyCommands, ...actCommands, ...execCommands, copy, forward, move],
+  commands: [
+    ...makeCommands,
+    ...showCommands,
+    ...whyCommands,
+    ...actCommands,
+    ...execCommands,
+    fork,
+    copy,
+    forward,
+    move,
+  ],
 };

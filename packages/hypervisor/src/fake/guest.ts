@@ -26,6 +26,9 @@ const MESSAGE_LATE_MS = 1000;
 export interface FakeGuestState {
   nonce: string;
   count: number;
+  /** The machine that the guest takes itself for. */
+  machineId: string;
+  hostname: string;
   /** The environment that the guest was configured with. */
   env: Record<string, string>;
   phase: 0 | 1 | 2;
@@ -48,6 +51,8 @@ export class FakeGuest {
   state: FakeGuestState = {
     nonce: randomUUID(),
     count: 0,
+    machineId: "",
+    hostname: "",
     env: {},
     phase: 0,
     ready: false,
@@ -61,6 +66,8 @@ export class FakeGuest {
 
   /** The app ends with code 1 as soon as it is started. */
   crashes = false;
+  /** It does not take the identity that it is told. */
+  refusesToBecome = false;
   /** Where the app listens. Undefined when it listens where it should. */
   listening: Listener[] | undefined;
   /** The CPUs are stopped: nothing is answered until `resume`. */
@@ -71,9 +78,18 @@ export class FakeGuest {
   /** The file whose content is arriving. */
   #file: { mode: string; text: string } | undefined;
   readonly #powerOff: () => void;
+  /** The serial number of its writable layer: the machine that it is. */
+  readonly #machineId: string;
 
-  constructor(powerOff: () => void) {
+  constructor(machineId: string, powerOff: () => void) {
+    this.#machineId = machineId;
+    this.state.machineId = machineId;
     this.#powerOff = powerOff;
+  }
+
+  /** Whether its memory is another machine's, and does not know yet. */
+  get foreign(): boolean {
+    return this.state.machineId !== this.#machineId;
   }
 
   connect(channel: Duplex): void {
@@ -118,7 +134,7 @@ export class FakeGuest {
 
   /** The app's answer to a request. Undefined while the guest is paused. */
   request(): { nonce: string; count: number } | undefined {
-    if (this.#paused || this.state.phase !== 1) return undefined;
+    if (this.#paused || this.state.phase !== 1 || this.foreign) return undefined;
     this.state.count += 1;
     return { nonce: this.state.nonce, count: this.state.count };
   }
@@ -165,7 +181,11 @@ export class FakeGuest {
       this.#send(FrameType.quiesced, nanoseconds(this.#clockMs()));
       this.#quiesced = true;
     }
-    if (type === FrameType.awake) {
+    if (type === FrameType.become) {
+      if (!this.refusesToBecome) this.state.machineId = this.#machineId;
+      this.#send(FrameType.became, Buffer.from([this.refusesToBecome ? 5 : 0, 0, 0, 0]));
+    }
+    if (type === FrameType.awake && !this.foreign) {
       this.#quiesced = false;
       this.state.clockOffsetMs = wallAfter(payload, this.#clockMs()) - Date.now();
       this.#send(FrameType.awoken, Buffer.concat([nanoseconds(this.#clockMs()), Buffer.alloc(1)]));
@@ -183,6 +203,7 @@ export class FakeGuest {
       if (key === Key.swap) this.swapMb = value.readUInt32LE();
       if (key === Key.file) this.#beginFile(value.toString("utf8"));
       if (key === Key.fileData && this.#file !== undefined) this.#file.text += value.toString("utf8");
+      if (key === Key.hostname) this.state.hostname = value.toString("utf8");
       if (key !== Key.env) continue;
       const line = value.toString("utf8");
       const at = line.indexOf("=");
@@ -197,7 +218,7 @@ export class FakeGuest {
   }
 
   #hello(): void {
-    this.#quiesced = false;
+    this.#quiesced &&= this.foreign;
     const payload = Buffer.alloc(HelloOffset.version);
     payload.writeUInt32LE(CURRENT_PROTOCOL, HelloOffset.protocol);
     payload[HelloOffset.phase] = this.state.phase;

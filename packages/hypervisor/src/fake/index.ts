@@ -29,6 +29,9 @@ const ANONYMOUS_MB = 64;
 /** Bytes of a memory file, however much memory the machine has: every suspend reads all of it. */
 const MEMORY_BYTES = 256 * 1024;
 
+/** What a device state begins with. Like QEMU's, it does not say of which machine it is. */
+const DEVICES = "devices of ";
+
 class FakeProcess {
   readonly ref: VmmRef;
   readonly spec: VmmSpec;
@@ -53,7 +56,7 @@ class FakeProcess {
     this.ref = ref;
     this.identity = identity;
     this.spec = spec;
-    this.guest = new FakeGuest(end);
+    this.guest = new FakeGuest(spec.machineId, end);
   }
 }
 
@@ -74,6 +77,8 @@ export class FakeHost {
   readonly holding = new Set<string>();
   /** Ids of machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
+  /** Ids of machines whose guests do not take an identity. */
+  readonly refusesToBecome = new Set<string>();
   /** Where apps listen that do not listen where they should, by machine id. */
   readonly listening = new Map<string, Listener[]>();
   #nextPid = 1;
@@ -97,6 +102,7 @@ export class FakeHost {
       if (!this.holding.has(ref.machineId)) this.end(ref);
     });
     process.guest.crashes = this.crashing.has(spec.machineId);
+    process.guest.refusesToBecome = this.refusesToBecome.has(spec.machineId);
     process.guest.listening = this.listening.get(spec.machineId);
     this.processes.set(pid, process);
     this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
@@ -211,7 +217,7 @@ class FakeVmm implements Vmm {
     await using memory = await open(spec.memory, "r+");
     await memory.write(Buffer.from(text.padEnd(STATE_BYTES)), 0, STATE_BYTES, 0);
     await memory.sync();
-    await writeFile(deviceState, `devices of ${spec.machineId}`, { flag: "wx", flush: true });
+    await writeFile(deviceState, `${DEVICES}${spec.machineId}`, { flag: "wx", flush: true });
     // Where it will be once it is published.
     this.#process.capturedTo = deviceState.replace("/tmp-", "/");
     signal.throwIfAborted();
@@ -291,8 +297,7 @@ export class FakeHypervisor implements Hypervisor {
     const process = this.#host.launch(spec, { ...this.#identity, cpu_model, machine_type });
     try {
       this.#host.takeFault("restore");
-      if (!readFileSync(file, "utf8").includes(spec.machineId))
-        throw new Error("the device state belongs to another machine");
+      if (!readFileSync(file, "utf8").startsWith(DEVICES)) throw new Error("the device state is not valid");
       await checked;
       const memory = await readFile(spec.memory);
       if (this.#host.writesOnLoad) await writeOnLoad(spec.memory);

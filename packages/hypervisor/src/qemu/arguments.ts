@@ -66,7 +66,8 @@ export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
     ...["-device", "virtio-blk-pci,drive=image"],
     // QEMU's lock on the layer is a second guard against two VMMs for one machine.
     ...["-drive", `if=none,id=layer,file=${escape(spec.layer)},format=raw,discard=unmap,file.locking=on`],
-    ...["-device", "virtio-blk-pci,drive=layer"],
+    // It tells the agent of a fork, whose memory says otherwise, that it is another machine. No part of a snapshot.
+    ...["-device", `virtio-blk-pci,drive=layer,serial=${spec.machineId}`],
     ...network(spec, handles),
     ...["-device", "virtio-serial-pci", "-chardev", `socket,id=agent,${agentSocket},server=on,wait=off`],
     ...["-device", `virtserialport,chardev=agent,name=${AGENT_PORT}`],

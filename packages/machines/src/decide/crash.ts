@@ -39,7 +39,7 @@ function decideExit(
 ): Ending {
   const reason = describeExit(exit);
   // An app that ended before it was ready counts from the start it ended in.
-  const booted = boot === undefined ? {} : bootFacts(boot);
+  const booted = boot === undefined ? {} : bootFacts(record, boot);
   const { restarts, crash } = afterEnd({ ...record, ...booted }, { exit, reason, at });
   const changes = { ...booted, stateReason: reason, restarts, crash };
   const attempts = attemptsOf(crash);

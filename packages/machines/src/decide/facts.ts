@@ -16,9 +16,12 @@ const FORGOTTEN = {
   wakeAt: null,
 } satisfies Partial<MachineRecord>;
 
-/** What the record says about how a guest came up. */
-export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial<MachineRecord> {
-  return { lastBoot, unreachable, stateReason };
+/** What the record says about how a guest came up. However it did, it is this machine's own now. */
+export function bootFacts(
+  { newborn }: MachineRecord,
+  { lastBoot, unreachable, stateReason }: Boot,
+): Partial<MachineRecord> {
+  return { lastBoot, unreachable, stateReason, ...(newborn === true && { newborn: false }) };
 }
 
 /** What an outcome changes in the record apart from state and goal, and what the history says about it. */
@@ -29,7 +32,7 @@ export function factsOf(
   switch (outcome.type) {
     case "started": {
       const { kind, duration_ms } = outcome.boot.lastBoot;
-      return { changes: bootFacts(outcome.boot), details: { kind, duration_ms } };
+      return { changes: bootFacts(record, outcome.boot), details: { kind, duration_ms } };
     }
     case "captured":
       return capturedFacts(record, outcome);

@@ -7,6 +7,7 @@ import { within } from "@hibernaut/lib/async";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
+import { becomeItself } from "./become.ts";
 import { coldStart, startApp } from "./cold-start.ts";
 import { tellOfWake } from "./let-run.ts";
 import { NotOwned } from "./owned.ts";
@@ -95,6 +96,7 @@ async function takeOverStart(
     const image = await imageOf(record, ports);
     return startApp({ record, image, secrets, restedSince: null, booted: now }, live, ports, signal);
   }
+  if (resumed) await becomeItself(record, live.agent, ports, within(signal, resumeTimeoutMs, "becoming itself"));
   const { hooks } = await live.agent.awake(within(signal, resumeTimeoutMs, "setting the clock"));
   const sleptMs = restedSince === null ? 0 : Date.now() - Date.parse(restedSince);
   // Nobody knows whether the earlier platform came this far: better twice than never.

@@ -1,10 +1,11 @@
-/** Copying a running machine for a backup: its guest is paused, and runs on. It is never ended. */
+/** Copying a running machine, for a backup or a fork: its guest is paused, and runs on. It is never ended. */
 import { readyTimeoutMs } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { never, within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { PausedMemory } from "../decide/backed-up.ts";
+import type { CopyPurpose } from "../file-copier.ts";
 import type { LiveGuest } from "../guest.ts";
 import { quiesce } from "./capture.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
@@ -13,6 +14,7 @@ const WAKE_TIMEOUT_MS = 10_000;
 
 /** Copies files of the data directory. */
 export interface CopyTarget {
+  readonly purpose: CopyPurpose;
   /** Where the copy of a file of the data directory is put, as an absolute path. */
   pathOf(file: string): string;
   /** Copies files to new places. Rejects when aborted, once nothing is being written any more. */
@@ -25,6 +27,8 @@ interface CopyPausedInput {
   generation: string;
   /** Why the memory is not copied; undefined when it is. */
   withoutMemory: string | undefined;
+  /** Whether a copy without the memory is of no use: a guest that does not get ready is then left as it is. */
+  needsMemory: boolean;
   target: CopyTarget;
 }
 
@@ -40,7 +44,7 @@ export interface PausedCopy {
  * cannot be resumed twice. A platform that dies meanwhile leaves a paused guest, which the next one wakes.
  */
 export async function copyPaused(
-  { record, generation, withoutMemory, target }: CopyPausedInput,
+  { record, generation, withoutMemory, needsMemory, target }: CopyPausedInput,
   ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<PausedCopy> {
@@ -54,7 +58,7 @@ export async function copyPaused(
   if ((await live.vmm.state()) !== "running")
     throw new HibernautError(
       "unavailable",
-      `Machine ${record.id} cannot be copied: the host has paused it (${record.stateReason ?? "no reason is known"}). Free some space on the disk of the data directory, then back up again.`,
+      `Machine ${record.id} cannot be copied: the host has paused it (${record.stateReason ?? "no reason is known"}). Free some space on the disk of the data directory, then ${target.purpose.verb} again.`,
       { machine_id: record.id },
     );
   let clockMs = Date.now();
@@ -67,6 +71,7 @@ export async function copyPaused(
       clockMs = Date.now() + aheadMs;
     } catch (error) {
       signal.throwIfAborted();
+      if (needsMemory) throw notReady(record, error);
       // Its disks are then as after a power cut, which its file systems are made for.
       without = `the guest was not ready: ${messageOf(error)}`;
     }
@@ -81,13 +86,20 @@ export async function copyPaused(
     if (began !== undefined) pausedMs = Math.round(performance.now() - began);
     await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
   }
-  ports.machineLog.platform(`The machine was paused for ${pausedMs} ms while it was copied for a backup.`);
+  ports.machineLog.platform(
+    `The machine was paused for ${pausedMs} ms while it was copied for ${target.purpose.name}.`,
+  );
   if (without !== undefined) return { memory: { snapshot: null, reason: without }, pausedMs };
   const createdAt = new Date(clockMs).toISOString();
   const secrets = ports.secrets.version(record.app);
   const origin = originOf(record, ports, live.vmm.identity);
   const size = await ports.snapshots.describeCopy(folder, origin, { generation, createdAt, clockMs });
   return { memory: { snapshot: { generation, created_at: createdAt, size_bytes: size, secrets } }, pausedMs };
+}
+
+function notReady({ id }: MachineRecord, error: unknown): HibernautError {
+  const message = `Machine ${id} cannot be forked now: its guest did not get ready (${messageOf(error)}). It runs on as it was. Look at \`hibernaut logs ${id}\`, then try again.`;
+  return new HibernautError("unavailable", message, { machine_id: id }, { cause: error });
 }
 
 /** Lets the guest run on. One that cannot is ended, so that its restart policy can act. */

@@ -6,6 +6,7 @@ import type { EffectPorts } from "./ports.ts";
 const DIRECTORIES = {
   "pre-suspend": "/etc/hibernaut/hooks/pre-suspend.d",
   "post-resume": "/etc/hibernaut/hooks/post-resume.d",
+  "post-fork": "/etc/hibernaut/hooks/post-fork.d",
 } as const;
 
 /** The agent kills hooks that are late by the guest's clock; the guest itself may be late too. */

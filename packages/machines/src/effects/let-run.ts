@@ -2,6 +2,7 @@
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Details } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
+import { becomeItself } from "./become.ts";
 import { runHooks } from "./hooks.ts";
 import { requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
@@ -14,14 +15,16 @@ interface LetRunInput extends Pick<LiveGuest, "vmm" | "agent"> {
   clockMs: number | undefined;
 }
 
+type WakePorts = Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps">;
+
 /**
- * Starts the guest's CPUs, sets its clock and runs its hooks. Rejects when the guest does not answer within `limit`, and with
- * `NotOwned` when the host may not run it any more: between the look before and the first instruction the whole platform may
- * have been halted, longer than the host's lease. The caller then ends the guest.
+ * Starts the guest's CPUs, tells a fork who it is, sets its clock and runs its hooks. Rejects when the guest does not answer
+ * within `limit`, and with `NotOwned` when the host may not run it any more: between the look before and the first
+ * instruction the whole platform may have been halted, longer than the host's lease. The caller then ends the guest.
  */
 export async function letRun(
   { record, createdAt, clockMs, vmm, agent }: LetRunInput,
-  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps" | "ownership">,
+  ports: WakePorts & Pick<EffectPorts, "ownership" | "images" | "network" | "secrets">,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
   const { log, steps } = ports;
@@ -29,7 +32,8 @@ export async function letRun(
   // Sent at once: the agent reads it as soon as there is a CPU to read it, one round trip to the VMM earlier.
   const [{ hooks, clockOffMs }] = await steps.time("awake", () => {
     const running = vmm.run().then(() => requireOwned(record.id, ports, signal));
-    return Promise.all([agent.awake(limit, stoodMs), running]);
+    const awake = becomeItself(record, agent, ports, limit).then(() => agent.awake(limit, stoodMs));
+    return Promise.all([awake, running]);
   });
   log.info({ machine: record.id, clockOffMs }, "the guest is awake");
   return tellOfWake({ record, sleptMs: Date.now() - Date.parse(createdAt), hooks }, ports, signal);
@@ -45,14 +49,19 @@ interface WakeInput {
 /** Tells the programs in a guest that is awake again, and runs its hooks. */
 export async function tellOfWake(
   { record, sleptMs, hooks }: WakeInput,
-  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps">,
+  ports: WakePorts,
   signal: AbortSignal,
 ): Promise<Details> {
   const { inside, log, settings, steps } = ports;
-  inside.started("resume", sleptMs);
+  const { newborn = false } = record;
+  inside.started(newborn ? "fork" : "resume", sleptMs);
   const timeoutMs = settings.hookTimeoutMs;
-  const run = () => runHooks({ kind: "post-resume", timeoutMs }, ports, signal);
-  const failed = hooks ? await steps.time("hooks", run) : undefined;
+  const run = async () => {
+    const forked = newborn ? await runHooks({ kind: "post-fork", timeoutMs }, ports, signal) : undefined;
+    const resumed = hooks ? await runHooks({ kind: "post-resume", timeoutMs }, ports, signal) : undefined;
+    return [forked, resumed].filter((text) => text !== undefined).join("; ") || undefined;
+  };
+  const failed = hooks || newborn ? await steps.time("hooks", run) : undefined;
   if (failed !== undefined) log.warn({ machine: record.id, reason: failed }, "the machine keeps running anyway");
   return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
 }

@@ -6,6 +6,7 @@ import { isHostTrouble } from "@hibernaut/lib/absence";
 import { messageOf } from "@hibernaut/lib/text";
 import type { FoundOnHost, TakenOver, TakeOver } from "../decide/index.ts";
 import type { Logger } from "../dependencies.ts";
+import { becomeItself } from "./become.ts";
 import type { EffectPorts } from "./ports.ts";
 
 type ObservePorts = Pick<EffectPorts, "hypervisor" | "snapshots" | "secrets" | "log">;
@@ -80,7 +81,7 @@ interface TakeOverInput {
 /** Makes the guest run on, or ends it, and discards what no record names. */
 export async function takeOver(
   { record, effect, vmm }: TakeOverInput,
-  ports: Pick<EffectPorts, "snapshots" | "guest" | "log">,
+  ports: Pick<EffectPorts, "snapshots" | "guest" | "log" | "images" | "network" | "secrets" | "steps">,
   signal: AbortSignal,
 ): Promise<TakenOver> {
   const { guest, snapshots, log } = ports;
@@ -93,7 +94,10 @@ export async function takeOver(
       if (effect.vmm === "wake") await vmm.run();
       if (effect.hello) {
         const hello = await agent.hello(signal, { resync: true });
-        if (effect.vmm === "wake") await agent.awake(signal);
+        if (effect.vmm === "wake") {
+          await becomeItself(record, agent, ports, signal);
+          await agent.awake(signal);
+        }
         if (hello.phase === "ended") guest.rememberExit(hello.exit);
       }
       taken.guest = "adopted";

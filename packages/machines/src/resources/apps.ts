@@ -7,12 +7,14 @@ import type { AppStore, Store } from "@hibernaut/store";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 import type { Machines } from "./machines.ts";
+import type { Templates } from "./templates.ts";
 
 /** How long the deletion of an app waits for its machines to be destroyed. */
 const DESTROY_TIMEOUT_MS = 60_000;
 
 interface AppsDependencies extends Pick<MachineDependencies, "volumes"> {
-  store: Pick<Store, "apps" | "machines">;
+  store: Pick<Store, "apps" | "machines" | "templates">;
+  templates: Pick<Templates, "deleteAll">;
 }
 
 /** Creates, lists and deletes apps. */
@@ -28,8 +30,8 @@ export class Apps {
 
   /** Returns the same rules over other records of apps. */
   over(apps: AppStore): Apps {
-    const { store, volumes } = this.#deps;
-    return new Apps({ volumes, store: { apps, machines: store.machines } }, this.#machines);
+    const { store, ...others } = this.#deps;
+    return new Apps({ ...others, store: { ...store, apps } }, this.#machines);
   }
 
   /** Throws `invalid_argument` when the name is not valid, and `already_exists` when it is taken. */
@@ -83,14 +85,14 @@ export class Apps {
 
   /**
    * Deletes an app. Rejects with `failed_precondition` while it has machines or volumes, unless `force` is set, which
-   * destroys them first.
+   * destroys them first, with its templates.
    */
   async delete(name: string, { force = false } = {}): Promise<void> {
     await this.empty(name, { force });
     if (!this.#deps.store.apps.delete(name))
       throw new HibernautError(
         "aborted",
-        `App ${name} got a new machine or volume while it was being deleted. Try again.`,
+        `App ${name} got a new machine, volume or template while it was being deleted. Try again.`,
       );
     this.deleted();
   }
@@ -105,6 +107,7 @@ export class Apps {
     const ids = this.#deps.store.machines.list(name).map(({ id }) => id);
     for (const id of ids) this.#machines.destroy(name, id, { force: true });
     await Promise.all(ids.map((id) => this.#machines.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
+    await this.#deps.templates.deleteAll(name);
     await this.#deps.volumes.destroyAll(name);
   }
 
@@ -126,6 +129,13 @@ export class Apps {
         "failed_precondition",
         `App ${name} still has ${volumes.length} volume(s) with data. Destroy them first, or add --force (over HTTP \`?force=true\`), which destroys them with their snapshots.`,
         { volumes },
+      );
+    const templates = this.#deps.store.templates.list(name).map(({ id }) => id);
+    if (templates.length > 0)
+      throw new HibernautError(
+        "failed_precondition",
+        `App ${name} still has ${templates.length} template(s). Delete them first, or add --force (over HTTP \`?force=true\`), which deletes them.`,
+        { templates },
       );
     const machines = this.#deps.store.machines.list(name).map(({ id }) => id);
     if (machines.length > 0)

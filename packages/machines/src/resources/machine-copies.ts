@@ -1,4 +1,4 @@
-/** Copies of machines for a backup, each as of one moment, while the platform serves. */
+/** Copies of machines, for backups and forks, each as of one moment, while the platform serves. */
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
@@ -12,6 +12,7 @@ import { type BackedUp, backedUp } from "../decide/backed-up.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { CopyTarget } from "../effects/copy-paused.ts";
 import { eligibilityOf } from "../eligibility.ts";
+import type { FileCopier } from "../file-copier.ts";
 import { settled } from "../waiting.ts";
 
 /**
@@ -22,20 +23,6 @@ const GIVES_WAY = 3;
 
 /** A machine that starts and ends more often than this while it is copied is in no state to go back to. */
 const MOST_TRIES = 20;
-
-/** Copies files for {@link MachineCopies}. */
-export interface FileCopier {
-  /** Where the copy of a file of the data directory is put, as an absolute path. */
-  pathOf(file: string): string;
-  /** Copies a file without filling its holes. Rejects when aborted, once nothing writes to `to` any more. */
-  copyFile(from: string, to: string, signal: AbortSignal): Promise<void>;
-  /** Whether a copy takes a moment and no room, whatever the file's size. */
-  clones(): Promise<boolean>;
-  /** Deletes what was copied of a machine. */
-  discard(machineId: string): Promise<void>;
-  /** The directory that copies are put into. */
-  readonly folder: string;
-}
 
 /** A machine that was copied. */
 export interface MachineCopy extends BackedUp {
@@ -90,7 +77,7 @@ export class MachineCopies {
     }
     throw new HibernautError(
       "aborted",
-      `Machine ${id} kept starting and ending while it was copied. Stop it with \`hibernaut machine stop ${id}\`, or mend its app, then back up again.`,
+      `Machine ${id} kept starting and ending while it was copied. Stop it with \`hibernaut machine stop ${id}\`, or mend its app, then ${copier.purpose.verb} again.`,
       { machine_id: id },
     );
   }
@@ -107,7 +94,10 @@ export class MachineCopies {
     const memory = withoutMemory === undefined ? [this.#ports.files.paths(record.id).memory] : [];
     const disks = await this.#disksOf(record, signal);
     await this.#requireRoom(record, [...memory, ...disks], copier);
-    const copied = await controller.copyPaused({ withoutMemory, patient, target: targetOf(record, copier) }, signal);
+    const copied = await controller.copyPaused(
+      { withoutMemory, needsMemory: copier.needsMemory, patient, target: targetOf(record, copier) },
+      signal,
+    );
     if (copied === undefined) return undefined;
     const now = this.#ports.clock?.() ?? new Date();
     return {
@@ -167,7 +157,7 @@ export class MachineCopies {
       if (!(await isThere(from))) continue;
       await copier.copyFile(from, copier.pathOf(from), signal).catch((error: unknown) => {
         signal.throwIfAborted();
-        this.#ports.log.warn({ machine: id, file: from, reason: failureReason(error) }, "a backup goes without a file");
+        this.#ports.log.warn({ machine: id, file: from, reason: failureReason(error) }, "a copy goes without a file");
       });
     }
   }
@@ -188,6 +178,7 @@ const RESERVE_BYTES = 64 * 1024 * 1024;
 
 function targetOf({ id }: MachineRecord, copier: FileCopier): CopyTarget {
   return {
+    purpose: copier.purpose,
     pathOf: (file) => copier.pathOf(file),
     async copy(files, signal) {
       // All at once: the guest is paused meanwhile. What fails first ends the others.
@@ -206,10 +197,10 @@ function targetOf({ id }: MachineRecord, copier: FileCopier): CopyTarget {
   };
 }
 
-function noRoom(id: string, { folder }: FileCopier, why: string): HibernautError {
+function noRoom(id: string, { folder, purpose }: FileCopier, why: string): HibernautError {
   return new HibernautError(
     "unavailable",
-    `Machine ${id} cannot be copied to ${folder}: ${why}. Free some space on that disk, then back up again.`,
+    `Machine ${id} cannot be copied to ${folder}: ${why}. Free some space on that disk, then ${purpose.verb} again.`,
     { machine_id: id },
   );
 }

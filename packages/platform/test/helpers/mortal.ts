@@ -46,9 +46,12 @@ export class Mortality {
       apps: deps.store.apps,
       tokens: deps.store.tokens,
       machines: this.#sync(machines, "store", ["insert", "update"]),
+      templates: this.#sync(deps.store.templates, "templates", ["insert", "remove"]),
       drain: this.#sync(deps.store.drain, "drain", ["set", "clear"]),
     };
     const volumes = this.#async(deps.volumes, "volumes", ["hold", "disks"]);
+    const files = this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]);
+    const seeds = this.#async(deps.files.seeds, "seeds", ["publish", "removeDraft", "remove", "deliver", "abandon"]);
     const travel = this.#async(deps.volumes.travel, "travel", ["place", "removeFiles"]);
     return {
       ...deps,
@@ -64,9 +67,12 @@ export class Mortality {
         "discardOthers",
         "captureCopy",
         "describeCopy",
+        "sealIn",
+        "inherit",
+        "arrived",
       ]),
       carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
-      files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
+      files: new Proxy(files, { get: (target, key) => (key === "seeds" ? seeds : Reflect.get(target, key)) }),
       volumes: new Proxy(volumes, { get: (target, key) => (key === "travel" ? travel : Reflect.get(target, key)) }),
       ...(deps.ownership !== undefined && { ownership: this.#async(deps.ownership, "ownership", ["claim"]) }),
     };

@@ -1,0 +1,108 @@
+/** Machines that are born from the memory of another one: forks, and templates. */
+import { HibernautError } from "@hibernaut/domain/errors";
+import { DEFAULT_TEMPLATE_TIMEOUT_S } from "@hibernaut/domain/limits";
+import type { Births } from "@hibernaut/machines";
+import type { Static } from "typebox";
+import { clientGone } from "../client-gone.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { routesOf } from "../route.ts";
+import { Ok } from "../schemas.ts";
+import { machineWire, templateWire } from "../views.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { CreateTemplateBody, ForkBody, TemplateList, TemplateParams, TemplateReply } from "./forks.schemas.ts";
+import { MachineList, MachineParams } from "./machines.schemas.ts";
+
+const AUDITED = ["name", "count"];
+
+export function forkRoutes(app: Api, { forks }: Pick<ApiDeps, "forks">): void {
+  app.post(
+    "/v1/apps/:app_name/machines/:machine_id/fork",
+    routesOf("machines")(
+      "Fork a machine",
+      { scope: "deploy", audited: AUDITED },
+      {
+        params: MachineParams,
+        optionalBody: ForkBody,
+        created: MachineList,
+        description:
+          "Makes machines with the memory and the disk that a running or suspended machine has at this moment, each with an identity of its own. The machine itself continues.",
+      },
+    ),
+    async ({ params, body }, reply) => {
+      const views = await forks.fork(params.app_name, params.machine_id, birthsOf(body), clientGone(reply));
+      return reply.code(201).send(views.map(machineWire));
+    },
+  );
+}
+
+export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates">): void {
+  const route = routesOf("templates");
+  const path = "/v1/apps/:app_name/templates";
+  const create = (appName: string, { from, ...body }: Static<typeof CreateTemplateBody>, signal: AbortSignal) => {
+    const { name, prepare, ready, timeout } = body;
+    const named = name !== undefined && { name };
+    if (typeof from !== "string") {
+      const timeoutMs = (timeout ?? DEFAULT_TEMPLATE_TIMEOUT_S) * 1000;
+      const steps = { ...(prepare !== undefined && { prepare }), ...(ready !== undefined && { ready }) };
+      return templates.createFrom(appName, { config: from, timeoutMs, ...steps, ...named }, signal);
+    }
+    const field = (["prepare", "ready", "timeout"] as const).find((each) => body[each] !== undefined);
+    if (field === undefined) return templates.createOf(appName, { machine: from, ...named }, signal);
+    const message = `\`${field}\` prepares a machine that is made for the template. Leave it out, or send a configuration as \`from\`.`;
+    throw new HibernautError("invalid_argument", message, { field });
+  };
+
+  app.get(
+    path,
+    route("List an app's templates", { scope: "read" }, { params: AppParams, reply: TemplateList }),
+    async ({ params }) => templates.list(params.app_name).map(templateWire),
+  );
+
+  app.post(
+    path,
+    route(
+      "Make a template of a machine, or of a configuration",
+      { scope: "deploy", audited: ["name"] },
+      {
+        params: AppParams,
+        body: CreateTemplateBody,
+        created: TemplateReply,
+        description:
+          "Keeps the state that a running or suspended machine has at this moment; the machine itself continues. Or makes a machine of a configuration, prepares it, keeps its state and destroys it: the reply may take minutes.",
+      },
+    ),
+    async ({ params, body }, reply) => {
+      const view = await create(params.app_name, body, clientGone(reply));
+      return reply.code(201).send(templateWire(view));
+    },
+  );
+
+  app.get(
+    `${path}/:template`,
+    route("Show a template", { scope: "read" }, { params: TemplateParams, reply: TemplateReply }),
+    async ({ params }) => templateWire(templates.get(params.app_name, params.template)),
+  );
+
+  app.delete(
+    `${path}/:template`,
+    route(
+      "Delete a template; the machines that were made from it stay",
+      { scope: "deploy" },
+      { params: TemplateParams, reply: Ok },
+    ),
+    async ({ params }) => {
+      await templates.delete(params.app_name, params.template);
+      return { ok: true as const };
+    },
+  );
+}
+
+function birthsOf(body: Static<typeof ForkBody>): Births & { skipLaunch: boolean } {
+  const { count = 1, skip_launch: skipLaunch = false, skip_service_registration: cordoned, name, env } = body;
+  return {
+    ...{ count, skipLaunch },
+    ...(name !== undefined && { name }),
+    ...(env !== undefined && { env }),
+    ...(cordoned !== undefined && { cordoned }),
+  };
+}

@@ -1,0 +1,105 @@
+#define _GNU_SOURCE
+#include "connections.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* Of the kernel's include/net/tcp_states.h. */
+#define TCP_LISTENING 10
+#define MOST_PASSES 64 /* ending connections while they are listed makes the kernel skip some: look again until none is left */
+#define ANSWER_S 5     /* the kernel answers at once */
+
+struct request {
+  struct nlmsghdr header;
+  struct inet_diag_req_v2 body;
+};
+
+static int open_diag(void) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  struct timeval limit = {.tv_sec = ANSWER_S};
+  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  return fd;
+}
+
+static bool within_machine(uint8_t family, const uint32_t address[4]) {
+  static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+  const uint8_t *bytes = (const uint8_t *)address;
+  if (family == AF_INET) return bytes[0] == 127;
+  if (memcmp(bytes, mapped, sizeof mapped) == 0) return bytes[12] == 127;
+  return memcmp(bytes, &in6addr_loopback, sizeof in6addr_loopback) == 0;
+}
+
+static int send_request(int fd, const struct request *request) {
+  struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+  return sendto(fd, request, sizeof *request, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0 ? errno : 0;
+}
+
+/* One that has ended meanwhile is what was wanted. */
+static int end_one(int fd, uint8_t family, const struct inet_diag_sockid *id) {
+  struct request request = {
+      .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DESTROY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+      .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .id = *id},
+  };
+  union {
+    struct nlmsghdr header;
+    char bytes[1024];
+  } answer;
+  int error = send_request(fd, &request);
+  if (error != 0) return error;
+  ssize_t got = recv(fd, &answer, sizeof answer, 0);
+  if (got < 0) return errno;
+  if ((size_t)got < NLMSG_LENGTH(sizeof(struct nlmsgerr)) || answer.header.nlmsg_type != NLMSG_ERROR) return EPROTO;
+  error = -((struct nlmsgerr *)NLMSG_DATA(&answer.header))->error;
+  return error == ENOENT || error == ESTALE ? 0 : error;
+}
+
+/* Ends the connections of one family that the kernel lists. `found` counts them. */
+static int end_listed(int list, int ends, uint8_t family, int *found) {
+  static union {
+    struct nlmsghdr header;
+    char bytes[32768];
+  } answer;
+  struct request request = {
+      .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+      .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~(1u << TCP_LISTENING)},
+  };
+  int error = send_request(list, &request);
+  while (error == 0) {
+    ssize_t got = recv(list, &answer, sizeof answer, 0);
+    if (got < 0) return errno;
+    for (size_t at = 0; at + sizeof(struct nlmsghdr) <= (size_t)got;) {
+      const struct nlmsghdr *message = (const void *)(answer.bytes + at);
+      if (message->nlmsg_len < sizeof *message || message->nlmsg_len > (size_t)got - at) return EPROTO;
+      if (message->nlmsg_type == NLMSG_DONE) return error;
+      if (message->nlmsg_type == NLMSG_ERROR) return -((const struct nlmsgerr *)NLMSG_DATA(message))->error;
+      const struct inet_diag_msg *one = NLMSG_DATA(message);
+      at += NLMSG_ALIGN(message->nlmsg_len);
+      if (within_machine(one->idiag_family, one->id.idiag_src)) continue;
+      *found += 1;
+      if (error == 0) error = end_one(ends, family, &one->id);
+    }
+  }
+  return error;
+}
+
+int connections_end(void) {
+  int list = open_diag(), ends = open_diag(), found = 1;
+  int error = list < 0 || ends < 0 ? EPROTONOSUPPORT : 0;
+  for (int pass = 0; error == 0 && found > 0; pass++) {
+    found = 0;
+    error = pass == MOST_PASSES ? EBUSY : end_listed(list, ends, AF_INET, &found);
+    if (error == 0) error = end_listed(list, ends, AF_INET6, &found);
+    if (error == ENOENT) error = EOPNOTSUPP; /* a kernel without tcp_diag */
+  }
+  if (list >= 0) close(list);
+  if (ends >= 0) close(ends);
+  return error;
+}

@@ -1,0 +1,167 @@
+/** The birth of machines from a seed: each with a memory and a disk of its own, asleep until it is started. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import { isThere } from "@hibernaut/lib/absence";
+import { copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
+import { freeAddress } from "../address.ts";
+import type { MachineController } from "../controller.ts";
+import type { ControllerSet } from "../controller-set.ts";
+import { claim, requireFreeName } from "../create-machine.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import { newMachineName } from "../identity.ts";
+import { newRecord } from "../new-record.ts";
+import { requireApp } from "../require-app.ts";
+import { generationIn, type Seed } from "./seed.ts";
+
+/** What is chosen for the machines. */
+export interface Births {
+  count: number;
+  /** The name of the only one; of several, each gets it with a number. By default, a random one. */
+  name?: string;
+  /** In addition to what the seed's machine had. Programs that are running already do not see it. */
+  env?: Record<string, string>;
+  cordoned?: boolean;
+}
+
+export interface BirthContext {
+  deps: MachineDependencies;
+  controllers: ControllerSet;
+}
+
+function requireCount(count: number): void {
+  const { minimum, maximum } = FORKS_AT_ONCE;
+  if (Number.isInteger(count) && count >= minimum && count <= maximum) return;
+  throw new HibernautError("invalid_argument", `From ${minimum} to ${maximum} machines are made at once.`, {
+    field: "count",
+  });
+}
+
+/** Throws what these machines would be refused for, before anything is copied. */
+export function requireBirths(
+  { deps, controllers }: BirthContext,
+  { app, config }: Pick<MachineRecord, "app" | "config">,
+  births: Births,
+  { starts, bytes }: { starts: boolean; bytes: number },
+): void {
+  requireApp(deps.store.apps, app);
+  requireCount(births.count);
+  if (births.name !== undefined && !isValidName(births.name))
+    throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, {
+      field: "name",
+      value: births.name,
+    });
+  for (const name of namesOf(births)) if (name !== undefined) requireFreeName(controllers, app, name);
+  if (starts) controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
+  deps.quotas?.requireMachine(app, config, { starts, count: births.count });
+  deps.diskQuota?.require(app, births.count * bytes);
+}
+
+/**
+ * Makes machines from a seed, all of them or none. They sleep with the seed's memory, and become themselves when they are
+ * started.
+ */
+export async function bear(
+  context: BirthContext,
+  seed: Seed,
+  births: Births,
+  signal: AbortSignal,
+): Promise<MachineController[]> {
+  const { deps } = context;
+  const { files } = deps;
+  const made: MachineRecord[] = [];
+  try {
+    for (const name of namesOf(births)) {
+      const record = recordOf(seed, { ...births, name: name ?? newMachineName() }, deps);
+      made.push(record);
+      await fillCradle(context, seed, record, signal);
+    }
+    requireBirths(context, seed.record, births, { starts: false, bytes: 0 });
+    // All at once: no other machine gets an address or a name in between.
+    const settled = await Promise.allSettled(made.map((record) => settleIn(context, record)));
+    return settled.map((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value;
+    });
+  } catch (error) {
+    for (const { id } of made) await files.seeds.abandon(id);
+    throw error;
+  }
+}
+
+function namesOf({ count, name }: Births): (string | undefined)[] {
+  if (name === undefined || count === 1) return Array.from({ length: count }, () => name);
+  return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
+}
+
+/** The machine as it is stored: asleep, with the memory of another one. */
+function recordOf(
+  { record: parent, origin }: Seed,
+  { name, env, cordoned }: Omit<Births, "name"> & { name: string },
+  { clock, settings }: Pick<MachineDependencies, "clock" | "settings">,
+): MachineRecord {
+  const { config, snapshot } = parent;
+  const born = newRecord({
+    ...{ app: parent.app, name, imageDigest: parent.imageDigest, bundleVersion: parent.bundleVersion },
+    config: env === undefined ? config : { ...config, env: { ...config.env, ...env } },
+    region: settings.region,
+    address: "", // it gets one when it is stored
+    createdAt: clock?.() ?? new Date(),
+    ...(cordoned !== undefined && { cordoned }),
+  });
+  return { ...born, state: "suspended", snapshot, coldReason: "", resetLayer: false, origin, newborn: true };
+}
+
+/** Copies the seed's files for one machine; durable once this resolves. */
+async function fillCradle(
+  { deps }: BirthContext,
+  { folder, record: parent }: Seed,
+  { id, version }: MachineRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  const cradle = deps.files.seeds.cradle(id);
+  await mkdir(cradle, { recursive: true, mode: 0o700 });
+  const copy = (from: string, to: string) => copySparseUntilAborted(from, to, signal);
+  for (const name of ["layer.ext4", "hot-pages.json"]) {
+    if (!(await isThere(join(folder, name)))) continue;
+    await copy(join(folder, name), join(cradle, name));
+    await flush(join(cradle, name));
+  }
+  const heir = { machineId: id, machineVersion: version };
+  const [from, to] = [generationIn(folder, parent), generationIn(cradle, parent)];
+  await deps.snapshots.inherit({ from, to, heir, copy });
+  await flush(join(cradle, "snapshots"));
+  await flush(cradle);
+}
+
+/** Stores the machine, which makes it exist, and puts its files in their place. */
+async function settleIn({ deps, controllers }: BirthContext, draft: MachineRecord): Promise<MachineController> {
+  const { store } = deps;
+  const record = { ...draft, address: freeAddress(deps) };
+  const { kind, machine, template } = draft.origin ?? {};
+  const details = { origin: kind, machine_id: machine, ...(template !== undefined && { template }) };
+  const event = { at: record.createdAt, type: "create", from: null, to: record.state, details } as const;
+  if (!store.machines.insert(record, event)) requireFreeName(controllers, record.app, record.name);
+  await deps.files.seeds.deliver(record.id);
+  const own = await claim(deps, record).catch(async (error: unknown) => {
+    await deps.files.remove(record.id);
+    throw error;
+  });
+  const controller = controllers.add(own);
+  deps.snapshots.arrived(record.id, record.snapshot?.generation ?? "");
+  return controller;
+}
+
+/** One that the host has no room for sleeps on: a request, or a start, wakes it later. */
+export function launch(controller: MachineController, { log }: Pick<MachineDependencies, "log">): void {
+  try {
+    controller.command({ type: "start" });
+  } catch (error) {
+    if (!(error instanceof HibernautError)) throw error;
+    log.info({ machine: controller.record.id, reason: error.message }, "a fork sleeps on");
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Where the state of machines lies from which others are born. A seed is a directory that is laid out like that of a
+ * machine; nobody writes to its files.
+ *
+ *   templates/<id>/                a template
+ *   templates/tmp-<id>/            a seed that is being taken, or of a fork in progress
+ *   templates/births/<machine>/    the files of a machine that is about to be born
+ */
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import { ifAbsent, isThere } from "@hibernaut/lib/absence";
+import { allocatedBytes, canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
+import type { FileCopier } from "../file-copier.ts";
+
+const TEMPORARY = "tmp-";
+const BIRTHS = "births";
+/** The files of a machine that another one has no use for. */
+const OWN = ["logs", "console.log"];
+
+/** The seeds of one data directory. */
+export class SeedFiles {
+  readonly #root: string;
+  readonly #machineRoot: string;
+
+  constructor(machineRoot: string) {
+    this.#machineRoot = machineRoot;
+    this.#root = join(dirname(machineRoot), "templates");
+  }
+
+  /** The directory of a template. */
+  folder(id: string): string {
+    return join(this.#root, id);
+  }
+
+  /** The directory of a seed that is not a template, or not yet. */
+  draft(id: string): string {
+    return join(this.#root, TEMPORARY + id);
+  }
+
+  /** Copies the files of one machine into the draft of a seed. */
+  copierTo(id: string): FileCopier {
+    return new SeedCopier(this.draft(id), this.#machineRoot);
+  }
+
+  /** A draft becomes a template, durably. Resolves with what it takes on the disk, in bytes. */
+  async publish(id: string): Promise<number> {
+    const entries = await readdir(this.draft(id), { recursive: true, withFileTypes: true });
+    const sizes = entries.map(async (entry) => {
+      const path = join(entry.parentPath, entry.name);
+      await flush(path);
+      return allocatedBytes(await stat(path));
+    });
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    await flush(this.draft(id));
+    await rename(this.draft(id), this.folder(id));
+    await flush(this.#root);
+    return bytes;
+  }
+
+  async removeDraft(id: string): Promise<void> {
+    await rm(this.draft(id), { recursive: true, force: true });
+  }
+
+  /** Deletes a template's files. Safe to repeat. */
+  async remove(id: string): Promise<void> {
+    await rename(this.folder(id), this.draft(id)).catch(ifAbsent(undefined));
+    await this.removeDraft(id);
+  }
+
+  /** Where the files of a machine are put together before it is stored. */
+  cradle(machineId: string): string {
+    return join(this.#root, BIRTHS, machineId);
+  }
+
+  /** Deletes what was put together of a machine that will not be. */
+  async abandon(machineId: string): Promise<void> {
+    await rm(this.cradle(machineId), { recursive: true, force: true });
+  }
+
+  /** Puts the files of a machine that is stored in their place, durably. */
+  async deliver(machineId: string): Promise<void> {
+    await rename(this.cradle(machineId), join(this.#machineRoot, machineId));
+    await flush(this.#machineRoot);
+  }
+
+  /**
+   * After a restart: delivers the machines that are stored, and deletes everything that was left unfinished. Being stored is
+   * what makes a machine, or a template, exist.
+   */
+  async tidy(stored: { machine(id: string): boolean; template(id: string): boolean }): Promise<void> {
+    const births = join(this.#root, BIRTHS);
+    for (const id of await readdir(births).catch(ifAbsent<string[]>([]))) {
+      if (stored.machine(id) && !(await isThere(join(this.#machineRoot, id)))) await this.deliver(id);
+      else await rm(join(births, id), { recursive: true, force: true });
+    }
+    for (const id of await readdir(this.#root).catch(ifAbsent<string[]>([])))
+      if (id !== BIRTHS && !stored.template(id)) await rm(join(this.#root, id), { recursive: true, force: true });
+  }
+}
+
+class SeedCopier implements FileCopier {
+  readonly purpose = { name: "a fork", verb: "fork" };
+  /** A fork is what continues where the other one is. */
+  readonly needsMemory = true;
+  readonly folder: string;
+  readonly #machineRoot: string;
+
+  constructor(folder: string, machineRoot: string) {
+    this.folder = folder;
+    this.#machineRoot = machineRoot;
+  }
+
+  pathOf(file: string): string {
+    return join(this.folder, ...this.#within(file));
+  }
+
+  async copyFile(from: string, to: string, signal: AbortSignal): Promise<void> {
+    if (OWN.includes(this.#within(from)[0] ?? "")) return;
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    await copySparseUntilAborted(from, to, signal);
+  }
+
+  clones(): Promise<boolean> {
+    return canCloneIn(this.folder);
+  }
+
+  async discard(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+
+  /** The parts of a path below the machine's directory. */
+  #within(file: string): string[] {
+    return relative(this.#machineRoot, file).split(sep).slice(1);
+  }
+}

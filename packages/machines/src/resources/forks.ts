@@ -1,0 +1,49 @@
+/** Forks: machines that continue from where another one is. */
+import { type BirthContext, type Births, bear, launch, requireBirths } from "../births/bear.ts";
+import { bytesOf, requireSeed, takeSeed } from "../births/seed.ts";
+import { newMachineId } from "../identity.ts";
+import { type MachineView, viewOf } from "../view.ts";
+import type { Drain } from "./drain.ts";
+import type { MachineCopies } from "./machine-copies.ts";
+
+interface ForksOptions extends BirthContext {
+  copies: Pick<MachineCopies, "copy">;
+  drain: Pick<Drain, "refuseWork">;
+}
+
+export class Forks {
+  readonly #options: ForksOptions;
+
+  constructor(options: ForksOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes machines with the memory and the disk that a running or sleeping machine has now, all as of the same moment, and
+   * starts them unless `skipLaunch` is set. The machine itself continues; a running one is paused meanwhile. Rejects with
+   * `failed_precondition` when it cannot be forked, and otherwise as the creation of machines does; then there is no fork.
+   */
+  async fork(
+    app: string,
+    word: string,
+    { skipLaunch = false, ...births }: Births & { skipLaunch?: boolean },
+    signal: AbortSignal,
+  ): Promise<MachineView[]> {
+    const { deps, controllers, copies, drain } = this.#options;
+    drain.refuseWork();
+    const { record } = controllers.find(app, word);
+    requireSeed(record, deps);
+    const bytes = bytesOf({ record, folder: "", origin: { kind: "fork", machine: record.id } });
+    requireBirths({ deps, controllers }, record, births, { starts: !skipLaunch, bytes });
+    const id = newMachineId();
+    const origin = { kind: "fork", machine: record.id } as const;
+    const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);
+    try {
+      const born = await bear({ deps, controllers }, seed, births, signal);
+      if (!skipLaunch) for (const each of born) launch(each, deps);
+      return born.map((each) => viewOf(each.record, { ...deps, warm: controllers.warm }));
+    } finally {
+      await deps.files.seeds.removeDraft(id);
+    }
+  }
+}

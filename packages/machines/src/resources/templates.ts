@@ -1,0 +1,216 @@
+/** Templates: the state of a machine that is kept, from which machines are born. */
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { findNamed, isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import type { TemplateRecord } from "@hibernaut/domain/template";
+import { messageOf } from "@hibernaut/lib/text";
+import { type BirthContext, type Births, bear, launch, requireBirths } from "../births/bear.ts";
+import { type Preparation, prepareMachine } from "../births/prepare.ts";
+import { generationIn, requireSeed, requireWhole, type Seed, takeSeed } from "../births/seed.ts";
+import type { MachineController } from "../controller.ts";
+import { createMachine } from "../create-machine.ts";
+import { newMachineId, newMachineName } from "../identity.ts";
+import { requireApp } from "../require-app.ts";
+import { type MachineView, viewOf } from "../view.ts";
+import type { Drain } from "./drain.ts";
+import type { MachineCopies } from "./machine-copies.ts";
+
+/** How long the end of the machine of a template may take: it has no volumes and no requests. */
+const DESTROY_TIMEOUT_MS = 60_000;
+
+interface TemplatesOptions extends BirthContext {
+  copies: Pick<MachineCopies, "copy">;
+  drain: Pick<Drain, "refuseWork">;
+}
+
+/** A template, and the machines that were born from it and are not destroyed. */
+export interface TemplateView {
+  template: TemplateRecord;
+  machines: string[];
+}
+
+/** A `word` is a template's id, its name, or the beginning of its id. Every method throws `not_found` without such an app. */
+export class Templates {
+  readonly #options: TemplatesOptions;
+
+  constructor(options: TemplatesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Keeps the state that a running or sleeping machine has now. The machine continues; a running one is paused meanwhile.
+   * Rejects with `failed_precondition` when nothing can be born from it, with `already_exists` when the name is taken, and as
+   * {@link takeSeed} does; then there is no template.
+   */
+  async createOf(
+    app: string,
+    { machine: word, name = newMachineName() }: { machine: string; name?: string },
+    signal: AbortSignal,
+  ): Promise<TemplateView> {
+    const { deps, controllers } = this.#options;
+    const { record } = controllers.find(app, word);
+    this.#requireName(app, name);
+    requireSeed(record, deps);
+    return this.#keep(record, name, signal);
+  }
+
+  /**
+   * Makes a machine, prepares it, keeps its state and destroys it. Rejects as the creation of machines, and
+   * {@link prepareMachine}, do; then there is no template.
+   */
+  async createFrom(
+    app: string,
+    { name = newMachineName(), ...preparation }: Preparation & { name?: string },
+    signal: AbortSignal,
+  ): Promise<TemplateView> {
+    const { deps, controllers, drain } = this.#options;
+    drain.refuseWork();
+    requireApp(deps.store.apps, app);
+    this.#requireName(app, name);
+    const context = { deps, controllers, refuseWork: () => drain.refuseWork() };
+    const { config } = preparation;
+    // It gets no requests, and the proxy does not put it to sleep.
+    const controller = await createMachine(context, app, { config, cordoned: true, temporary: true });
+    try {
+      await prepareMachine(controller, preparation, controllers, signal);
+      requireSeed(controller.record, deps);
+      return await this.#keep(controller.record, name, signal);
+    } finally {
+      await this.#destroy(controller);
+    }
+  }
+
+  /** Destroys the machines that an earlier platform made for templates: nobody waits for them any more. */
+  recover(): void {
+    const { controllers, deps } = this.#options;
+    for (const controller of controllers.all()) {
+      if (controller.record.temporary !== true) continue;
+      deps.log.warn({ machine: controller.record.id }, "the making of a template was interrupted");
+      controller.command({ type: "destroy", force: true });
+    }
+  }
+
+  /** Never rejects: the template is made, or the reason why not is better known than this one. */
+  async #destroy(controller: MachineController): Promise<void> {
+    const { controllers, deps } = this.#options;
+    try {
+      controller.command({ type: "destroy", force: true });
+      await controllers.wait(controller, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS });
+    } catch (error) {
+      const { id: machine } = controller.record;
+      deps.log.warn({ machine, reason: messageOf(error) }, "the machine of a template is destroyed at the next start");
+    }
+  }
+
+  async #keep(record: MachineRecord, name: string, signal: AbortSignal): Promise<TemplateView> {
+    const { deps, copies } = this.#options;
+    const files = deps.files.seeds;
+    const { app } = record;
+    deps.diskQuota?.require(app, record.snapshot?.size_bytes ?? 0);
+    const id = newMachineId();
+    const origin = { kind: "template", machine: record.id, template: id } as const;
+    const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);
+    try {
+      await deps.snapshots.sealIn(generationIn(seed.folder, seed.record), record.id, signal);
+      const sizeBytes = await files.publish(id);
+      const createdAt = (deps.clock?.() ?? new Date()).toISOString();
+      const template = { id, app, name, createdAt, sizeBytes, machine: keptOf(seed.record) };
+      if (!deps.store.templates.insert(template)) {
+        this.#requireName(app, name);
+        requireApp(deps.store.apps, app);
+      }
+      return this.#view(template);
+    } catch (error) {
+      await files.remove(id);
+      throw error;
+    }
+  }
+
+  /** Lists the templates of an app, oldest first. */
+  list(app: string): TemplateView[] {
+    const { store } = this.#options.deps;
+    requireApp(store.apps, app);
+    return store.templates.list(app).map((template) => this.#view(template));
+  }
+
+  get(app: string, word: string): TemplateView {
+    return this.#view(this.#find(app, word));
+  }
+
+  /**
+   * Makes a machine that begins where the template stopped, and starts it unless `skipLaunch` is set. Rejects as the creation
+   * of machines does; then there is none.
+   */
+  async bear(
+    app: string,
+    word: string,
+    { skipLaunch = false, ...birth }: Omit<Births, "count"> & { skipLaunch?: boolean },
+    signal: AbortSignal,
+  ): Promise<MachineView> {
+    const { deps, controllers, drain } = this.#options;
+    drain.refuseWork();
+    const { id, machine, sizeBytes } = this.#find(app, word);
+    const births = { ...birth, count: 1 };
+    requireBirths({ deps, controllers }, machine, births, { starts: !skipLaunch, bytes: sizeBytes });
+    const origin = { kind: "template", machine: machine.id, template: id } as const;
+    const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };
+    await requireWhole(seed, deps, signal);
+    const [born] = await bear({ deps, controllers }, seed, births, signal);
+    if (born === undefined) throw new Error("nothing was born");
+    if (!skipLaunch) launch(born, deps);
+    return viewOf(born.record, { ...deps, warm: controllers.warm });
+  }
+
+  /** Deletes a template. The machines that were born from it stay: each has files of its own. */
+  async delete(app: string, word: string): Promise<void> {
+    await this.#remove(this.#find(app, word));
+  }
+
+  /** Deletes all templates of an app. */
+  async deleteAll(app: string): Promise<void> {
+    for (const template of this.#options.deps.store.templates.list(app)) await this.#remove(template);
+  }
+
+  async #remove(template: TemplateRecord): Promise<void> {
+    const { store, files } = this.#options.deps;
+    store.templates.remove(template);
+    await files.seeds.remove(template.id);
+  }
+
+  #find(app: string, word: string): TemplateRecord {
+    const { store } = this.#options.deps;
+    requireApp(store.apps, app);
+    const found = findNamed(word, store.templates.list(app), { noun: "template" });
+    if (found !== undefined) return found;
+    const message = `App ${app} has no template ${word.slice(0, 80)}. See \`hibernaut templates list --app ${app}\`.`;
+    throw new HibernautError("not_found", message, { app_name: app, template: word });
+  }
+
+  #requireName(app: string, name: string): void {
+    if (!isValidName(name))
+      throw new HibernautError("invalid_argument", `A template's name ${NAME_RULE}.`, { field: "name", value: name });
+    const holder = this.#options.deps.store.templates.list(app).find((one) => one.name === name);
+    if (holder === undefined) return;
+    const message = `App ${app} already has a template named ${name} (${holder.id}). Choose another name, or delete it first.`;
+    throw new HibernautError("already_exists", message, { template: holder.id });
+  }
+
+  #view(template: TemplateRecord): TemplateView {
+    const born = this.#options.controllers.of(template.app).map(({ record }) => record);
+    return { template, machines: born.filter(({ origin }) => origin?.template === template.id).map(({ id }) => id) };
+  }
+}
+
+/** What is kept of the machine's record: what a birth needs, and nothing that is over with the moment. */
+function keptOf({ temporary: _, ...record }: MachineRecord): MachineRecord {
+  return {
+    ...record,
+    cordoned: false,
+    keepAwake: null,
+    wakeAt: null,
+    crash: null,
+    prewarm: null,
+    notSuspended: null,
+    drained: false,
+  };
+}

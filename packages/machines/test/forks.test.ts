@@ -1,0 +1,124 @@
+/** Forks and templates on a fake host: who is born, what is refused, and what a platform that dies leaves. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { describe, expect, test } from "vitest";
+import { shopForEach } from "./shop.ts";
+
+const shop = shopForEach();
+const never = new AbortController().signal;
+const fork = (id: string, more: Partial<Parameters<typeof shop.platform.forks.fork>[2]> = {}) =>
+  shop.platform.forks.fork("shop", id, { count: 1, ...more }, never);
+/** What lies in the directory of templates. */
+const seeds = () => {
+  const folder = join(shop.world.folder, "templates");
+  return existsSync(folder)
+    ? readdirSync(folder).filter((name) => name !== "births" || readdirSync(join(folder, name)).length > 0)
+    : [];
+};
+
+/** A machine that has answered twice. */
+async function busy(): Promise<string> {
+  const id = await shop.run();
+  shop.host.guest(id)?.request();
+  shop.host.guest(id)?.request();
+  return id;
+}
+
+test("a fork of a running machine begins where that is, as itself, and both continue apart", async () => {
+  const id = await busy();
+  const { address, config } = shop.record(id);
+  const [born] = await fork(id, { env: { BRANCH: "b" } });
+  const child = born?.record.id ?? "";
+  await shop.reach(child, "running");
+  expect(shop.record(child)).toMatchObject({ lastBoot: { kind: "resume" }, newborn: false, origin: { machine: id } });
+  expect(shop.record(child).address).not.toBe(address);
+  expect(shop.record(child).config.env).toEqual({ ...config.env, BRANCH: "b" });
+  expect(shop.host.guest(child)?.state.hostname).toBe(child);
+  const { nonce = "" } = shop.host.guest(id)?.request() ?? {};
+  expect(shop.host.guest(child)?.request()).toEqual({ nonce, count: 3 });
+  expect(shop.host.guest(id)?.request()).toEqual({ nonce, count: 4 });
+  expect(seeds()).toEqual([]);
+});
+
+test("all forks of one call have the same moment, also of a machine that sleeps, which sleeps on", async () => {
+  const id = await busy();
+  await shop.suspend(id);
+  const before = shop.record(id);
+  const born = await fork(id, { count: 5, name: "branch" });
+  expect(born.map(({ record }) => record.name)).toEqual([1, 2, 3, 4, 5].map((index) => `branch-${index}`));
+  for (const { record } of born) {
+    await shop.reach(record.id, "running");
+    expect(shop.host.guest(record.id)?.request()?.count).toBe(3);
+  }
+  expect(shop.record(id)).toEqual(before);
+  await shop.start(id);
+  expect(shop.host.guest(id)?.request()?.count).toBe(3);
+});
+
+test("machines from a template begin where it stopped, whatever became of the machine; the template goes alone", async () => {
+  const id = await busy();
+  const { template } = await shop.platform.templates.createOf("shop", { machine: id, name: "ready" }, never);
+  shop.host.guest(id)?.request();
+  shop.machines.destroy("shop", id, { force: true });
+  await shop.reach(id, "destroyed");
+  const born = [
+    await shop.platform.templates.bear("shop", "ready", { name: "one" }, never),
+    await shop.platform.templates.bear("shop", template.id, {}, never),
+  ];
+  for (const { record } of born) {
+    await shop.reach(record.id, "running");
+    expect(shop.host.guest(record.id)?.request()?.count).toBe(3);
+    expect(shop.record(record.id).origin).toEqual({ kind: "template", machine: id, template: template.id });
+  }
+  expect(shop.platform.templates.get("shop", "ready").machines).toEqual(born.map(({ record }) => record.id));
+  await shop.platform.templates.delete("shop", "ready");
+  expect(seeds()).toEqual([]);
+  await shop.suspend(born[0]?.record.id ?? "");
+});
+
+describe("a fork is refused, with the machine as it was", () => {
+  const refused = async (forking: Promise<unknown>) => {
+    const error = await forking.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(HibernautError);
+    expect(seeds()).toEqual([]);
+    return (error as HibernautError).message;
+  };
+
+  test("of a machine without a memory", async () => {
+    const id = await shop.run();
+    await shop.stop(id);
+    expect(await refused(fork(id))).toMatch(/it is stopped.*machine start/);
+  });
+
+  test("of a machine with an agent that cannot become another one", async () => {
+    const id = await shop.run();
+    shop.world.protocols.set(shop.record(id).bundleVersion, 4);
+    expect(await refused(fork(id))).toMatch(/guest bundle is too old.*machine update/);
+  });
+
+  test("of a machine with a volume", async () => {
+    await shop.volumes.create("shop", { name: "data" });
+    const id = await shop.run({ mounts: [{ volume: "data", path: "/data" }] });
+    expect(await refused(fork(id))).toContain("volumes");
+  });
+
+  test("with a name that is taken, also by one of several", async () => {
+    const id = await busy();
+    await fork(id, { name: "branch-2" });
+    expect(await refused(fork(id, { name: "branch-2" }))).toContain("already has a machine named branch-2");
+    expect(await refused(fork(id, { name: "branch", count: 3 }))).toContain("branch-2");
+    expect(await refused(fork(id, { count: 101 }))).toContain("1 to 100");
+  });
+});
+
+test("a guest that does not become itself does not run: the machine starts from scratch and says why", async () => {
+  const id = await busy();
+  const [born] = await fork(id, { skipLaunch: true });
+  const child = born?.record.id ?? "";
+  shop.host.refusesToBecome.add(child);
+  await shop.start(child);
+  expect(shop.record(child).lastBoot).toMatchObject({ kind: "cold" });
+  expect(shop.record(child).lastBoot?.reason).toMatch(/^resume_failed: the fork did not take its own identity/);
+  expect(shop.host.guest(child)?.request()?.count).toBe(1);
+});

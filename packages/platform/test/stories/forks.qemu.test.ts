@@ -1,0 +1,172 @@
+/** Forks on real QEMU: machines that continue from where another one is, each as itself. */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import type { Machine } from "@hibernaut/client";
+import { expect, test } from "vitest";
+import { Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+
+const place = Place.forTests();
+const image = await shellImage();
+
+/**
+ * Keeps a secret in its memory and counts in a file that it holds open. Each reply says who the machine is, and draws
+ * random numbers from the kernel and from OpenSSL, which is part of this process.
+ */
+const APP = `
+  const fs = require("fs"), os = require("os"), crypto = require("crypto");
+  const secret = crypto.randomUUID(), file = fs.openSync("/var/count", "a+");
+  fs.writeFileSync("/etc/machine-id", crypto.randomBytes(16).toString("hex") + "\\n");
+  let count = 0;
+  const read = (path) => fs.readFileSync(path, "utf8").trim();
+  const draw = (path) => { const fd = fs.openSync(path), bytes = Buffer.alloc(16); fs.readSync(fd, bytes); fs.closeSync(fd); return bytes.toString("hex"); };
+  require("http").createServer((request, response) => {
+    count += 1;
+    fs.writeSync(file, "line " + count + "\\n");
+    const { eth0: [{ address, mac }] } = os.networkInterfaces();
+    response.end(JSON.stringify({
+      secret, count, lines: read("/var/count").split("\\n").length,
+      hostname: os.hostname(), etc: read("/etc/hostname"), address, mac,
+      ids: [read("/etc/machine-id"), read("/proc/sys/kernel/random/boot_id")],
+      kernel: draw("/dev/urandom"), openssl: crypto.randomBytes(16).toString("hex"),
+    }));
+  }).listen(8080);
+`;
+
+interface Answer {
+  secret: string;
+  count: number;
+  lines: number;
+  hostname: string;
+  etc: string;
+  address: string;
+  mac: string;
+  ids: string[];
+  kernel: string;
+  openssl: string;
+}
+
+async function ask({ private_address: address }: Machine): Promise<Answer> {
+  const reply = await fetch(`http://${address}:8080/`, { headers: { connection: "close" } });
+  return (await reply.json()) as Answer;
+}
+
+/** Holds a connection to the host, and one to itself. A reply says what became of the first, and how the second works. */
+const CONNECTED = `
+  const net = require("net");
+  const gateway = require("fs").readFileSync("/proc/net/route", "utf8").match(/eth0\\s+00000000\\s+(\\w+)/)[1];
+  const host = gateway.match(/../g).reverse().map((byte) => parseInt(byte, 16)).join(".");
+  const next = (socket) => new Promise((resolve) => socket.once("data", (data) => resolve(String(data))));
+  let outside = "open";
+  const far = net.connect(Number(process.argv[1]), host);
+  far.on("error", (error) => (outside = error.code));
+  const loop = net.createServer((socket) => socket.pipe(socket)).listen(9000, "127.0.0.1", () => {
+    const near = net.connect(9000, "127.0.0.1");
+    require("http").createServer(async (request, response) => {
+      if (outside === "open") { const heard = next(far); far.write("ping"); await Promise.race([heard, new Promise((resolve) => far.once("close", resolve))]); }
+      const said = next(near);
+      near.write("ping");
+      response.end(JSON.stringify({ outside, inside: (await said) + near.localPort }));
+    }).listen(8080);
+  });
+`;
+
+async function tell({ private_address: address }: Machine): Promise<{ outside: string; inside: string }> {
+  const reply = await fetch(`http://${address}:8080/`, { headers: { connection: "close" } });
+  return (await reply.json()) as { outside: string; inside: string };
+}
+
+async function parent(): Promise<Machine> {
+  return place.machine({ image, init: { exec: ["node", "-e", APP] } });
+}
+
+test("forks of a running machine continue where it is, as machines of their own, and it does not notice", async () => {
+  const machine = await parent();
+  const { id } = machine;
+  await ask(machine);
+  const before = await ask(machine);
+  expect(before).toMatchObject({ count: 2, lines: 2, hostname: id });
+
+  const forks = await place.client.forkMachine(place.app, id, { count: 2, name: "branch" });
+  expect(forks.map(({ name, origin }) => [name, origin])).toEqual([
+    ["branch-1", { kind: "fork", machine_id: id, template: null }],
+    ["branch-2", { kind: "fork", machine_id: id, template: null }],
+  ]);
+  for (const fork of forks) await place.reach(fork.id, "running", "failed");
+  const [one, two] = await Promise.all(forks.map(({ id: fork }) => place.get(fork)));
+  expect([one?.last_boot?.reason, two?.last_boot?.reason]).toEqual(["snapshot", "snapshot"]);
+
+  const answers = await Promise.all([ask(machine), ask(one as Machine), ask(two as Machine)]);
+  for (const answer of answers) expect(answer).toMatchObject({ secret: before.secret, count: 3, lines: 3 });
+  expect(answers.map(({ hostname, etc }) => [hostname, etc])).toEqual([id, one?.id, two?.id].map((own) => [own, own]));
+  expect(answers.map(({ address }) => address)).toEqual([machine, one, two].map((each) => each?.private_address));
+  const different = (values: readonly unknown[]) => expect(new Set(values).size).toBe(values.length);
+  different(answers.map(({ mac }) => mac));
+  different(answers.flatMap(({ ids }) => ids));
+  different([before, ...answers].map(({ kernel }) => kernel));
+});
+
+test("connections to others stay with the machine: in a fork they are reset, and those within it continue", async () => {
+  const listener = createServer((socket) => void socket.pipe(socket)).listen(0, "0.0.0.0");
+  await once(listener, "listening");
+  let connections = 0;
+  listener.on("connection", (socket) => {
+    connections += 1;
+    socket.on("error", () => {});
+  });
+  try {
+    const { port } = listener.address() as AddressInfo;
+    const machine = await place.machine({ image, init: { exec: ["node", "-e", CONNECTED, String(port)] } });
+    const { inside } = await tell(machine);
+    expect(await tell(machine)).toEqual({ outside: "open", inside });
+    const [fork] = await place.client.forkMachine(place.app, machine.id);
+    await place.reach(fork?.id ?? "", "running", "failed");
+    expect(await tell(fork as Machine)).toEqual({ outside: "ECONNABORTED", inside });
+    expect(await tell(machine)).toEqual({ outside: "open", inside });
+    expect(connections).toBe(1);
+  } finally {
+    listener.close();
+  }
+});
+
+test("a template outlives its machine, and the platform: what is born from it begins where it stopped", async () => {
+  const machine = await parent();
+  const before = await ask(machine);
+  await place.suspend(machine.id);
+  const template = await place.client.createTemplate(place.app, { from: machine.id, name: "ready" });
+  await place.client.destroyMachine(place.app, machine.id);
+  await place.served.kill();
+  await place.served.start();
+  const born = await Promise.all(
+    Array.from({ length: 3 }, () => place.client.createMachine(place.app, { template: "ready", env: { BORN: "yes" } })),
+  );
+  for (const one of born) {
+    await place.reach(one.id, "running", "failed");
+    expect(await ask(one)).toMatchObject({ secret: before.secret, count: before.count + 1, hostname: one.id });
+    const { stdout } = await place.client.runExec(place.app, one.id, {
+      command: ["sh", "-c", "echo $BORN $HIBERNAUT_MACHINE_ID"],
+    });
+    expect(stdout.trim()).toBe(`yes ${one.id}`);
+  }
+  expect((await place.client.getTemplate(place.app, template.id)).machines.toSorted()).toEqual(
+    born.map(({ id }) => id).toSorted(),
+  );
+  await place.suspend(born[0]?.id ?? "");
+  await place.start(born[0]?.id ?? "");
+  expect(await ask(born[0] as Machine)).toMatchObject({ secret: before.secret, count: before.count + 2 });
+});
+
+test("a template is made of a configuration: its machine is prepared, looked at, and gone afterwards", async () => {
+  const template = await place.client.createTemplate(place.app, {
+    from: { image, init: { exec: ["node", "-e", APP] }, services: [{ internal_port: 8080 }] },
+    name: "prepared",
+    prepare: ["sh", "-c", "echo prepared >/etc/prepared"],
+    ready: ["sh", "-c", "test -e /etc/prepared"],
+  });
+  expect((await place.client.listMachines(place.app)).map(({ id }) => id)).not.toContain(template.machine_id);
+  const one = await place.client.createMachine(place.app, { template: template.id });
+  await place.reach(one.id, "running", "failed");
+  expect((await place.get(one.id)).last_boot?.kind).toBe("resume");
+  const { stdout } = await place.client.runExec(place.app, one.id, { command: ["cat", "/etc/prepared"] });
+  expect(stdout.trim()).toBe("prepared");
+});

@@ -1,0 +1,77 @@
+/** A generation that becomes another machine's: the memory from which forks begin. */
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { flush } from "@hibernaut/lib/durable";
+import { GenerationFiles } from "./check.ts";
+import { checkedJson } from "./checked-json.ts";
+import { parseManifest, type SnapshotManifest } from "./manifest.ts";
+import { fileState, readSeal, writeSeal } from "./seal.ts";
+import { sealFile } from "./sealer.ts";
+
+/** Whose a copy of a generation is. */
+export interface Heir {
+  machineId: string;
+  machineVersion: string;
+}
+
+interface Inheritance {
+  /** Directory of the generation. Nobody writes to its files. */
+  from: string;
+  /** Directory that is made. */
+  to: string;
+  heir: Heir;
+  /** Copies one file. */
+  copy(from: string, to: string): Promise<void>;
+}
+
+/**
+ * Says why a generation cannot be inherited, `snapshot_corrupt: ...`. Reads all of its memory if that may have changed since it
+ * was sealed, and remembers that it has not.
+ */
+export async function flawToInherit(folder: string, bootId: string, signal: AbortSignal): Promise<string | undefined> {
+  const manifest = await manifestIn(folder);
+  if (typeof manifest === "string") return manifest;
+  const files = new GenerationFiles(folder, manifest, bootId);
+  const read = await files.damage(signal);
+  const flaw = read?.reason ?? (await files.flaw());
+  if (flaw === undefined && read !== undefined) await copySeal(folder, folder, bootId);
+  return flaw;
+}
+
+/** What a seal says of the content of a memory file holds for a copy that has been made of it, or for the file itself. */
+async function copySeal(from: string, to: string, bootId: string): Promise<void> {
+  const seal = await readSeal(sealFile(from));
+  if (seal === undefined) return;
+  await using memory = await open(join(to, "memory"), "r");
+  await writeSeal(sealFile(to), { ...seal, file: await fileState(memory, bootId) });
+}
+
+/**
+ * Copies a generation for another machine; durable once this resolves. What the manifest and the seal say of the files'
+ * content stays as it was, so that the heir's wake finds what the copy got wrong.
+ */
+export async function inherit({ from, to, heir, copy }: Inheritance, bootId: string): Promise<void> {
+  const manifest = await manifestIn(from);
+  if (typeof manifest === "string") throw new Error(manifest);
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  for (const name of ["memory", "devices"]) {
+    await copy(join(from, name), join(to, name));
+    await flush(join(to, name));
+  }
+  const { format: _, machine_id: __, machine_version: ___, ...taken } = manifest;
+  const own: SnapshotManifest = {
+    format: 2,
+    machine_id: heir.machineId,
+    machine_version: heir.machineVersion,
+    ...taken,
+  };
+  await writeFile(join(to, "manifest.json"), checkedJson(own), { mode: 0o600, flush: true });
+  await copySeal(from, to, bootId);
+  await flush(to);
+}
+
+async function manifestIn(folder: string): Promise<SnapshotManifest | string> {
+  const text = await readFile(join(folder, "manifest.json"), "utf8").catch(ifAbsent(undefined));
+  return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
+}

@@ -1,0 +1,44 @@
+/** Templates of apps in the database. */
+import type { TemplateRecord } from "@hibernaut/domain/template";
+import type { Database } from "better-sqlite3";
+import type { TemplateStore } from "./contract.ts";
+import { atomic } from "./database.ts";
+import { factOf, type OutboxWriter } from "./outbox.ts";
+
+/** `machine` is JSON. */
+type Row = Omit<TemplateRecord, "machine"> & { machine: string };
+
+/** Returns the repository of templates in an open, migrated database. */
+export function templateStore(db: Database, outbox: OutboxWriter): TemplateStore {
+  const columns = "id, app, name, created_at AS createdAt, size_bytes AS sizeBytes, machine";
+  const insert = db.prepare<Row>(`
+    INSERT INTO templates (id, app, name, created_at, size_bytes, machine)
+    SELECT @id, @app, @name, @createdAt, @sizeBytes, @machine WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
+    ON CONFLICT DO NOTHING
+  `);
+  const get = db.prepare<[string], Row>(`SELECT ${columns} FROM templates WHERE id = ?`);
+  const listAll = db.prepare<[], Row>(`SELECT ${columns} FROM templates ORDER BY seq`);
+  const listApp = db.prepare<[string], Row>(`SELECT ${columns} FROM templates WHERE app = ? ORDER BY seq`);
+  const remove = db.prepare<[string]>("DELETE FROM templates WHERE id = ?");
+  const tell = (what: "created" | "deleted", { id, app, name, sizeBytes, machine }: TemplateRecord) =>
+    outbox.add(factOf(`template.${what}`, app, { id, name, size_bytes: sizeBytes, machine_id: machine.id }));
+  return {
+    insert: atomic(db, (template: TemplateRecord) => {
+      if (insert.run({ ...template, machine: JSON.stringify(template.machine) }).changes === 0) return false;
+      tell("created", template);
+      return true;
+    }),
+    get(id) {
+      const row = get.get(id);
+      return row && recordOf(row);
+    },
+    list: (app) => (app === undefined ? listAll.all() : listApp.all(app)).map(recordOf),
+    remove: atomic(db, (template: TemplateRecord) => {
+      if (remove.run(template.id).changes === 1) tell("deleted", template);
+    }),
+  };
+}
+
+function recordOf({ machine, ...row }: Row): TemplateRecord {
+  return { ...row, machine: JSON.parse(machine) as TemplateRecord["machine"] };
+}
