@@ -8,7 +8,7 @@ import type { FileCopier } from "@hibernaut/machines";
 /** A name that nobody would give to a directory of their own: it is deleted without a question. */
 const STAGE = "tmp-backup";
 /** Directories of the data directory that only its owner may enter. */
-const FOLDERS = ["machines", "volumes", "bundles", "images", "certificates"];
+const FOLDERS = ["machines", "volumes", "bundles", "images", "templates", "certificates"];
 
 /** The directory of one data directory. There is one backup at a time. */
 export class Stage implements FileCopier {

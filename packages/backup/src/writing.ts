@@ -32,8 +32,8 @@ const SMALL_FILES = [
   "admin-token",
   "failed-carry-overs.json",
 ];
-/** The name of an image's directory. What else is there are downloads, which can be repeated. */
-const IMAGE = /^[0-9a-f]{64}$/;
+/** The names of directories that never change. What else is there is not finished, and can be made again. */
+const NAMES = { images: /^[0-9a-f]{64}$/, bundles: /^(?!tmp-)/, templates: /^[0-9a-f]{14}$/ };
 
 /** What backups are made from. */
 export interface BackupParts {
@@ -71,6 +71,7 @@ export class Writing {
       yield* this.#content(signal);
       yield* this.#folders("images", signal);
       yield* this.#folders("bundles", signal);
+      yield* this.#folders("templates", signal);
       yield* this.#send({ paths: [DATABASE] }, signal);
       yield* this.#smallFiles(signal);
       yield* this.#certificates(signal);
@@ -160,14 +161,14 @@ export class Writing {
   }
 
   /**
-   * Images and guest bundles: directories that never change and that appear and disappear as a whole. Those that machines
-   * in the database have are still there, because unused ones are kept for hours. One that is gone is gone for its machine
-   * here, too.
+   * Images, guest bundles and templates: directories that never change and that appear and disappear as a whole. Those that
+   * machines in the database have are still there, because unused ones are kept for hours. One that is gone is gone here, too,
+   * and so is a template that was deleted meanwhile: the restored platform says so when a machine is to be made from it.
    */
-  async *#folders(parent: "images" | "bundles", signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#folders(parent: keyof typeof NAMES, signal: AbortSignal): AsyncGenerator<Buffer, void> {
     const root = join(this.#parts.dataDir, parent);
     for (const name of await readdir(root).catch((): string[] => [])) {
-      const wanted = parent === "images" ? IMAGE.test(name) : !name.startsWith("tmp-");
+      const wanted = NAMES[parent].test(name);
       const path = join(parent, name);
       if (wanted && (await this.#stage.linkAll(join(root, name), signal)))
         yield* this.#send({ paths: [path], immutable: true }, signal);

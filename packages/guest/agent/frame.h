@@ -68,7 +68,8 @@ enum frame_type {
                           * after a loss, as soon as there is room again, and before F_HELLO and F_AWOKEN */
   F_LISTENING = 0x8f,    /* where programs listen, see listening.h. Sent whenever it changes until F_READY, and after
                           * F_HELLO and F_AWOKEN */
-  F_BECAME = 0x90,       /* u32 errno, text: why not; 0 and empty when it worked, or the machine was that one already */
+  F_BECAME = 0x90,       /* u32 errno, u8 whether the image has hooks to run after a fork, text: why not; 0 and empty when
+                          * it worked, or the machine was that one already */
 };
 
 /* Where the fields of payloads are, in bytes. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #define HOOKS_AFTER_RESUME "/etc/hibernaut/hooks/post-resume.d"
+#define HOOKS_AFTER_FORK "/etc/hibernaut/hooks/post-fork.d"
 
 /* Whether the directory contains anything. */
 bool hooks_exist(const char *folder);

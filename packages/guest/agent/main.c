@@ -181,7 +181,7 @@ static uint64_t wall_after(uint64_t sent, uint64_t stood) {
 }
 
 static void become(void) {
-  uint8_t payload[4 + 256];
+  uint8_t payload[5 + 256];
   int error = EINVAL;
   const char *fault = agent.next_refused;
   if (!identity_foreign()) fault = NULL; /* the answer before was lost with its platform */
@@ -190,8 +190,9 @@ static void become(void) {
   agent.next_refused = NULL;
   if (fault != NULL) system_note(fault, error);
   put_u32(payload, fault != NULL ? (uint32_t)error : 0);
-  int length = fault == NULL ? 0 : snprintf((char *)payload + 4, 256, "%s: %s", fault, strerror(error));
-  outbox_send(F_BECAME, 0, payload, 4 + (uint32_t)(length < 255 ? length : 255));
+  payload[4] = hooks_exist(HOOKS_AFTER_FORK);
+  int length = fault == NULL ? 0 : snprintf((char *)payload + 5, 256, "%s: %s", fault, strerror(error));
+  outbox_send(F_BECAME, 0, payload, 5 + (uint32_t)(length < 255 ? length : 255));
 }
 
 static void awake(const struct frame *frame) {

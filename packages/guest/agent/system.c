@@ -44,6 +44,19 @@ static int write_file(const char *path, const char *text) {
   return error;
 }
 
+/* Overwrites a file rather than emptying it first, which would cost a fork more than all the rest: its texts have the same
+ * lengths as those of its origin. */
+static int overwrite_file(const char *path, const char *text) {
+  struct stat file;
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return -errno;
+  size_t length = strlen(text);
+  int error = write(fd, text, length) == (ssize_t)length ? 0 : -EIO;
+  if (fstat(fd, &file) == 0 && file.st_size > (off_t)length && ftruncate(fd, (off_t)length) < 0) error = -errno;
+  close(fd);
+  return error;
+}
+
 /* Without swap, when an app needs more memory than there is, the kernel rereads pages of programs from disk for minutes
  * before it kills anything. The multi-generational LRU can guarantee that pages used within the last second stay, and
  * kills the app otherwise. Kernels before 6.1 do not have it. */
@@ -221,17 +234,6 @@ static int network_up(const struct config *config) {
   return error;
 }
 
-int system_leave_network(void) {
-  struct ifreq request = {.ifr_name = "eth0"};
-  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -errno;
-  int error = ioctl(fd, SIOCGIFFLAGS, &request) < 0 ? -errno : 0;
-  request.ifr_flags &= ~IFF_UP;
-  if (error == 0 && ioctl(fd, SIOCSIFFLAGS, &request) < 0) error = -errno;
-  close(fd);
-  return error;
-}
-
 int system_set_mac(const char *mac) {
   struct ifreq request = {.ifr_name = "eth0", .ifr_hwaddr.sa_family = ARPHRD_ETHER};
   unsigned byte[6];
@@ -246,14 +248,21 @@ int system_set_mac(const char *mac) {
 }
 
 static void write_hosts(const struct config *config, const char *name) {
-  FILE *file = fopen("/etc/hosts", "we");
-  if (file == NULL) {
-    system_note("/etc/hosts", errno);
-    return;
-  }
-  fprintf(file, "127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 %s\n", name);
-  for (size_t i = 0; i < config->host_count; i++) fprintf(file, "%s\n", config->hosts[i]);
-  if (fclose(file) != 0) system_note("/etc/hosts", errno);
+  static char text[CONFIG_MAX_HOSTS * 512];
+  int used = snprintf(text, sizeof text, "127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 %s\n", name);
+  for (size_t i = 0; i < config->host_count && used > 0 && (size_t)used < sizeof text; i++)
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s\n", config->hosts[i]);
+  int error = used < 0 || (size_t)used >= sizeof text ? -E2BIG : overwrite_file("/etc/hosts", text);
+  if (error < 0) system_note("/etc/hosts", error);
+}
+
+/* Often a link to a resolver that does not exist here. */
+static void write_resolver(const char *dns) {
+  char text[512], now[512];
+  snprintf(text, sizeof text, "nameserver %s\n", dns);
+  if (strcmp(system_read_file("/etc/resolv.conf", now, sizeof now), text) == 0) return;
+  unlink("/etc/resolv.conf");
+  write_file("/etc/resolv.conf", text);
 }
 
 int system_configure(const struct config *config) {
@@ -263,13 +272,9 @@ int system_configure(const struct config *config) {
   if (sethostname(name, strlen(name)) < 0) system_note("the hostname", errno);
   mkdir("/etc", 0755);
   snprintf(text, sizeof text, "%s\n", name);
-  write_file("/etc/hostname", text);
+  overwrite_file("/etc/hostname", text);
   write_hosts(config, name);
-  if (config->dns != NULL) {
-    snprintf(text, sizeof text, "nameserver %s\n", config->dns);
-    unlink("/etc/resolv.conf"); /* often a link to a resolver that does not exist here */
-    write_file("/etc/resolv.conf", text);
-  }
+  if (config->dns != NULL) write_resolver(config->dns);
   return network_up(config);
 }
 

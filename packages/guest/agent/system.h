@@ -46,10 +46,7 @@ int system_make_folders(const char *path);
 /* Sets the hostname, files in /etc, addresses and routes. */
 int system_configure(const struct config *config);
 
-/* Takes the network interface down: its addresses, routes and neighbours are gone, and nothing leaves the machine. */
-int system_leave_network(void);
-
-/* Sets the MAC address of an interface that is down, from text. */
+/* Sets the MAC address of the network interface, from text. Its neighbours are forgotten. */
 int system_set_mac(const char *mac);
 
 int system_set_clock(uint64_t wall_ns);

@@ -138,18 +138,20 @@ export class GuestAgent {
 
   /**
    * Tells a fork who it is, before `awake`: until then, its agent lets nothing of the app's run. It reseeds randomness, ends
-   * connections, and takes its name and addresses. Does nothing in a machine that is this one already. Rejects with a
-   * {@link GuestError} when the guest cannot: then it must not run.
+   * connections, and takes its name and addresses. Does nothing in a machine that is this one already. Returns
+   * whether the image has hooks to run after a fork. Rejects with a {@link GuestError} when the guest cannot: then it must
+   * not run.
    */
-  async become(identity: GuestIdentity, signal: AbortSignal): Promise<void> {
+  async become(identity: GuestIdentity, signal: AbortSignal): Promise<{ hooks: boolean }> {
     const answer = this.#expect([FrameType.became], signal);
     const entropy = randomBytes(ENTROPY_BYTES);
     for (const chunk of encodeIdentity(identity, entropy)) wiping(chunk, () => this.#sendSecret(FrameType.set, chunk));
     wipe(entropy);
     this.#send(FrameType.become);
     const { payload } = await answer;
-    if (payload.length !== 4 || payload.readUInt32LE() !== 0)
-      throw new GuestError(`the fork did not take its own identity: ${textOf(payload.subarray(4))}`);
+    if (payload.length < 5 || payload.readUInt32LE() !== 0)
+      throw new GuestError(`the fork did not take its own identity: ${textOf(payload.subarray(5))}`);
+    return { hooks: payload[4] === 1 };
   }
 
   /** Sends the app a signal, kills it after `graceMs`, then powers the guest off. Returns immediately. */

@@ -61,10 +61,10 @@ describe("the platform's end of the agent channel", () => {
     expect(values.get(Key.mac)).toBe(identity.mac);
     expect(values.get(Key.env)).toBe("SECRET=s");
     expect(values.get(Key.entropy)?.length).toBe(64);
-    say(FrameType.became, Buffer.alloc(4));
-    await becoming;
+    say(FrameType.became, Buffer.from([0, 0, 0, 0, 1]));
+    expect(await becoming).toEqual({ hooks: true });
     const refused = agent.become(identity, soon());
-    say(FrameType.became, Buffer.from("\x02\0\0\0randomness could not be renewed: No such file"));
+    say(FrameType.became, Buffer.from("\x02\0\0\0\0randomness could not be renewed: No such file"));
     await expect(refused).rejects.toThrow("randomness could not be renewed");
     const entropy = told().flatMap(([key, value]) => (key === Key.entropy ? [value.toString("hex")] : []));
     expect(new Set(entropy).size).toBe(2);

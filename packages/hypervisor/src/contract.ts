@@ -132,10 +132,11 @@ export interface Vmm {
   /** Stops the guest's CPUs. */
   pause(): Promise<void>;
   /**
-   * Writes the device state of a paused guest to a new file, and makes it and the memory file durable. The guest stays
-   * paused, and `run` lets it continue. Rejects when aborted, or with the reason when the disk cannot be written.
+   * Writes the device state of a paused guest to a new file, and makes it and the memory file durable, unless `durable` is
+   * false: a copy is flushed when it is complete. The guest stays paused, and `run` lets it continue. Rejects when aborted,
+   * or with the reason when the disk cannot be written.
    */
-  capture(deviceState: string, signal: AbortSignal): Promise<void>;
+  capture(deviceState: string, signal: AbortSignal, options?: { durable: boolean }): Promise<void>;
   /** Opens a connection to the agent's port. Each call replaces the connection of the one before. */
   openChannel(signal: AbortSignal): Promise<Duplex>;
   /** Kills the process and waits until it has ended. Safe to repeat. Rejects with {@link VmmHeld} when it does not end. */

@@ -1,7 +1,7 @@
 /** Files that hold a disk. They are sparse: only what was written takes up space. */
 import { constants, copyFile, mkdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { run, runUntilAborted } from "./exec.ts";
+import { failureReason, run, runUntilAborted } from "./exec.ts";
 
 /** The unit of `blocks` in stat(2), whatever the file system. */
 const BLOCK_BYTES = 512;
@@ -16,6 +16,18 @@ export async function createSparse(path: string, bytes: number): Promise<void> {
   await rm(path, { force: true });
   await writeFile(path, "", { mode: 0o600 });
   await truncate(path, bytes);
+}
+
+/**
+ * Reserves the disk space of a whole file, and keeps what is in it. Does nothing where the file system cannot do that: ZFS,
+ * and some network file systems. Rejects with Node's error of `fallocate` when there is not enough.
+ */
+export async function reserve(path: string, bytes: number, { timeoutMs }: { timeoutMs: number }): Promise<void> {
+  try {
+    await run("fallocate", ["--length", String(bytes), "--", path], { timeoutMs });
+  } catch (error) {
+    if (!/not supported/i.test(failureReason(error))) throw error;
+  }
 }
 
 /** How to make a file system. */

@@ -13,7 +13,7 @@ const MB = 1024 * 1024;
 interface DiskQuotaOptions {
   /** What each app may take; 0 for no limit. */
   quotaMb: number;
-  /** The directories of an app's machines and volumes. */
+  /** The directories of an app's machines, templates and volumes. */
   foldersOf(app: string): string[];
 }
 
@@ -48,7 +48,7 @@ export class DiskQuota {
 /** An app's disk, in bytes. */
 interface DiskUse {
   app: string;
-  /** What its machines, volumes and volume snapshots take now. */
+  /** What its machines, templates, volumes and volume snapshots take now. */
   used: number;
   /** What it asks for. */
   growth: number;
@@ -60,34 +60,40 @@ export function refusedGrowth({ app, used, growth }: DiskUse, quotaMb: number): 
   const [usedMb, neededMb] = [Math.ceil(used / MB), Math.ceil(growth / MB)];
   const message =
     `App ${app} uses ${usedMb} MB of disk and asks for ${neededMb} MB more, and its quota is ${quotaMb} MB. ` +
-    "Destroy machines, volumes or volume snapshots that it does not need, ask for less, or have HIBERNAUT_DISK_QUOTA raised.";
+    "Destroy machines, templates, volumes or volume snapshots that it does not need, ask for less, or have HIBERNAUT_DISK_QUOTA raised.";
   const details = { app_name: app, quota_mb: quotaMb, used_mb: usedMb, needed_mb: neededMb };
   return new HibernautError("failed_precondition", message, details);
 }
 
 /** Where things are on the disk. */
 interface Folders {
-  files: { paths(id: string): { folder: string } };
+  files: { paths(id: string): { folder: string }; seeds: { folder(id: string): string } };
   volumeFiles: { folder(id: string): string };
   imageFolder(digest: string): string;
 }
 
 type CountedMachine = Pick<MachineRecord, "id" | "imageDigest" | "pending">;
 
+/** What an app has that takes disk. */
+interface AppHoldings {
+  machines: readonly CountedMachine[];
+  templates: readonly { id: string; machine: CountedMachine }[];
+  volumes: readonly { id: string }[];
+}
+
 /**
- * Returns the directories of an app's machines, of its volumes, and of the images of its machines. An image that several
- * apps use counts for each of them: none takes less because another one came before.
+ * Returns the directories of an app's machines, templates and volumes, and of their images. An image that several apps use
+ * counts for each of them: none takes less because another one came before.
  */
 export function appFolders(
-  machines: readonly { record: CountedMachine }[],
-  volumes: readonly { id: string }[],
+  { machines, templates, volumes }: AppHoldings,
   { files, volumeFiles, imageFolder }: Folders,
 ): string[] {
-  const records = machines.map(({ record }) => record);
   return [
-    ...records.map(({ id }) => files.paths(id).folder),
+    ...machines.map(({ id }) => files.paths(id).folder),
+    ...templates.map(({ id }) => files.seeds.folder(id)),
     ...volumes.map(({ id }) => volumeFiles.folder(id)),
-    ...[...imagesOf(records)].map(imageFolder),
+    ...[...imagesOf([...machines, ...templates.map(({ machine }) => machine)])].map(imageFolder),
   ];
 }
 

@@ -195,7 +195,11 @@ async function runLocked(
   const folders = { files, volumeFiles, imageFolder: (digest: string) => imageFolder(settings.dataDir, digest) };
   const diskQuota = new DiskQuota({
     quotaMb: settings.diskQuotaMb,
-    foldersOf: (app) => appFolders(machines.filled.list(app), store.volumes.list(app), folders),
+    foldersOf: (app) =>
+      appFolders(
+        { machines: store.machines.list(app), templates: store.templates.list(app), volumes: store.volumes.list(app) },
+        folders,
+      ),
   });
   const volumes = new Volumes({
     newerOn: (volume) => owning?.ownership.newerVolumeOn(volume),

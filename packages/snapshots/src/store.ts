@@ -126,7 +126,7 @@ export class SnapshotStore {
   async captureCopy(folder: string, vmm: Pick<Vmm, "capture">, signal: AbortSignal): Promise<void> {
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await vmm.capture(join(folder, "devices"), signal);
+    await vmm.capture(join(folder, "devices"), signal, { durable: false });
   }
 
   /**

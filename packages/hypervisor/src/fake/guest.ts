@@ -183,7 +183,7 @@ export class FakeGuest {
     }
     if (type === FrameType.become) {
       if (!this.refusesToBecome) this.state.machineId = this.#machineId;
-      this.#send(FrameType.became, Buffer.from([this.refusesToBecome ? 5 : 0, 0, 0, 0]));
+      this.#send(FrameType.became, Buffer.from([this.refusesToBecome ? 5 : 0, 0, 0, 0, 0]));
     }
     if (type === FrameType.awake && !this.foreign) {
       this.#quiesced = false;

@@ -2,20 +2,20 @@
 import { rm, stat } from "node:fs/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isPassing } from "@hibernaut/lib/absence";
-import { allocatedBytes, createSparse } from "@hibernaut/lib/disk-files";
-import { failureReason, run } from "@hibernaut/lib/exec";
+import { allocatedBytes, createSparse, reserve } from "@hibernaut/lib/disk-files";
+import { failureReason } from "@hibernaut/lib/exec";
 import type { QemuLimits } from "./limits.ts";
 
 type ReserveLimits = Pick<QemuLimits, "reserveMs">;
 
 /**
  * Makes a new memory file; the old one cannot be reused, because a snapshot may still link to it. Rejects like
- * {@link reserve}.
+ * {@link reserveMemory}.
  */
 export async function makeMemoryFile(path: string, megabytes: number, limits: ReserveLimits): Promise<void> {
   await createSparse(path, megabytes * 1024 * 1024);
   try {
-    await reserve(path, megabytes, limits);
+    await reserveMemory(path, megabytes, limits);
   } catch (error) {
     await rm(path, { force: true });
     throw error;
@@ -25,20 +25,17 @@ export async function makeMemoryFile(path: string, megabytes: number, limits: Re
 /** A memory file from a backup has holes where the guest had nothing: what it may still write gets its space now. */
 export async function reserveHoles(path: string, megabytes: number, limits: ReserveLimits): Promise<void> {
   const file = await stat(path);
-  if (allocatedBytes(file) < file.size) await reserve(path, megabytes, limits);
+  if (allocatedBytes(file) < file.size) await reserveMemory(path, megabytes, limits);
 }
 
 /**
  * Reserves the disk space of a memory file and keeps what is in it: the kernel kills a guest that touches memory for
  * which a full disk has no space. Rejects with `unavailable` when there is not enough, or it takes too long.
  */
-async function reserve(path: string, megabytes: number, { reserveMs }: ReserveLimits): Promise<void> {
+async function reserveMemory(path: string, megabytes: number, { reserveMs }: ReserveLimits): Promise<void> {
   try {
-    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeoutMs: reserveMs });
+    await reserve(path, megabytes * 1024 * 1024, { timeoutMs: reserveMs });
   } catch (error) {
-    const reason = failureReason(error);
-    // A file system that cannot reserve space (ZFS, some network file systems) has nothing better than a sparse file.
-    if (/not supported/i.test(reason)) return;
     if (isPassing(error)) throw error; // `fallocate` could not even be started
     if ((error as { killed?: boolean }).killed === true)
       throw new HibernautError(
@@ -47,7 +44,7 @@ async function reserve(path: string, megabytes: number, { reserveMs }: ReserveLi
       );
     throw new HibernautError(
       "unavailable",
-      `There is no room for ${megabytes} MB of guest memory at ${path}: ${reason}. Free some disk space.`,
+      `There is no room for ${megabytes} MB of guest memory at ${path}: ${failureReason(error)}. Free some disk space.`,
     );
   }
 }

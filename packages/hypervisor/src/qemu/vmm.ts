@@ -121,7 +121,7 @@ export class QemuVmm implements Vmm {
     await this.#qmp.execute("stop");
   }
 
-  async capture(deviceState: string, signal: AbortSignal): Promise<void> {
+  async capture(deviceState: string, signal: AbortSignal, { durable } = { durable: true }): Promise<void> {
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
     const path = join(this.#files.runDir, "capture.sock");
     await rm(path, { force: true });
@@ -145,13 +145,14 @@ export class QemuVmm implements Vmm {
         pipeline(
           socket as Socket,
           atMost(MOST_STATE_BYTES),
-          createWriteStream(deviceState, { mode: 0o600, flush: true }),
+          createWriteStream(deviceState, { mode: 0o600, flush: durable }),
           {
             signal: either,
           },
         ),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
+      if (!durable) return;
       await flush(this.#files.memory);
       await flush(dirname(this.#files.memory));
     } catch (error) {

@@ -1,12 +1,13 @@
 /** The birth of machines from a seed: each with a memory and a disk of its own, asleep until it is started. */
-import { mkdir } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { servicePorts } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import { isThere } from "@hibernaut/lib/absence";
-import { copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { copySparseUntilAborted, reserve } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { freeAddress } from "../address.ts";
 import type { MachineController } from "../controller.ts";
@@ -16,7 +17,10 @@ import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineName } from "../identity.ts";
 import { newRecord } from "../new-record.ts";
 import { requireApp } from "../require-app.ts";
-import { generationIn, type Seed } from "./seed.ts";
+import { bytesOf, generationIn, type Seed } from "./seed.ts";
+
+/** How long it may take to reserve the space of a memory: milliseconds on most file systems. */
+const RESERVE_TIMEOUT_MS = 30_000;
 
 /** What is chosen for the machines. */
 export interface Births {
@@ -41,8 +45,19 @@ function requireCount(count: number): void {
   });
 }
 
-/** Throws what these machines would be refused for, before anything is copied. */
-export function requireBirths(
+/** Rejects with what these machines would be refused for, before anything is copied. `folder` has the state. */
+export async function requireBirths(
+  context: BirthContext,
+  { folder, record }: Pick<Seed, "folder" | "record">,
+  births: Births,
+  { starts }: { starts: boolean },
+): Promise<void> {
+  const bytes = births.count * (await bytesOf(folder, record));
+  requireAllowed(context, record, births, { starts, bytes });
+  await context.deps.files.seeds.requireRoom(bytes);
+}
+
+function requireAllowed(
   { deps, controllers }: BirthContext,
   { app, config }: Pick<MachineRecord, "app" | "config">,
   births: Births,
@@ -58,7 +73,7 @@ export function requireBirths(
   for (const name of namesOf(births)) if (name !== undefined) requireFreeName(controllers, app, name);
   if (starts) controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
   deps.quotas?.requireMachine(app, config, { starts, count: births.count });
-  deps.diskQuota?.require(app, births.count * bytes);
+  deps.diskQuota?.require(app, bytes);
 }
 
 /**
@@ -80,7 +95,8 @@ export async function bear(
       made.push(record);
       await fillCradle(context, seed, record, signal);
     }
-    requireBirths(context, seed.record, births, { starts: false, bytes: 0 });
+    // Others may have been made meanwhile.
+    requireAllowed(context, seed.record, births, { starts: false, bytes: 0 });
     // All at once: no other machine gets an address or a name in between.
     const settled = await Promise.allSettled(made.map((record) => settleIn(context, record)));
     return settled.map((one) => {
@@ -134,8 +150,14 @@ async function fillCradle(
   const heir = { machineId: id, machineVersion: version };
   const [from, to] = [generationIn(folder, parent), generationIn(cradle, parent)];
   await deps.snapshots.inherit({ from, to, heir, copy });
+  // A wake would do it while a request waits. Where files share their blocks, it would take the room of a whole memory.
+  if (!(await deps.files.seeds.clones())) await reserveAll(deps.snapshots.memoryOf(to));
   await flush(join(cradle, "snapshots"));
   await flush(cradle);
+}
+
+async function reserveAll(file: string): Promise<void> {
+  await reserve(file, (await stat(file)).size, { timeoutMs: RESERVE_TIMEOUT_MS });
 }
 
 /** Stores the machine, which makes it exist, and puts its files in their place. */
@@ -152,6 +174,8 @@ async function settleIn({ deps, controllers }: BirthContext, draft: MachineRecor
     throw error;
   });
   const controller = controllers.add(own);
+  // The first wake would do it, while a request waits.
+  await deps.network.attach(own, servicePorts(own.config));
   deps.snapshots.arrived(record.id, record.snapshot?.generation ?? "");
   return controller;
 }

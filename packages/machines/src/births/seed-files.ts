@@ -6,13 +6,16 @@
  *   templates/tmp-<id>/            a seed that is being taken, or of a fork in progress
  *   templates/births/<machine>/    the files of a machine that is about to be born
  */
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
 import { allocatedBytes, canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { FileCopier } from "../file-copier.ts";
 
+/** Left for guests that write, and for the database. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
 const TEMPORARY = "tmp-";
 const BIRTHS = "births";
 /** The files of a machine that another one has no use for. */
@@ -22,6 +25,7 @@ const OWN = ["logs", "console.log"];
 export class SeedFiles {
   readonly #root: string;
   readonly #machineRoot: string;
+  #clones: Promise<boolean> | undefined;
 
   constructor(machineRoot: string) {
     this.#machineRoot = machineRoot;
@@ -36,6 +40,24 @@ export class SeedFiles {
   /** The directory of a seed that is not a template, or not yet. */
   draft(id: string): string {
     return join(this.#root, TEMPORARY + id);
+  }
+
+  /** Whether copies share their blocks with what they are copies of. */
+  clones(): Promise<boolean> {
+    this.#clones ??= canCloneIn(this.#root);
+    return this.#clones;
+  }
+
+  /** Rejects with `unavailable` unless the disk has room for this many bytes more. */
+  async requireRoom(bytes: number): Promise<void> {
+    if (await this.clones()) return;
+    const { bavail, bsize } = await statfs(this.#root);
+    if (bavail * bsize >= bytes + RESERVE_BYTES) return;
+    const [needed, free] = [bytes, bavail * bsize].map((each) => Math.ceil(each / 1024 / 1024));
+    throw new HibernautError(
+      "unavailable",
+      `The disk of ${this.#root} has ${free} MB free, and the new machines need ${needed} MB. Free some space, make fewer, or delete templates that nobody needs.`,
+    );
   }
 
   /** Copies the files of one machine into the draft of a seed. */

@@ -1,9 +1,12 @@
 /** Taking the state of a machine as a seed: all of it as of one moment, while the machine continues as it was. */
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord, Origin } from "@hibernaut/domain/machine";
 import { FORKS_PROTOCOL } from "@hibernaut/guest";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { allocatedBytes } from "@hibernaut/lib/disk-files";
 import type { MachineDependencies } from "../dependencies.ts";
 import { eligibilityOf, protocolOf } from "../eligibility.ts";
 import type { MachineCopies } from "../resources/machine-copies.ts";
@@ -91,7 +94,11 @@ export function generationIn(folder: string, { snapshot }: Pick<MachineRecord, "
   return join(folder, "snapshots", snapshot?.generation ?? "");
 }
 
-/** What a machine that is born from the seed takes of the disk at first, in bytes, at most. */
-export function bytesOf({ record }: Seed): number {
-  return record.snapshot?.size_bytes ?? guestSize(record.config).memoryMb * 1024 * 1024;
+/**
+ * What a machine takes of the disk at first that is born from the state in a directory, in bytes: a memory of its size, and a
+ * copy of the writable layer.
+ */
+export async function bytesOf(folder: string, { config }: Pick<MachineRecord, "config">): Promise<number> {
+  const layer = await stat(join(folder, "layer.ext4")).catch(ifAbsent({ blocks: 0 }));
+  return guestSize(config).memoryMb * 1024 * 1024 + allocatedBytes(layer);
 }

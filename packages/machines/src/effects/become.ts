@@ -7,7 +7,7 @@ import type { EffectPorts } from "./ports.ts";
 import { imageOf } from "./spec.ts";
 
 /**
- * Gives a newborn machine its identity; does nothing for others. Safe to repeat. Rejects when the guest does not take it: then
+ * Gives a newborn machine its identity; does nothing for others. Safe to repeat. Returns whether it has hooks to run now. Rejects when the guest does not take it: then
  * nothing of the app has run, and nothing may.
  */
 export async function becomeItself(
@@ -15,10 +15,10 @@ export async function becomeItself(
   agent: Pick<GuestAgent, "become">,
   ports: Pick<EffectPorts, "images" | "network" | "secrets" | "steps">,
   signal: AbortSignal,
-): Promise<void> {
-  if (record.newborn !== true) return;
+): Promise<boolean> {
+  if (record.newborn !== true) return false;
   const image = await imageOf(record, ports);
   const network = await ports.network.attach(record, servicePorts(record.config));
   const identity = identityOf(record, image.config, network, ports.secrets.environment(record.app));
-  await ports.steps.time("become", () => agent.become(identity, signal));
+  return (await ports.steps.time("become", () => agent.become(identity, signal))).hooks;
 }

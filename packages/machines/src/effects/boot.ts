@@ -96,11 +96,12 @@ async function takeOverStart(
     const image = await imageOf(record, ports);
     return startApp({ record, image, secrets, restedSince: null, booted: now }, live, ports, signal);
   }
-  if (resumed) await becomeItself(record, live.agent, ports, within(signal, resumeTimeoutMs, "becoming itself"));
+  const becoming = within(signal, resumeTimeoutMs, "becoming itself");
+  const forkHooks = resumed && (await becomeItself(record, live.agent, ports, becoming));
   const { hooks } = await live.agent.awake(within(signal, resumeTimeoutMs, "setting the clock"));
   const sleptMs = restedSince === null ? 0 : Date.now() - Date.parse(restedSince);
   // Nobody knows whether the earlier platform came this far: better twice than never.
-  if (resumed) await tellOfWake({ record, sleptMs, hooks }, ports, signal);
+  if (resumed) await tellOfWake({ record, sleptMs, hooks, forkHooks }, ports, signal);
   else ports.inside.started("cold", sleptMs);
   return untilReady({ agent: live.agent, booted: now }, ports, signal);
 }

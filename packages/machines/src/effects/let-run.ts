@@ -30,13 +30,16 @@ export async function letRun(
   const { log, steps } = ports;
   const stoodMs = clockMs === undefined ? undefined : Date.now() - clockMs;
   // Sent at once: the agent reads it as soon as there is a CPU to read it, one round trip to the VMM earlier.
-  const [{ hooks, clockOffMs }] = await steps.time("awake", () => {
+  const [{ hooks, forkHooks, clockOffMs }] = await steps.time("awake", () => {
     const running = vmm.run().then(() => requireOwned(record.id, ports, signal));
-    const awake = becomeItself(record, agent, ports, limit).then(() => agent.awake(limit, stoodMs));
-    return Promise.all([awake, running]);
+    const awake = async () => {
+      const own = await becomeItself(record, agent, ports, limit);
+      return { ...(await agent.awake(limit, stoodMs)), forkHooks: own };
+    };
+    return Promise.all([awake(), running]);
   });
   log.info({ machine: record.id, clockOffMs }, "the guest is awake");
-  return tellOfWake({ record, sleptMs: Date.now() - Date.parse(createdAt), hooks }, ports, signal);
+  return tellOfWake({ record, sleptMs: Date.now() - Date.parse(createdAt), hooks, forkHooks }, ports, signal);
 }
 
 interface WakeInput {
@@ -44,24 +47,25 @@ interface WakeInput {
   sleptMs: number;
   /** Whether the image has any for after a resume. */
   hooks: boolean;
+  /** Whether it has any for after a fork, if this is one. */
+  forkHooks: boolean;
 }
 
 /** Tells the programs in a guest that is awake again, and runs its hooks. */
 export async function tellOfWake(
-  { record, sleptMs, hooks }: WakeInput,
+  { record, sleptMs, hooks, forkHooks }: WakeInput,
   ports: WakePorts,
   signal: AbortSignal,
 ): Promise<Details> {
   const { inside, log, settings, steps } = ports;
-  const { newborn = false } = record;
-  inside.started(newborn ? "fork" : "resume", sleptMs);
+  inside.started(record.newborn === true ? "fork" : "resume", sleptMs);
   const timeoutMs = settings.hookTimeoutMs;
   const run = async () => {
-    const forked = newborn ? await runHooks({ kind: "post-fork", timeoutMs }, ports, signal) : undefined;
+    const forked = forkHooks ? await runHooks({ kind: "post-fork", timeoutMs }, ports, signal) : undefined;
     const resumed = hooks ? await runHooks({ kind: "post-resume", timeoutMs }, ports, signal) : undefined;
     return [forked, resumed].filter((text) => text !== undefined).join("; ") || undefined;
   };
-  const failed = hooks || newborn ? await steps.time("hooks", run) : undefined;
+  const failed = hooks || forkHooks ? await steps.time("hooks", run) : undefined;
   if (failed !== undefined) log.warn({ machine: record.id, reason: failed }, "the machine keeps running anyway");
   return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
 }

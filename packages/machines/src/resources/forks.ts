@@ -1,6 +1,6 @@
 /** Forks: machines that continue from where another one is. */
 import { type BirthContext, type Births, bear, launch, requireBirths } from "../births/bear.ts";
-import { bytesOf, requireSeed, takeSeed } from "../births/seed.ts";
+import { requireSeed, takeSeed } from "../births/seed.ts";
 import { newMachineId } from "../identity.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { Drain } from "./drain.ts";
@@ -33,8 +33,8 @@ export class Forks {
     drain.refuseWork();
     const { record } = controllers.find(app, word);
     requireSeed(record, deps);
-    const bytes = bytesOf({ record, folder: "", origin: { kind: "fork", machine: record.id } });
-    requireBirths({ deps, controllers }, record, births, { starts: !skipLaunch, bytes });
+    const { folder } = deps.files.paths(record.id);
+    await requireBirths({ deps, controllers }, { folder, record }, births, { starts: !skipLaunch });
     const id = newMachineId();
     const origin = { kind: "fork", machine: record.id } as const;
     const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);

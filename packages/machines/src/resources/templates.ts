@@ -6,7 +6,7 @@ import type { TemplateRecord } from "@hibernaut/domain/template";
 import { messageOf } from "@hibernaut/lib/text";
 import { type BirthContext, type Births, bear, launch, requireBirths } from "../births/bear.ts";
 import { type Preparation, prepareMachine } from "../births/prepare.ts";
-import { generationIn, requireSeed, requireWhole, type Seed, takeSeed } from "../births/seed.ts";
+import { bytesOf, generationIn, requireSeed, requireWhole, type Seed, takeSeed } from "../births/seed.ts";
 import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
@@ -106,7 +106,7 @@ export class Templates {
     const { deps, copies } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
-    deps.diskQuota?.require(app, record.snapshot?.size_bytes ?? 0);
+    deps.diskQuota?.require(app, await bytesOf(deps.files.paths(record.id).folder, record));
     const id = newMachineId();
     const origin = { kind: "template", machine: record.id, template: id } as const;
     const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);
@@ -149,11 +149,11 @@ export class Templates {
   ): Promise<MachineView> {
     const { deps, controllers, drain } = this.#options;
     drain.refuseWork();
-    const { id, machine, sizeBytes } = this.#find(app, word);
+    const { id, machine } = this.#find(app, word);
     const births = { ...birth, count: 1 };
-    requireBirths({ deps, controllers }, machine, births, { starts: !skipLaunch, bytes: sizeBytes });
     const origin = { kind: "template", machine: machine.id, template: id } as const;
     const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };
+    await requireBirths({ deps, controllers }, seed, births, { starts: !skipLaunch });
     await requireWhole(seed, deps, signal);
     const [born] = await bear({ deps, controllers }, seed, births, signal);
     if (born === undefined) throw new Error("nothing was born");

@@ -175,7 +175,15 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const folders = { files, volumeFiles, imageFolder: (digest: string) => imageFolder(world.folder, digest) };
   const diskQuota = new DiskQuota({
     quotaMb: parts.diskQuotaMb ?? 0,
-    foldersOf: (app) => appFolders(resources.machines.list(app), world.store.volumes.list(app), folders),
+    foldersOf: (app) =>
+      appFolders(
+        {
+          machines: world.store.machines.list(app),
+          templates: world.store.templates.list(app),
+          volumes: world.store.volumes.list(app),
+        },
+        folders,
+      ),
   });
   const volumes = new Volumes({
     store: world.store,
