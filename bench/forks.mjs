@@ -75,7 +75,9 @@ function diskMb(id) {
 /** What a running machine's VMM has in memory that is in no file, in MB. @param {string} id */
 function anonymousMb(id) {
   // The jail's launcher has the same name, and little memory.
-  const pids = execFileSync("pgrep", ["-f", `hibernaut-${id}`], { encoding: "utf8" }).trim().split("\n");
+  const pids = execFileSync("pgrep", ["-f", `hibernaut-${id}`], { encoding: "utf8" })
+    .trim()
+    .split("\n");
   const sizes = pids.map((pid) => /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
   return Math.max(...sizes.map(Number)) / 1024;
 }
@@ -172,20 +174,18 @@ try {
 
 /** Asks again and again. Returns how to end that, which resolves with the longest time between two answers. @param {string} app @param {string} id */
 function watch(app, id) {
-  let over = false;
+  const over = new AbortController();
   const watching = (async () => {
     let longest = 0;
-    let last = now();
-    while (!over) {
+    for (let last = now(); !over.signal.aborted; last = now()) {
       await request(app, id);
-      longest = Math.max(longest, now() - last);
-      last = now();
       await delay(WATCH_MS);
+      longest = Math.max(longest, now() - last);
     }
-    return longest;
+    return longest - WATCH_MS;
   })();
   return () => {
-    over = true;
+    over.abort();
     return watching;
   };
 }

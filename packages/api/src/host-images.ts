@@ -3,6 +3,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { Machines } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
+import { configIn } from "./body-config.ts";
 
 /** References to what is on the host. `images/reference.ts` has the same words. */
 export const ON_HOST = /^(oci|oci-archive|docker-archive|docker-daemon):/;
@@ -24,6 +25,6 @@ export function refuseHostImages(machines: Pick<Machines, "all">) {
 
 /** The reference that a pull, a release, or the configuration of a machine names. */
 function referenceIn(body: unknown): string | undefined {
-  const { ref, image, config } = (body ?? {}) as { ref?: unknown; image?: unknown; config?: { image?: unknown } };
-  return [ref, image, config?.image].find((each) => typeof each === "string");
+  const { ref, image } = (body ?? {}) as { ref?: unknown; image?: unknown };
+  return [ref, image, configIn(body)?.image].find((each) => typeof each === "string");
 }

@@ -3,6 +3,7 @@ import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Machines } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
+import { configIn } from "./body-config.ts";
 
 /**
  * Returns a hook that refuses other ports in the configuration of a machine. What the app's machines have already stays
@@ -14,8 +15,7 @@ export function refusePorts(machines: Pick<Machines, "all">, range: string) {
   const [from = 0, to = 0] = range.split("-").map(Number);
   return async ({ token, params, body }: FastifyRequest): Promise<void> => {
     if (token === null || token.apps === null) return;
-    const { config } = (body ?? {}) as { config?: MachineConfig };
-    const others = portsOf(config).filter((port) => port < from || port > to);
+    const others = portsOf(configIn(body)).filter((port) => port < from || port > to);
     if (others.length === 0) return;
     const { app_name: app } = params as { app_name?: string };
     const had = new Set(machines.all().flatMap(({ record }) => (record.app === app ? portsOf(record.config) : [])));
@@ -26,7 +26,7 @@ export function refusePorts(machines: Pick<Machines, "all">, range: string) {
   };
 }
 
-function portsOf(config: MachineConfig | undefined): number[] {
+function portsOf(config: Partial<MachineConfig> | undefined): number[] {
   const services = Array.isArray(config?.services) ? config.services : [];
   return services.flatMap(({ ports = [] }) => ports.map(({ port }) => port));
 }

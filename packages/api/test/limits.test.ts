@@ -115,6 +115,8 @@ test("a token that is limited to apps takes ports of a range, and keeps those th
     status: 403,
     body: { error: "permission_denied", details: { port: 22, ports: "1024-65535" } },
   });
+  const { config: from } = config(22);
+  expect((await call("POST", "/v1/apps/shop/templates", { from }, limited)).status).toBe(403);
   // Someone with a token for all apps gives it to the app, which keeps it from then on.
   const { body: made } = await create(config(25));
   expect((await create(config(25, 5432), limited)).status).toBe(201);

@@ -147,6 +147,7 @@ test("files of the host are not for limited tokens", async () => {
   for (const [path, body] of [
     ["/v1/images/pull", { ref: "oci:/etc" }],
     ["/v1/apps/shop/machines", { config: { image: "docker-daemon:nginx:1" } }],
+    ["/v1/apps/shop/templates", { from: { image: "oci:/srv/other-app" } }],
     ["/v1/apps/shop/releases", { image: "oci-archive:/root/x.tar" }],
   ] as const)
     expect(await call("POST", path, body, init)).toMatchObject({ status: 403, body: { details: { upload: true } } });

@@ -34,11 +34,11 @@ export const HOLD_TIMEOUT_S = { minimum: 1, maximum: 600 } as const;
 /** How long the paused virtual machine of a suspended machine is kept, in seconds. */
 export const KEEP_WARM_S = { minimum: 0, maximum: 86_400 } as const;
 
-/** How long a machine may take to get ready for a template, in seconds: an image may have to be imported first. */
-export const TEMPLATE_TIMEOUT_S = { minimum: 1, maximum: 3600 } as const;
+/** How long a machine may take to get ready for a template, in seconds. A request waits, and Node gives up on it after 300 s. */
+export const TEMPLATE_TIMEOUT_S = { minimum: 1, maximum: 280 } as const;
 
 /** A cold start on a slow host, and an app that fills its caches. */
-export const DEFAULT_TEMPLATE_TIMEOUT_S = 300;
+export const DEFAULT_TEMPLATE_TIMEOUT_S = 240;
 
 /** How many machines are forked at once: each costs a copy of a memory, and a request waits for all of them. */
 export const FORKS_AT_ONCE = { minimum: 1, maximum: 100 } as const;

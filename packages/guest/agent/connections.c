@@ -12,8 +12,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Of the kernel's include/net/tcp_states.h. */
-#define TCP_LISTENING 10
+/* Of the kernel's include/net/tcp_states.h: all states that a connection may be in, as bits, except TIME_WAIT, which has no
+ * program any more. Closed, listening and, from Linux 6.8 on, bound sockets are not connected. */
+#define CONNECTED (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 11 | 1u << 12)
 #define MOST_PASSES 64 /* ending connections while they are listed makes the kernel skip some: look again until none is left */
 #define ANSWER_S 5     /* the kernel answers at once */
 
@@ -42,7 +43,7 @@ static int send_request(int fd, const struct request *request) {
   return sendto(fd, request, sizeof *request, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0 ? errno : 0;
 }
 
-/* One that has ended meanwhile is what was wanted. */
+/* Returns ENOENT for one that has ended meanwhile, which is what was wanted. */
 static int end_one(int fd, uint8_t family, const struct inet_diag_sockid *id) {
   struct request request = {
       .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DESTROY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
@@ -58,10 +59,11 @@ static int end_one(int fd, uint8_t family, const struct inet_diag_sockid *id) {
   if (got < 0) return errno;
   if ((size_t)got < NLMSG_LENGTH(sizeof(struct nlmsgerr)) || answer.header.nlmsg_type != NLMSG_ERROR) return EPROTO;
   error = -((struct nlmsgerr *)NLMSG_DATA(&answer.header))->error;
-  return error == ENOENT || error == ESTALE ? 0 : error;
+  return error == ESTALE ? ENOENT : error;
 }
 
-/* Ends the connections of one family that the kernel lists. `found` counts them. */
+/* Ends the connections of one family that the kernel lists. `found` counts those of programs: what no program has any more,
+ * or not yet, may stay listed after its end. */
 static int end_listed(int list, int ends, uint8_t family, int *found) {
   static union {
     struct nlmsghdr header;
@@ -69,7 +71,7 @@ static int end_listed(int list, int ends, uint8_t family, int *found) {
   } answer;
   struct request request = {
       .header = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-      .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~(1u << TCP_LISTENING)},
+      .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = CONNECTED},
   };
   int error = send_request(list, &request);
   while (error == 0) {
@@ -83,8 +85,9 @@ static int end_listed(int list, int ends, uint8_t family, int *found) {
       const struct inet_diag_msg *one = NLMSG_DATA(message);
       at += NLMSG_ALIGN(message->nlmsg_len);
       if (within_machine(one->idiag_family, one->id.idiag_src)) continue;
-      *found += 1;
-      if (error == 0) error = end_one(ends, family, &one->id);
+      int ended = end_one(ends, family, &one->id);
+      if (ended == 0 && one->idiag_inode != 0) *found += 1;
+      if (ended != 0 && ended != ENOENT && error == 0) error = ended;
     }
   }
   return error;

@@ -2,9 +2,10 @@
 import { type MachineConfig } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { CreateMachine, MachineRecord } from "@hibernaut/domain/machine";
+import type { CreateMachine, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import { messageOf } from "@hibernaut/lib/text";
+import type { Store } from "@hibernaut/store";
 import type { HeldMounts } from "@hibernaut/volumes";
 import { freeAddress } from "./address.ts";
 import type { MachineController } from "./controller.ts";
@@ -37,7 +38,7 @@ export async function createMachine(
   if (!isValidName(name))
     throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
   requireRegion(region, settings.region);
-  requireFreeName(controllers, app, name);
+  requireFreeName(store, app, name);
   requireSupported(config);
   requireFreePorts(deps, app, config);
   // Before anything is downloaded or made, and once more below: other machines may have been created meanwhile.
@@ -73,10 +74,17 @@ export async function createMachine(
   });
   const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
   // Another one may have got the name while this one waited for its image.
-  if (!store.machines.insert(record, event)) requireFreeName(controllers, app, name);
+  insertMachine(store, record, event);
   const controller = controllers.add(deps.ownership === undefined ? record : await claim(deps, record));
   if (!skipLaunch) controller.command({ type: "start" });
   return controller;
+}
+
+/** Stores a new machine. Throws `already_exists` when another one has got its name meanwhile. */
+export function insertMachine(store: Pick<Store, "machines">, record: MachineRecord, event: MachineEvent): void {
+  if (store.machines.insert(record, event)) return;
+  requireFreeName(store, record.app, record.name);
+  throw new Error(`the id of machine ${record.id} is taken`);
 }
 
 /** Returns the configuration with the volumes that were found for its mounts. */
@@ -108,8 +116,8 @@ function requireRegion(wanted: string | undefined, region: string): void {
 }
 
 /** Throws `already_exists` when a machine of the app has the name. */
-export function requireFreeName(controllers: ControllerSet, app: string, name: string): void {
-  const holder = controllers.of(app).find(({ record }) => record.name === name)?.record;
+export function requireFreeName({ machines }: Pick<Store, "machines">, app: string, name: string): void {
+  const holder = machines.list(app).find((machine) => machine.name === name);
   if (holder === undefined) return;
   const message = `App ${app} already has a machine named ${name} (${holder.id}). Choose another name.`;
   throw new HibernautError("already_exists", message, { machine_id: holder.id });

@@ -67,7 +67,7 @@ export function refusedGrowth({ app, used, growth }: DiskUse, quotaMb: number): 
 
 /** Where things are on the disk. */
 interface Folders {
-  files: { paths(id: string): { folder: string }; seeds: { folder(id: string): string } };
+  files: { paths(id: string): { folder: string }; seeds: { folder(id: string): string; cradle(id: string): string } };
   volumeFiles: { folder(id: string): string };
   imageFolder(digest: string): string;
 }
@@ -90,7 +90,7 @@ export function appFolders(
   { files, volumeFiles, imageFolder }: Folders,
 ): string[] {
   return [
-    ...machines.map(({ id }) => files.paths(id).folder),
+    ...machines.flatMap(({ id }) => [files.paths(id).folder, files.seeds.cradle(id)]),
     ...templates.map(({ id }) => files.seeds.folder(id)),
     ...volumes.map(({ id }) => volumeFiles.folder(id)),
     ...[...imagesOf([...machines, ...templates.map(({ machine }) => machine)])].map(imageFolder),

@@ -3,6 +3,18 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import type { AppStore } from "@hibernaut/store";
 
+/**
+ * Returns a function that throws `aborted` when the app is no longer the one that has this name now: it was deleted, and
+ * another one may have been made. Throws `not_found` when it does not exist.
+ */
+export function sameApp(apps: AppStore, name: string): () => void {
+  const { createdAt } = requireApp(apps, name);
+  return () => {
+    if (apps.get(name)?.createdAt === createdAt) return;
+    throw new HibernautError("aborted", `App ${name} was deleted meanwhile. Nothing was made.`, { app_name: name });
+  };
+}
+
 /** Returns the app. Throws `not_found` when it does not exist, with `advice` on what to do about that. */
 export function requireApp(apps: AppStore, name: string, advice = "See `hibernaut apps list`."): AppRecord {
   const app = apps.get(name);

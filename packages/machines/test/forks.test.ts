@@ -3,6 +3,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { describe, expect, test } from "vitest";
+import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware.ts";
+import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import { shopForEach } from "./shop.ts";
 
 const shop = shopForEach();
@@ -110,6 +112,78 @@ describe("a fork is refused, with the machine as it was", () => {
     expect(await refused(fork(id, { name: "branch", count: 3 }))).toContain("branch-2");
     expect(await refused(fork(id, { count: 101 }))).toContain("1 to 100");
   });
+});
+
+describe("while a fork is being made", () => {
+  /** Forks twice at the same time; the first one is held at its copy until `meanwhile` is over. */
+  const during = async (id: string, meanwhile: () => unknown, more: Parameters<typeof fork>[1] = {}) => {
+    const go = shop.hold("capture");
+    const forking = fork(id, more).catch((error: unknown) => error as HibernautError);
+    await meanwhile();
+    go();
+    return forking;
+  };
+  const others = (id: string) => shop.machines.list("shop").filter(({ record }) => record.id !== id);
+
+  test("another one takes the name: one of them is made, and the other says so", async () => {
+    const id = await busy();
+    await shop.suspend(id);
+    const both = await Promise.allSettled([fork(id, { name: "b" }), fork(id, { name: "b" })]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(both.find((one) => one.status === "rejected")?.reason.message).toContain("already has a machine named b");
+    expect(others(id)).toHaveLength(1);
+    expect(seeds()).toEqual([]);
+  });
+
+  test("a drain begins: there is no fork", async () => {
+    const id = await busy();
+    const error = await during(id, () => shop.platform.drain.begin({ suspend: false }));
+    expect(error).toMatchObject({ code: "draining" });
+    expect(others(id)).toEqual([]);
+    shop.platform.drain.end();
+  });
+
+  test("another app takes the port: there is no fork", async () => {
+    const services = [{ internal_port: 5432, protocol: "tcp" as const, ports: [{ port: 5432 }] }];
+    const id = await shop.run({ services });
+    const { template } = await shop.platform.templates.createOf("shop", { machine: id }, never);
+    shop.machines.destroy("shop", id, { force: true });
+    await shop.reach(id, "destroyed");
+    shop.platform.apps.create("bank");
+    await shop.machines.create("bank", { config: { ...SMALL, services }, skipLaunch: true });
+    await expect(shop.platform.templates.bear("shop", template.id, {}, never)).rejects.toThrow("belongs to app bank");
+  });
+
+  test("the app is deleted, and another one has its name: nothing of the old one is in it", async () => {
+    const id = await busy();
+    await shop.suspend(id);
+    const making = Promise.allSettled([
+      shop.platform.templates.createOf("shop", { machine: id, name: "old" }, never),
+      fork(id),
+    ]);
+    await shop.platform.apps.delete("shop", { force: true });
+    shop.platform.apps.create("shop");
+    for (const one of await making) expect(one.status).toBe("rejected");
+    expect(shop.machines.list("shop")).toEqual([]);
+    expect(shop.platform.templates.list("shop")).toEqual([]);
+    expect(seeds()).toEqual([]);
+  });
+});
+
+test("what a fork does not take costs nobody else the memory that another build of QEMU has left", async () => {
+  const withQemu = async (version: string) => {
+    shop.world.identity = identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
+    await shop.restart();
+  };
+  await withQemu("7.2.18");
+  const id = await busy();
+  const [born] = await fork(id, { skipLaunch: true });
+  await shop.suspend(id);
+  shop.host.refusesToBecome.add(born?.record.id ?? "");
+  await withQemu("7.2.22");
+  await shop.start(born?.record.id ?? "");
+  await shop.start(id);
+  expect(shop.record(id).lastBoot?.kind).toBe("resume");
 });
 
 test("a guest that does not become itself does not run: the machine starts from scratch and says why", async () => {

@@ -61,7 +61,9 @@ export const CreateTemplateBody = Type.Object(
       description:
         "A running or suspended machine: its id, its name, or the beginning of its id. Or a configuration: a machine is made, and destroyed when the template is.",
     }),
-    name: Type.Optional(Type.String({ description: "Unique within the app. Default: a generated name." })),
+    name: Type.Optional(
+      Type.String({ description: "Unique within the app, in a cluster on each host. Default: a generated name." }),
+    ),
     prepare: Type.Optional({
       ...Command,
       description: "With a configuration: a command that runs in the machine once it is healthy.",
@@ -73,7 +75,7 @@ export const CreateTemplateBody = Type.Object(
     timeout: Type.Optional(
       Type.Integer({
         ...TEMPLATE_TIMEOUT_S,
-        description: `With a configuration: seconds until all of that has to be done. Default: ${DEFAULT_TEMPLATE_TIMEOUT_S}.`,
+        description: `With a configuration: seconds from the start of the machine until it has to be ready. Default: ${DEFAULT_TEMPLATE_TIMEOUT_S}.`,
       }),
     ),
   },

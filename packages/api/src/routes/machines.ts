@@ -26,6 +26,8 @@ const ITEM = `${COLLECTION}/:machine_id`;
 
 const CONFIG_OR_TEMPLATE =
   "A machine is made of `config`, or of a `template` with its configuration, to which `env` may add. Send one of the two.";
+const WHERE_THE_TEMPLATE_IS =
+  "A machine from a template is made on the template's host: leave out `host` and `region`. It can be moved afterwards.";
 const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`, or leave `prewarm` out.";
 
 /** A machine may read itself, through its local API. */
@@ -67,6 +69,8 @@ export function machineRoutes(
       };
       if ((config === undefined) === (template === undefined) || (env !== undefined && template === undefined))
         throw new HibernautError("invalid_argument", CONFIG_OR_TEMPLATE, { field: "config" });
+      if (template !== undefined && (region !== undefined || request.body.host !== undefined))
+        throw new HibernautError("invalid_argument", WHERE_THE_TEMPLATE_IS, { field: "template" });
       const view =
         template === undefined
           ? await machines.create(appName, {

@@ -6,17 +6,19 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
-import { isThere } from "@hibernaut/lib/absence";
+import { adviceFor, isThere } from "@hibernaut/lib/absence";
 import { copySparseUntilAborted, reserve } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
+import { failureReason } from "@hibernaut/lib/exec";
+import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import { freeAddress } from "../address.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
-import { claim, requireFreeName } from "../create-machine.ts";
+import { claim, insertMachine, requireFreeName } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineName } from "../identity.ts";
 import { newRecord } from "../new-record.ts";
-import { requireApp } from "../require-app.ts";
+import { requireFreePorts } from "../tcp-ports.ts";
 import { bytesOf, generationIn, type Seed } from "./seed.ts";
 
 /** How long it may take to reserve the space of a memory: milliseconds on most file systems. */
@@ -35,14 +37,8 @@ export interface Births {
 export interface BirthContext {
   deps: MachineDependencies;
   controllers: ControllerSet;
-}
-
-function requireCount(count: number): void {
-  const { minimum, maximum } = FORKS_AT_ONCE;
-  if (Number.isInteger(count) && count >= minimum && count <= maximum) return;
-  throw new HibernautError("invalid_argument", `From ${minimum} to ${maximum} machines are made at once.`, {
-    field: "count",
-  });
+  /** Throws when no machine may be made any more: a drain has begun, or the app has been deleted. */
+  requireStill(): void;
 }
 
 /** Rejects with what these machines would be refused for, before anything is copied. `folder` has the state. */
@@ -50,35 +46,42 @@ export async function requireBirths(
   context: BirthContext,
   { folder, record }: Pick<Seed, "folder" | "record">,
   births: Births,
-  { starts }: { starts: boolean },
+  { starts, drafts }: { starts: boolean; drafts: number },
 ): Promise<void> {
-  const bytes = births.count * (await bytesOf(folder, record));
+  const bytes = await bytesOf(folder, record);
   requireAllowed(context, record, births, { starts, bytes });
-  await context.deps.files.seeds.requireRoom(bytes);
+  await context.deps.files.seeds.requireRoom((births.count + drafts) * bytes);
 }
 
+/** Synchronous, so that nothing comes between the check and what follows. `bytes` is what each takes of the disk. */
 function requireAllowed(
-  { deps, controllers }: BirthContext,
+  { deps, controllers, requireStill }: BirthContext,
   { app, config }: Pick<MachineRecord, "app" | "config">,
   births: Births,
   { starts, bytes }: { starts: boolean; bytes: number },
 ): void {
-  requireApp(deps.store.apps, app);
-  requireCount(births.count);
-  if (births.name !== undefined && !isValidName(births.name))
-    throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, {
-      field: "name",
-      value: births.name,
+  const { minimum, maximum } = FORKS_AT_ONCE;
+  requireStill();
+  if (births.count < minimum || births.count > maximum)
+    throw new HibernautError("invalid_argument", `From ${minimum} to ${maximum} machines are made at once.`, {
+      field: "count",
     });
-  for (const name of namesOf(births)) if (name !== undefined) requireFreeName(controllers, app, name);
+  for (const name of namesOf(births)) if (name !== undefined) requireName(deps, app, name);
+  requireFreePorts(deps, app, config);
   if (starts) controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
   deps.quotas?.requireMachine(app, config, { starts, count: births.count });
-  deps.diskQuota?.require(app, bytes);
+  deps.diskQuota?.require(app, births.count * bytes);
+}
+
+function requireName({ store }: MachineDependencies, app: string, name: string): void {
+  if (!isValidName(name))
+    throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
+  requireFreeName(store, app, name);
 }
 
 /**
  * Makes machines from a seed, all of them or none. They sleep with the seed's memory, and become themselves when they are
- * started.
+ * started. Rejects with `unavailable` when the host cannot copy the files.
  */
 export async function bear(
   context: BirthContext,
@@ -87,25 +90,30 @@ export async function bear(
   signal: AbortSignal,
 ): Promise<MachineController[]> {
   const { deps } = context;
-  const { files } = deps;
   const made: MachineRecord[] = [];
   try {
+    const bytes = await bytesOf(seed.folder, seed.record);
     for (const name of namesOf(births)) {
       const record = recordOf(seed, { ...births, name: name ?? newMachineName() }, deps);
       made.push(record);
       await fillCradle(context, seed, record, signal);
     }
     // Others may have been made meanwhile.
-    requireAllowed(context, seed.record, births, { starts: false, bytes: 0 });
+    requireAllowed(context, seed.record, births, { starts: false, bytes });
     // All at once: no other machine gets an address or a name in between.
     const settled = await Promise.allSettled(made.map((record) => settleIn(context, record)));
-    return settled.map((one) => {
-      if (one.status === "rejected") throw one.reason;
-      return one.value;
-    });
+    const failed = settled.find((one) => one.status === "rejected");
+    const born = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    if (failed === undefined) return born;
+    for (const one of born) one.command({ type: "destroy", force: true });
+    throw failed.reason;
   } catch (error) {
-    for (const { id } of made) await files.seeds.abandon(id);
-    throw error;
+    for (const { id } of made) await deps.files.seeds.abandon(id);
+    signal.throwIfAborted();
+    if (error instanceof HibernautError) throw error;
+    const why = adviceFor(error) ?? "Free some space on the disk of the data directory, and try again.";
+    const message = `The files of the new machines could not be made: ${withoutPeriod(failureReason(error))}. ${why}`;
+    throw new HibernautError("unavailable", message, {}, { cause: error });
   }
 }
 
@@ -160,23 +168,36 @@ async function reserveAll(file: string): Promise<void> {
   await reserve(file, (await stat(file)).size, { timeoutMs: RESERVE_TIMEOUT_MS });
 }
 
-/** Stores the machine, which makes it exist, and puts its files in their place. */
+/** Stores the machine, which makes it exist, and puts its files in their place. What fails leaves nothing of it. */
 async function settleIn({ deps, controllers }: BirthContext, draft: MachineRecord): Promise<MachineController> {
-  const { store } = deps;
+  const { store, files, log, network } = deps;
   const record = { ...draft, address: freeAddress(deps) };
   const { kind, machine, template } = draft.origin ?? {};
   const details = { origin: kind, machine_id: machine, ...(template !== undefined && { template }) };
   const event = { at: record.createdAt, type: "create", from: null, to: record.state, details } as const;
-  if (!store.machines.insert(record, event)) requireFreeName(controllers, record.app, record.name);
-  await deps.files.seeds.deliver(record.id);
-  const own = await claim(deps, record).catch(async (error: unknown) => {
-    await deps.files.remove(record.id);
-    throw error;
-  });
+  insertMachine(store, record, event);
+  const own = await files.seeds
+    .deliver(record.id)
+    .then(() => claim(deps, record))
+    .catch(async (error: unknown) => {
+      const end = {
+        ...event,
+        type: "destroy",
+        from: record.state,
+        to: "destroyed",
+        details: { reason: messageOf(error) },
+      } as const;
+      // A refused claim has removed it already.
+      if (store.machines.get(record.id) !== undefined) store.machines.remove(record, end);
+      await files.remove(record.id);
+      throw error;
+    });
   const controller = controllers.add(own);
-  // The first wake would do it, while a request waits.
-  await deps.network.attach(own, servicePorts(own.config));
   deps.snapshots.arrived(record.id, record.snapshot?.generation ?? "");
+  // The first wake would do it, while a request waits; it says what is wrong, too.
+  await network.attach(own, servicePorts(own.config)).catch((error: unknown) => {
+    log.warn({ machine: own.id, reason: messageOf(error) }, "a new machine has no network yet");
+  });
   return controller;
 }
 

@@ -76,7 +76,8 @@ async function resumeSnapshot(record: MachineRecord, ports: EffectPorts, signal:
     if (killed) throw new VmmKilled(why);
     const reason = `resume_failed: ${why}`;
     log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
-    return refuse(reason, await failedCarryOver(snapshot, ports));
+    // What a fork does not take has to do with its image, not with QEMU.
+    return refuse(reason, record.newborn === true ? undefined : await failedCarryOver(snapshot, ports));
   }
 }
 

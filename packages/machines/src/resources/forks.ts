@@ -2,11 +2,12 @@
 import { type BirthContext, type Births, bear, launch, requireBirths } from "../births/bear.ts";
 import { requireSeed, takeSeed } from "../births/seed.ts";
 import { newMachineId } from "../identity.ts";
+import { sameApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { Drain } from "./drain.ts";
 import type { MachineCopies } from "./machine-copies.ts";
 
-interface ForksOptions extends BirthContext {
+interface ForksOptions extends Omit<BirthContext, "requireStill"> {
   copies: Pick<MachineCopies, "copy">;
   drain: Pick<Drain, "refuseWork">;
 }
@@ -30,16 +31,21 @@ export class Forks {
     signal: AbortSignal,
   ): Promise<MachineView[]> {
     const { deps, controllers, copies, drain } = this.#options;
-    drain.refuseWork();
+    const same = sameApp(deps.store.apps, app);
+    const requireStill = () => {
+      drain.refuseWork();
+      same();
+    };
+    const context = { deps, controllers, requireStill };
     const { record } = controllers.find(app, word);
     requireSeed(record, deps);
     const { folder } = deps.files.paths(record.id);
-    await requireBirths({ deps, controllers }, { folder, record }, births, { starts: !skipLaunch });
+    await requireBirths(context, { folder, record }, births, { starts: !skipLaunch, drafts: 1 });
     const id = newMachineId();
     const origin = { kind: "fork", machine: record.id } as const;
     const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);
     try {
-      const born = await bear({ deps, controllers }, seed, births, signal);
+      const born = await bear(context, seed, births, signal);
       if (!skipLaunch) for (const each of born) launch(each, deps);
       return born.map((each) => viewOf(each.record, { ...deps, warm: controllers.warm }));
     } finally {

@@ -10,7 +10,7 @@ import { bytesOf, generationIn, requireSeed, requireWhole, type Seed, takeSeed }
 import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
-import { requireApp } from "../require-app.ts";
+import { requireApp, sameApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import type { Drain } from "./drain.ts";
 import type { MachineCopies } from "./machine-copies.ts";
@@ -18,7 +18,7 @@ import type { MachineCopies } from "./machine-copies.ts";
 /** How long the end of the machine of a template may take: it has no volumes and no requests. */
 const DESTROY_TIMEOUT_MS = 60_000;
 
-interface TemplatesOptions extends BirthContext {
+interface TemplatesOptions extends Omit<BirthContext, "requireStill"> {
   copies: Pick<MachineCopies, "copy">;
   drain: Pick<Drain, "refuseWork">;
 }
@@ -67,6 +67,12 @@ export class Templates {
     drain.refuseWork();
     requireApp(deps.store.apps, app);
     this.#requireName(app, name);
+    if ((preparation.config.mounts ?? []).length > 0)
+      throw new HibernautError(
+        "failed_precondition",
+        "No template can have volumes, because a volume belongs to one machine. Leave `mounts` out.",
+        { field: "mounts" },
+      );
     const context = { deps, controllers, refuseWork: () => drain.refuseWork() };
     const { config } = preparation;
     // It gets no requests, and the proxy does not put it to sleep.
@@ -106,6 +112,7 @@ export class Templates {
     const { deps, copies } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
+    const requireSame = sameApp(deps.store.apps, app);
     deps.diskQuota?.require(app, await bytesOf(deps.files.paths(record.id).folder, record));
     const id = newMachineId();
     const origin = { kind: "template", machine: record.id, template: id } as const;
@@ -114,6 +121,9 @@ export class Templates {
       await deps.snapshots.sealIn(generationIn(seed.folder, seed.record), record.id, signal);
       const sizeBytes = await files.publish(id);
       const createdAt = (deps.clock?.() ?? new Date()).toISOString();
+      requireSame();
+      // Others may have been made meanwhile. Its files count from when it is stored.
+      deps.diskQuota?.require(app, sizeBytes);
       const template = { id, app, name, createdAt, sizeBytes, machine: keptOf(seed.record) };
       if (!deps.store.templates.insert(template)) {
         this.#requireName(app, name);
@@ -148,14 +158,25 @@ export class Templates {
     signal: AbortSignal,
   ): Promise<MachineView> {
     const { deps, controllers, drain } = this.#options;
-    drain.refuseWork();
     const { id, machine } = this.#find(app, word);
+    const requireStill = () => {
+      drain.refuseWork();
+      // Deleted with its app, too.
+      this.#find(app, id);
+    };
+    const context = { deps, controllers, requireStill };
     const births = { ...birth, count: 1 };
     const origin = { kind: "template", machine: machine.id, template: id } as const;
     const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };
-    await requireBirths({ deps, controllers }, seed, births, { starts: !skipLaunch });
-    await requireWhole(seed, deps, signal);
-    const [born] = await bear({ deps, controllers }, seed, births, signal);
+    await requireBirths(context, seed, births, { starts: !skipLaunch, drafts: 0 });
+    const making = async () => {
+      await requireWhole(seed, deps, signal);
+      return bear(context, seed, births, signal);
+    };
+    const [born] = await making().catch((error: unknown) => {
+      this.#find(app, id); // says that it was deleted, if that is why
+      throw error;
+    });
     if (born === undefined) throw new Error("nothing was born");
     if (!skipLaunch) launch(born, deps);
     return viewOf(born.record, { ...deps, warm: controllers.warm });

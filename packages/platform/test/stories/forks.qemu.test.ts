@@ -1,6 +1,10 @@
 /** Forks on real QEMU: machines that continue from where another one is, each as itself. */
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Machine } from "@hibernaut/client";
 import { expect, test } from "vitest";
 import { Place } from "../helpers/served.ts";
@@ -70,6 +74,39 @@ const CONNECTED = `
     }).listen(8080);
   });
 `;
+
+/** Adds rows to a database all the time, each of them durable before the next one. A reply says what is in it. */
+const WRITER = `
+  const { DatabaseSync } = require("node:sqlite");
+  const db = new DatabaseSync("/var/rows.db");
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT)");
+  const insert = db.prepare("INSERT INTO rows (text) VALUES (?)");
+  let written = 0;
+  setInterval(() => { insert.run("x".repeat(500)); written += 1; }, 5);
+  require("http").createServer((request, response) => {
+    const { verdict } = db.prepare("SELECT integrity_check AS verdict FROM pragma_integrity_check").get();
+    const { rows } = db.prepare("SELECT count(*) AS rows FROM rows").get();
+    response.end(JSON.stringify({ verdict, lost: written - rows, rows }));
+  }).listen(8080);
+`;
+
+/** Holds this many connections to the host. A reply says how many have ended, and how. */
+const CROWD = 300;
+const CROWDED = `
+  const net = require("net");
+  const gateway = require("fs").readFileSync("/proc/net/route", "utf8").match(/eth0\\s+00000000\\s+(\\w+)/)[1];
+  const host = gateway.match(/../g).reverse().map((byte) => parseInt(byte, 16)).join(".");
+  const ended = {};
+  let open = 0;
+  for (let index = 0; index < ${CROWD}; index += 1)
+    net.connect(Number(process.argv[1]), host, () => (open += 1)).on("error", ({ code }) => (ended[code] = (ended[code] ?? 0) + 1));
+  require("http").createServer((request, response) => response.end(JSON.stringify({ open, ended }))).listen(8080);
+`;
+
+async function read<T>({ private_address: address }: Machine): Promise<T> {
+  const reply = await fetch(`http://${address}:8080/`, { headers: { connection: "close" } });
+  return (await reply.json()) as T;
+}
 
 async function tell({ private_address: address }: Machine): Promise<{ outside: string; inside: string }> {
   const reply = await fetch(`http://${address}:8080/`, { headers: { connection: "close" } });
@@ -169,4 +206,53 @@ test("a template is made of a configuration: its machine is prepared, looked at,
   expect((await place.get(one.id)).last_boot?.kind).toBe("resume");
   const { stdout } = await place.client.runExec(place.app, one.id, { command: ["cat", "/etc/prepared"] });
   expect(stdout.trim()).toBe("prepared");
+});
+
+test("forks of a machine that writes all the time have whole disks, and every row that their memory knows of", async () => {
+  const machine = await place.machine({ image, init: { exec: ["node", "-e", WRITER] } });
+  await expect.poll(async () => (await read<{ rows: number }>(machine)).rows, { timeout: 60_000 }).toBeGreaterThan(50);
+  for (let round = 0; round < 3; round += 1) {
+    const forks = await place.client.forkMachine(place.app, machine.id, { count: 2, skip_launch: true });
+    for (const fork of forks) {
+      const layer = join(place.dataDir, "machines", fork.id, "layer.ext4");
+      const copy = join(place.dataDir, `layer-of-${fork.id}`);
+      await promisify(execFile)("cp", ["--sparse=always", layer, copy]);
+      // Its journal is replayed, as after a power cut: then there is nothing to mend but the sums of free blocks and inodes,
+      // which ext4 itself does not trust.
+      const { stdout } = await promisify(execFile)("/usr/sbin/e2fsck", ["-f", "-y", copy]).catch(
+        (error: { code: number; stdout: string }) => {
+          if (error.code !== 1) throw error;
+          return error;
+        },
+      );
+      const mended = stdout.split("\n").filter((line) => line.endsWith("? yes"));
+      expect(
+        mended.filter((line) => !/^(Fix\? yes|Free (blocks|inodes) count wrong.*)$/.test(line)),
+        stdout,
+      ).toEqual([]);
+      await rm(copy);
+      await place.start(fork.id);
+      expect(await read(fork)).toMatchObject({ verdict: "ok", lost: 0 });
+      await place.client.destroyMachine(place.app, fork.id, { force: true });
+    }
+  }
+  expect(await read(machine)).toMatchObject({ verdict: "ok", lost: 0 });
+});
+
+test("a fork of a machine with hundreds of connections has none of them, and the machine keeps all", async () => {
+  const listener = createServer((socket) => socket.on("error", () => {})).listen(0, "0.0.0.0");
+  await once(listener, "listening");
+  try {
+    const { port } = listener.address() as AddressInfo;
+    const machine = await place.machine({ image, init: { exec: ["node", "-e", CROWDED, String(port)] } });
+    const crowd = () => read<{ open: number; ended: Record<string, number> }>(machine);
+    await expect.poll(async () => (await crowd()).open, { timeout: 60_000 }).toBe(CROWD);
+    const [fork] = await place.client.forkMachine(place.app, machine.id);
+    await place.reach(fork?.id ?? "", "running", "failed");
+    const ended = () => read<{ ended: Record<string, number> }>(fork as Machine).then((answer) => answer.ended);
+    await expect.poll(ended, { timeout: 30_000 }).toEqual({ ECONNABORTED: CROWD });
+    expect(await crowd()).toEqual({ open: CROWD, ended: {} });
+  } finally {
+    listener.close();
+  }
 });
