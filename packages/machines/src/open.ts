@@ -1,4 +1,5 @@
 /** Puts the resources of the platform together: one object, from which each part takes only what it needs. */
+import { Semaphore } from "@hibernaut/lib/semaphore";
 import { Consoles } from "./console-log.ts";
 import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
@@ -29,6 +30,9 @@ import { Scrubber } from "./scrubber.ts";
 import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
 import { workloadOf } from "./workload.ts";
 
+/** Of memories and disks, for forks and templates of all apps. One waits for the disk while the other has it. */
+const COPIES_AT_ONCE = 2;
+
 /** Everything the platform does with apps and machines, by resource. */
 export type Resources = ReturnType<typeof openMachines>;
 
@@ -47,7 +51,7 @@ export function openMachines(deps: MachineDependencies) {
   const machines = new Machines(deps, controllers, drain);
   const prewarmer = new Prewarmer({ machines, deps });
   const copies = new MachineCopies(deps, controllers);
-  const births = { deps, controllers, copies, drain };
+  const births = { deps, controllers, copies, copying: new Semaphore(COPIES_AT_ONCE), drain };
   const templates = new Templates(births);
   const apps = new Apps({ ...deps, templates }, machines);
   const logs = new Logs(deps, controllers, apps);

@@ -10,6 +10,7 @@ import { adviceFor, isThere } from "@hibernaut/lib/absence";
 import { copySparseUntilAborted, reserve } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { failureReason } from "@hibernaut/lib/exec";
+import type { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import { freeAddress } from "../address.ts";
 import type { MachineController } from "../controller.ts";
@@ -37,6 +38,8 @@ export interface Births {
 export interface BirthContext {
   deps: MachineDependencies;
   controllers: ControllerSet;
+  /** How many copies are made at once, of all apps: each takes the disk from every machine. */
+  copying: Semaphore;
   /** Throws when no machine may be made any more: a drain has begun, or the app has been deleted. */
   requireStill(): void;
 }
@@ -96,7 +99,7 @@ export async function bear(
     for (const name of namesOf(births)) {
       const record = recordOf(seed, { ...births, name: name ?? newMachineName() }, deps);
       made.push(record);
-      await fillCradle(context, seed, record, signal);
+      await context.copying.run(() => fillCradle(context, seed, record, signal), signal);
     }
     // Others may have been made meanwhile.
     requireAllowed(context, seed.record, births, { starts: false, bytes });

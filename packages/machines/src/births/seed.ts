@@ -7,6 +7,7 @@ import type { MachineRecord, Origin } from "@hibernaut/domain/machine";
 import { FORKS_PROTOCOL } from "@hibernaut/guest";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import type { Semaphore } from "@hibernaut/lib/semaphore";
 import type { MachineDependencies } from "../dependencies.ts";
 import { eligibilityOf, protocolOf } from "../eligibility.ts";
 import type { MachineCopies } from "../resources/machine-copies.ts";
@@ -71,12 +72,20 @@ interface TakeInput {
  */
 export async function takeSeed(
   { machineId, id, origin }: TakeInput,
-  { copies, ports }: { copies: Pick<MachineCopies, "copy">; ports: SeedPorts & Pick<MachineDependencies, "files"> },
+  {
+    copies,
+    copying,
+    ports,
+  }: {
+    copies: Pick<MachineCopies, "copy">;
+    copying: Semaphore;
+    ports: SeedPorts & Pick<MachineDependencies, "files">;
+  },
   signal: AbortSignal,
 ): Promise<Seed> {
   const files = ports.files.seeds;
   try {
-    const copy = await copies.copy(machineId, files.copierTo(id), signal);
+    const copy = await copying.run(() => copies.copy(machineId, files.copierTo(id), signal), signal);
     if (copy === undefined) throw new HibernautError("not_found", `Machine ${machineId} was destroyed meanwhile.`);
     // It may have stopped since it was looked at.
     requireSeed({ ...copy.record, state: copy.record.snapshot === null ? "stopped" : "suspended" }, ports);

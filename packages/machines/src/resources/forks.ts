@@ -30,20 +30,20 @@ export class Forks {
     { skipLaunch = false, ...births }: Births & { skipLaunch?: boolean },
     signal: AbortSignal,
   ): Promise<MachineView[]> {
-    const { deps, controllers, copies, drain } = this.#options;
+    const { deps, controllers, copies, copying, drain } = this.#options;
     const same = sameApp(deps.store.apps, app);
     const requireStill = () => {
       drain.refuseWork();
       same();
     };
-    const context = { deps, controllers, requireStill };
+    const context = { deps, controllers, copying, requireStill };
     const { record } = controllers.find(app, word);
     requireSeed(record, deps);
     const { folder } = deps.files.paths(record.id);
     await requireBirths(context, { folder, record }, births, { starts: !skipLaunch, drafts: 1 });
     const id = newMachineId();
     const origin = { kind: "fork", machine: record.id } as const;
-    const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);
+    const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, copying, ports: deps }, signal);
     try {
       const born = await bear(context, seed, births, signal);
       if (!skipLaunch) for (const each of born) launch(each, deps);

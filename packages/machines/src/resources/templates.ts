@@ -109,14 +109,14 @@ export class Templates {
   }
 
   async #keep(record: MachineRecord, name: string, signal: AbortSignal): Promise<TemplateView> {
-    const { deps, copies } = this.#options;
+    const { deps, copies, copying } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
     const requireSame = sameApp(deps.store.apps, app);
     deps.diskQuota?.require(app, await bytesOf(deps.files.paths(record.id).folder, record));
     const id = newMachineId();
     const origin = { kind: "template", machine: record.id, template: id } as const;
-    const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, ports: deps }, signal);
+    const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, copying, ports: deps }, signal);
     try {
       await deps.snapshots.sealIn(generationIn(seed.folder, seed.record), record.id, signal);
       const sizeBytes = await files.publish(id);
@@ -157,14 +157,14 @@ export class Templates {
     { skipLaunch = false, ...birth }: Omit<Births, "count"> & { skipLaunch?: boolean },
     signal: AbortSignal,
   ): Promise<MachineView> {
-    const { deps, controllers, drain } = this.#options;
+    const { deps, controllers, copying, drain } = this.#options;
     const { id, machine } = this.#find(app, word);
     const requireStill = () => {
       drain.refuseWork();
       // Deleted with its app, too.
       this.#find(app, id);
     };
-    const context = { deps, controllers, requireStill };
+    const context = { deps, controllers, copying, requireStill };
     const births = { ...birth, count: 1 };
     const origin = { kind: "template", machine: machine.id, template: id } as const;
     const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };
