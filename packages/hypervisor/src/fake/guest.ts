@@ -26,8 +26,8 @@ const MESSAGE_LATE_MS = 1000;
 export interface FakeGuestState {
   nonce: string;
   count: number;
-  /** The machine that the guest takes itself for. */
-  machineId: string;
+  /** The machine that the guest takes itself for. Agents before protocol 5 do not look. */
+  machineId?: string;
   hostname: string;
   /** The environment that the guest was configured with. */
   env: Record<string, string>;
@@ -89,7 +89,8 @@ export class FakeGuest {
 
   /** Whether its memory is another machine's, and does not know yet. */
   get foreign(): boolean {
-    return this.state.machineId !== this.#machineId;
+    const { machineId = this.#machineId } = this.state;
+    return machineId !== this.#machineId;
   }
 
   connect(channel: Duplex): void {
