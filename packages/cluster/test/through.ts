@@ -35,7 +35,8 @@ interface ThroughOptions {
 /** A client that has its machines and volumes made on the second host: images of tests are files, which any host has. */
 class PlacingClient extends HibernautClient {
   override createMachine(...[app, body, options]: Parameters<HibernautClient["createMachine"]>) {
-    return super.createMachine(app, { host: OWNER, ...body }, options);
+    // A template has its host.
+    return super.createMachine(app, body.template === undefined ? { host: OWNER, ...body } : body, options);
   }
 
   override createVolume(...[app, body, options]: Parameters<HibernautClient["createVolume"]>) {

@@ -126,12 +126,15 @@ test("an app that prints while no platform runs is not held up, and what did not
       const lines = Number(TOO_SLOW.exec(text)?.[1] ?? 0);
       return sum + Number(LOST.exec(text)?.[1] ?? 0) + lines * LINE;
     }, 0);
-  // The lines that the guest kept arrive after the first report of lost ones.
+  // The lines that the guest kept arrive after the first report of lost ones. A line of which the disk had only a part
+  // counts as a whole one there.
   const accountedFor = async () => {
     const entries = await everything(id);
-    return printedIn(entries) + lostIn(entries);
+    const tooMuch = printedIn(entries) + lostIn(entries) - MEGABYTE;
+    const parts = entries.filter(({ text }) => TOO_SLOW.test(text)).length;
+    return tooMuch > 0 && tooMuch <= parts * LINE ? 0 : tooMuch;
   };
-  await expect.poll(accountedFor, { timeout: 30_000 }).toBe(MEGABYTE);
+  await expect.poll(accountedFor, { timeout: 30_000 }).toBe(0);
   const entries = await everything(id);
   expect(lostIn(entries)).toBeGreaterThan(0);
   expect(printedIn(entries)).toBeGreaterThan(50_000);
