@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { SnapshotStore } from "@hibernaut/snapshots";
 import { describe, expect, test } from "vitest";
 import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware.ts";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
@@ -155,15 +156,35 @@ describe("while a fork is being made", () => {
   });
 
   test("the app is deleted, and another one has its name: nothing of the old one is in it", async () => {
-    const id = await busy();
-    await shop.suspend(id);
+    const id = await shop.sleeper();
+    const { promise: deleted, resolve: letGo } = Promise.withResolvers<void>();
+    const copied: (() => void)[] = [];
+    const both = Promise.all(["fork", "template"].map(() => new Promise<void>((resolve) => copied.push(resolve))));
+    /** Both are held once everything is copied. */
+    const held = (snapshots: SnapshotStore) =>
+      new Proxy(snapshots, {
+        get(target, key) {
+          const value = Reflect.get(target, key) as unknown;
+          if (typeof value !== "function") return value;
+          const call = (...args: unknown[]) => Reflect.apply(value, target, args) as unknown;
+          if (key !== "inherit" && key !== "sealIn") return call;
+          return async (...args: unknown[]) => {
+            copied.pop()?.();
+            await deleted;
+            return call(...args);
+          };
+        },
+      });
+    await shop.restart({ wrap: (deps) => ({ ...deps, snapshots: held(deps.snapshots) }) });
     const making = Promise.allSettled([
-      shop.platform.templates.createOf("shop", { machine: id, name: "old" }, never),
       fork(id),
+      shop.platform.templates.createOf("shop", { machine: id, name: "old" }, never),
     ]);
+    await both;
     await shop.platform.apps.delete("shop", { force: true });
     shop.platform.apps.create("shop");
-    for (const one of await making) expect(one.status).toBe("rejected");
+    letGo();
+    for (const one of await making) expect(one).toMatchObject({ reason: { code: "aborted" } });
     expect(shop.machines.list("shop")).toEqual([]);
     expect(shop.platform.templates.list("shop")).toEqual([]);
     expect(seeds()).toEqual([]);

@@ -26,7 +26,8 @@ import {
   takenFrom,
 } from "./manifest.ts";
 import type { ScrubOptions } from "./scrub.ts";
-import { Sealer, type SealerOptions } from "./sealer.ts";
+import { readSeal } from "./seal.ts";
+import { Sealer, type SealerOptions, sealFile } from "./sealer.ts";
 
 const TEMPORARY = "tmp-";
 const MANIFEST = "the manifest";
@@ -180,9 +181,12 @@ export class SnapshotStore {
     return flawToInherit(folder, this.#bootId, signal);
   }
 
-  /** Reads all of a generation in a directory elsewhere, and seals it. `machineId` is the machine that it was taken from. */
+  /**
+   * Reads all of a generation in a directory elsewhere, and seals it, unless it came with a seal. `machineId` is the machine
+   * that it was taken from.
+   */
   async sealIn(folder: string, machineId: string, signal: AbortSignal): Promise<void> {
-    await this.#sealer.seal(machineId, folder, signal);
+    if ((await readSeal(sealFile(folder))) === undefined) await this.#sealer.seal(machineId, folder, signal);
   }
 
   /** Makes a copy of a generation another machine's; see {@link inherit}. */

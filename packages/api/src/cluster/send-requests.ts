@@ -24,22 +24,8 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
   const hasVolume = (name: string, word: string) =>
     ownVolumes(name).some((each) => each.id === word || each.name === word || each.id.startsWith(word));
 
-  const hasTemplate = (name: string, word: string) => {
-    try {
-      return deps.templates.get(name, word).template.app === name;
-    } catch (error) {
-      if (isHibernautError(error, "not_found")) return false;
-      throw error;
-    }
-  };
-  const hasMachine = (name: string, id: string) => {
-    try {
-      return deps.machines.get(name, id).record.id === id;
-    } catch (error) {
-      if (isHibernautError(error, "not_found")) return false;
-      throw error;
-    }
-  };
+  const hasTemplate = (name: string, word: string) => found(() => deps.templates.get(name, word)) !== undefined;
+  const hasMachine = (name: string, id: string) => found(() => deps.machines.get(name, id))?.record.id === id;
 
   app.addHook("onRequest", async (request, reply) => {
     if (request.insideMachine !== null) return undefined;
@@ -75,6 +61,16 @@ export function sendRequests(app: Api, cluster: ApiCluster, deps: SendDeps): voi
     };
     const adapt = isUpdate(request) ? (body: Buffer) => updateToSend(request, body, cluster) : undefined;
     return sendOn(request, reply, { client, host, again, ...(adapt && { adapt }) });
+  }
+}
+
+/** What `find` returns; undefined when it throws that there is no such thing here. */
+function found<T>(find: () => T): T | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (isHibernautError(error, "not_found")) return undefined;
+    throw error;
   }
 }
 

@@ -196,7 +196,10 @@ async function settleIn({ deps, controllers }: BirthContext, draft: MachineRecor
       throw error;
     });
   const controller = controllers.add(own);
-  deps.snapshots.arrived(record.id, record.snapshot?.generation ?? "");
+  const { generation = "" } = record.snapshot ?? {};
+  // One that inherited a seal need not be read again.
+  if ((await deps.snapshots.verifiedAt(record.id, generation)) === undefined)
+    deps.snapshots.arrived(record.id, generation);
   // The first wake would do it, while a request waits; it says what is wrong, too.
   await network.attach(own, servicePorts(own.config)).catch((error: unknown) => {
     log.warn({ machine: own.id, reason: messageOf(error) }, "a new machine has no network yet");
