@@ -69,7 +69,7 @@ function liveLease(lease: KeepAwake | null | undefined): KeepAwake | null {
 }
 
 /** A template on the wire. */
-export function templateWire({ template, machines }: TemplateView): TemplateWire {
+export function templateWire({ template, machines, pool }: TemplateView): TemplateWire {
   const { id, app, name, createdAt, sizeBytes, machine } = template;
   return {
     id,
@@ -78,6 +78,7 @@ export function templateWire({ template, machines }: TemplateView): TemplateWire
     image: { ref: machine.config.image, digest: machine.imageDigest },
     machine_id: machine.id,
     machines,
+    pool,
     size_bytes: sizeBytes,
     created_at: createdAt,
   };

@@ -124,6 +124,13 @@ export abstract class AppClient extends PlatformClient {
     return this.call("get", "/v1/apps/{app_name}/templates/{template}", { params, ...options });
   }
 
+  /** Sets how many machines of a template are kept asleep, ready to be taken. */
+  setTemplatePool(app: string, template: string, warmPool: number, options?: CallOptions): Promise<Template> {
+    const params = { app_name: app, template };
+    const body = { warm_pool: warmPool };
+    return this.call("post", "/v1/apps/{app_name}/templates/{template}", { params, body, ...options });
+  }
+
   /** Deletes a template. The machines that were made from it stay. */
   async deleteTemplate(app: string, template: string, options?: CallOptions): Promise<void> {
     const params = { app_name: app, template };

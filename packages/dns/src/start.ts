@@ -19,7 +19,7 @@ export async function startDns(
     gateway,
     running(app) {
       if (store.apps.get(app) === undefined) return undefined;
-      return store.machines.list(app).filter(({ state }) => state === "running");
+      return store.machines.list(app).filter(({ state, pooled }) => state === "running" && pooled !== true);
     },
     hasPorts: (app) =>
       store.apps.get(app) !== undefined &&

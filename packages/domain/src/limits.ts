@@ -43,6 +43,9 @@ export const DEFAULT_TEMPLATE_TIMEOUT_S = 240;
 /** How many machines are forked at once: each costs a copy of a memory, and a request waits for all of them. */
 export const FORKS_AT_ONCE = { minimum: 1, maximum: 100 } as const;
 
+/** How many machines wait in the pool of a template: each takes the disk of one that sleeps. */
+export const WARM_POOL = { minimum: 0, maximum: 100 } as const;
+
 /** How long an app may take to exit, in seconds. */
 export const STOP_TIMEOUT_S = { minimum: 0, maximum: 300 } as const;
 

@@ -200,6 +200,8 @@ export interface MachineRecord {
    * false once it ran.
    */
   newborn?: boolean;
+  /** It waits in the pool of its template, asleep, until someone asks for a machine. Absent in all others. */
+  pooled?: true;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;

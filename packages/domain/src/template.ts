@@ -12,6 +12,8 @@ export interface TemplateRecord {
   createdAt: string;
   /** What its files take on the disk. */
   sizeBytes: number;
+  /** How many machines are kept asleep, ready to be taken. Not part of what never changes. */
+  warmPool: number;
   /** The machine whose state it is, asleep with that snapshot. It may be gone. */
   machine: MachineRecord;
 }

@@ -105,9 +105,9 @@ export class ControllerSet {
     return [...this.#controllers.values()];
   }
 
-  /** Returns the machines of an app, oldest first. */
+  /** Returns the machines of an app, oldest first, without those that wait in pools. */
   of(app: string): MachineController[] {
-    return [...this.#controllers.values()].filter(({ record }) => record.app === app);
+    return [...this.#controllers.values()].filter(({ record }) => record.app === app && record.pooled !== true);
   }
 
   /** Returns the machine with exactly this id, or undefined if there is none or it is destroyed. */
@@ -124,16 +124,16 @@ export class ControllerSet {
 
   /**
    * Returns the machine of the app that `word` refers to: by id, by name, or by the beginning of its id. A destroyed
-   * machine is found by its whole id only. Throws `not_found`, or `invalid_argument` when several machines match.
+   * machine is found by its whole id only, and one in a pool not at all. Throws `not_found`, or `invalid_argument` when several machines match.
    */
   find(app: string, word: string): MachineController {
     requireApp(this.#deps.store.apps, app);
     const exact = this.#controllers.get(word);
-    if (exact?.record.app === app) return exact;
+    if (exact?.record.app === app && exact.record.pooled !== true) return exact;
     const records = this.of(app).map(({ record }) => record);
     const found = findNamed(word, records, { noun: "machine" });
     const controller = found === undefined ? this.#destroyed(word) : this.#controllers.get(found.id);
-    if (controller?.record.app === app) return controller;
+    if (controller?.record.app === app && controller.record.pooled !== true) return controller;
     throw new HibernautError(
       "not_found",
       `App ${app} has no machine ${word.slice(0, 80)}. See \`hibernaut machine list --app ${app}\`.`,

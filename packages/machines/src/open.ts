@@ -1,5 +1,6 @@
 /** Puts the resources of the platform together: one object, from which each part takes only what it needs. */
 import { Semaphore } from "@hibernaut/lib/semaphore";
+import { Pools } from "./births/pools.ts";
 import { Consoles } from "./console-log.ts";
 import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
@@ -52,7 +53,8 @@ export function openMachines(deps: MachineDependencies) {
   const prewarmer = new Prewarmer({ machines, deps });
   const copies = new MachineCopies(deps, controllers);
   const births = { deps, controllers, copies, copying: new Semaphore(COPIES_AT_ONCE), drain };
-  const templates = new Templates(births);
+  const pools = new Pools(births);
+  const templates = new Templates(births, pools);
   const apps = new Apps({ ...deps, templates }, machines);
   const logs = new Logs(deps, controllers, apps);
   const releases = new Releases(deps);
@@ -110,6 +112,7 @@ export function openMachines(deps: MachineDependencies) {
       templates.recover();
       drain.recover();
       prewarmer.start();
+      pools.start();
     },
     /**
      * Starts machines when their schedules and planned wakes are due, beginning with what is due already. Returns a
@@ -119,6 +122,7 @@ export function openMachines(deps: MachineDependencies) {
     /** Finishes the work in progress and disconnects from the guests, which keep running. */
     async close(): Promise<void> {
       prewarmer.close();
+      await pools.close();
       await drain.close();
       await controllers.close();
     },

@@ -111,6 +111,8 @@ export interface TemplateStore {
   /** Adds a template. False when the app has one of that name, or is gone. */
   insert(template: TemplateRecord): boolean;
   get(id: string): TemplateRecord | undefined;
+  /** Sets how many machines are kept ready. False when there is no such template. */
+  setPool(id: string, size: number): boolean;
   /** Lists the templates of one app or of all, oldest first. */
   list(app?: string): TemplateRecord[];
   remove(template: TemplateRecord): void;

@@ -396,6 +396,7 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (app, name)
   ) STRICT;
   `,
+  "ALTER TABLE templates ADD COLUMN warm_pool INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

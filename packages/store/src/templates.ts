@@ -10,15 +10,16 @@ type Row = Omit<TemplateRecord, "machine"> & { machine: string };
 
 /** Returns the repository of templates in an open, migrated database. */
 export function templateStore(db: Database, outbox: OutboxWriter): TemplateStore {
-  const columns = "id, app, name, created_at AS createdAt, size_bytes AS sizeBytes, machine";
+  const columns = "id, app, name, created_at AS createdAt, size_bytes AS sizeBytes, warm_pool AS warmPool, machine";
   const insert = db.prepare<Row>(`
-    INSERT INTO templates (id, app, name, created_at, size_bytes, machine)
-    SELECT @id, @app, @name, @createdAt, @sizeBytes, @machine WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
+    INSERT INTO templates (id, app, name, created_at, size_bytes, warm_pool, machine)
+    SELECT @id, @app, @name, @createdAt, @sizeBytes, @warmPool, @machine WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
     ON CONFLICT DO NOTHING
   `);
   const get = db.prepare<[string], Row>(`SELECT ${columns} FROM templates WHERE id = ?`);
   const listAll = db.prepare<[], Row>(`SELECT ${columns} FROM templates ORDER BY seq`);
   const listApp = db.prepare<[string], Row>(`SELECT ${columns} FROM templates WHERE app = ? ORDER BY seq`);
+  const setPool = db.prepare<[number, string]>("UPDATE templates SET warm_pool = ? WHERE id = ?");
   const remove = db.prepare<[string]>("DELETE FROM templates WHERE id = ?");
   const tell = (what: "created" | "deleted", { id, app, name, sizeBytes, machine }: TemplateRecord) =>
     outbox.add(factOf(`template.${what}`, app, { id, name, size_bytes: sizeBytes, machine_id: machine.id }));
@@ -32,6 +33,7 @@ export function templateStore(db: Database, outbox: OutboxWriter): TemplateStore
       const row = get.get(id);
       return row && recordOf(row);
     },
+    setPool: (id, size) => setPool.run(size, id).changes === 1,
     list: (app) => (app === undefined ? listAll.all() : listApp.all(app)).map(recordOf),
     remove: atomic(db, (template: TemplateRecord) => {
       if (remove.run(template.id).changes === 1) tell("deleted", template);

@@ -1,8 +1,8 @@
 /** Shapes of forks and templates. */
 import { MachineConfig } from "@hibernaut/domain/config";
-import { DEFAULT_TEMPLATE_TIMEOUT_S, FORKS_AT_ONCE, TEMPLATE_TIMEOUT_S } from "@hibernaut/domain/limits";
+import { DEFAULT_TEMPLATE_TIMEOUT_S, FORKS_AT_ONCE, TEMPLATE_TIMEOUT_S, WARM_POOL } from "@hibernaut/domain/limits";
 import { type Static, Type } from "typebox";
-import { closed, imageReference, time } from "../schemas.ts";
+import { closed, imageReference, nullable, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { argument, environment } from "./exec.schemas.ts";
 
@@ -29,6 +29,12 @@ const Births = {
 
 export const ForkBody = Type.Object(Births, { ...closed, title: "ForkRequest" });
 
+const warmPool = Type.Integer({
+  ...WARM_POOL,
+  description:
+    "How many machines are kept asleep, ready to be taken by whoever makes a machine from the template. Each takes what a sleeping machine takes, and counts in the quotas of the app. Default: 0.",
+});
+
 export const TemplateReply = Type.Object(
   {
     id: Type.String({ pattern: "^[0-9a-f]{14}$" }),
@@ -39,6 +45,15 @@ export const TemplateReply = Type.Object(
     machines: Type.Array(Type.String(), {
       description: "Ids of the machines that were made from it. They do not need it any more.",
     }),
+    pool: Type.Object(
+      {
+        size: warmPool,
+        ready: Type.Integer({ description: "Machines that can be taken now." }),
+        warm: Type.Integer({ description: "Those of them that are kept in memory, too." }),
+        reason: nullable(Type.String(), "Why the pool is not full. Null while it is, or is being filled."),
+      },
+      { ...closed, title: "TemplatePool" },
+    ),
     size_bytes: Type.Integer({ description: "Bytes that it takes on the host's disk." }),
     created_at: time,
   },
@@ -64,6 +79,7 @@ export const CreateTemplateBody = Type.Object(
     name: Type.Optional(
       Type.String({ description: "Unique within the app, in a cluster on each host. Default: a generated name." }),
     ),
+    warm_pool: Type.Optional(warmPool),
     prepare: Type.Optional({
       ...Command,
       description: "With a configuration: a command that runs in the machine once it is healthy.",
@@ -81,6 +97,8 @@ export const CreateTemplateBody = Type.Object(
   },
   { ...closed, title: "CreateTemplateRequest" },
 );
+
+export const UpdateTemplateBody = Type.Object({ warm_pool: warmPool }, { ...closed, title: "UpdateTemplateRequest" });
 
 export const TemplateParams = Type.Object(
   {

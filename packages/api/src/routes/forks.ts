@@ -9,7 +9,14 @@ import { routesOf } from "../route.ts";
 import { Ok } from "../schemas.ts";
 import { machineWire, templateWire } from "../views.ts";
 import { AppParams } from "./apps.schemas.ts";
-import { CreateTemplateBody, ForkBody, TemplateList, TemplateParams, TemplateReply } from "./forks.schemas.ts";
+import {
+  CreateTemplateBody,
+  ForkBody,
+  TemplateList,
+  TemplateParams,
+  TemplateReply,
+  UpdateTemplateBody,
+} from "./forks.schemas.ts";
 import { MachineList, MachineParams } from "./machines.schemas.ts";
 
 const AUDITED = ["name", "count"];
@@ -39,15 +46,15 @@ export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates
   const route = routesOf("templates");
   const path = "/v1/apps/:app_name/templates";
   const create = (appName: string, { from, ...body }: Static<typeof CreateTemplateBody>, signal: AbortSignal) => {
-    const { name, prepare, ready, timeout } = body;
-    const named = name !== undefined && { name };
+    const { name, prepare, ready, timeout, warm_pool: warmPool } = body;
+    const chosen = { name, warmPool };
     if (typeof from !== "string") {
       const timeoutMs = (timeout ?? DEFAULT_TEMPLATE_TIMEOUT_S) * 1000;
       const steps = { ...(prepare !== undefined && { prepare }), ...(ready !== undefined && { ready }) };
-      return templates.createFrom(appName, { config: from, timeoutMs, ...steps, ...named }, signal);
+      return templates.createFrom(appName, { config: from, timeoutMs, ...steps, ...chosen }, signal);
     }
     const field = (["prepare", "ready", "timeout"] as const).find((each) => body[each] !== undefined);
-    if (field === undefined) return templates.createOf(appName, { machine: from, ...named }, signal);
+    if (field === undefined) return templates.createOf(appName, { machine: from, ...chosen }, signal);
     const message = `\`${field}\` prepares a machine that is made for the template. Leave it out, or send a configuration as \`from\`.`;
     throw new HibernautError("invalid_argument", message, { field });
   };
@@ -81,6 +88,21 @@ export function templateRoutes(app: Api, { templates }: Pick<ApiDeps, "templates
     `${path}/:template`,
     route("Show a template", { scope: "read" }, { params: TemplateParams, reply: TemplateReply }),
     async ({ params }) => templateWire(templates.get(params.app_name, params.template)),
+  );
+
+  app.post(
+    `${path}/:template`,
+    route(
+      "Set the pool of a template",
+      { scope: "deploy", audited: ["warm_pool"] },
+      {
+        params: TemplateParams,
+        body: UpdateTemplateBody,
+        reply: TemplateReply,
+        description: "The machines are made, or destroyed, after the reply. The template itself does not change.",
+      },
+    ),
+    async ({ params, body }) => templateWire(templates.setPool(params.app_name, params.template, body.warm_pool)),
   );
 
   app.delete(

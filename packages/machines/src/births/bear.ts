@@ -33,6 +33,8 @@ export interface Births {
   /** In addition to what the seed's machine had. Programs that are running already do not see it. */
   env?: Record<string, string>;
   cordoned?: boolean;
+  /** It waits in the pool of its template. */
+  pooled?: true;
 }
 
 export interface BirthContext {
@@ -76,7 +78,8 @@ function requireAllowed(
   deps.diskQuota?.require(app, births.count * bytes);
 }
 
-function requireName({ store }: MachineDependencies, app: string, name: string): void {
+/** Throws when no machine of the app can have this name. */
+export function requireName({ store }: MachineDependencies, app: string, name: string): void {
   if (!isValidName(name))
     throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
   requireFreeName(store, app, name);
@@ -128,7 +131,7 @@ function namesOf({ count, name }: Births): (string | undefined)[] {
 /** The machine as it is stored: asleep, with the memory of another one. */
 function recordOf(
   { record: parent, origin }: Seed,
-  { name, env, cordoned }: Omit<Births, "name"> & { name: string },
+  { name, env, cordoned, pooled }: Omit<Births, "name"> & { name: string },
   { clock, settings }: Pick<MachineDependencies, "clock" | "settings">,
 ): MachineRecord {
   const { config, snapshot } = parent;
@@ -140,7 +143,8 @@ function recordOf(
     createdAt: clock?.() ?? new Date(),
     ...(cordoned !== undefined && { cordoned }),
   });
-  return { ...born, state: "suspended", snapshot, coldReason: "", resetLayer: false, origin, newborn: true };
+  const asleep = { state: "suspended", snapshot, coldReason: "", resetLayer: false, origin, newborn: true } as const;
+  return { ...born, ...asleep, ...(pooled !== undefined && { pooled }) };
 }
 
 /** Copies the seed's files for one machine; durable once this resolves. */

@@ -8,7 +8,7 @@ import { mayHaveGuest, unchanged } from "./step.ts";
 
 /** Whether the machine's schedule, or the wake that it planned, starts a guest now where there is none. */
 export function startIsDue(record: MachineRecord, now: Date): boolean {
-  if (mayHaveGuest(record.state) || record.state === "destroyed") return false;
+  if (mayHaveGuest(record.state) || record.state === "destroyed" || record.pooled === true) return false;
   const { wakeAt = null } = record;
   return scheduleDue(record, now)?.kind === "run" || (wakeAt !== null && Date.parse(wakeAt) <= now.getTime());
 }
@@ -42,7 +42,7 @@ export function decideSchedule(record: MachineRecord, context: DecideContext): D
 /** Wakes the machine if it sleeps at the time that it named. One that is awake by then has what it wanted. */
 export function decideWake(record: MachineRecord, context: DecideContext): Decision {
   const at = record.wakeAt ?? null;
-  if (at === null || Date.parse(at) > context.now.getTime()) return unchanged(record);
+  if (at === null || record.pooled === true || Date.parse(at) > context.now.getTime()) return unchanged(record);
   const over = { ...record, wakeAt: null };
   if (record.state !== "suspended" && record.state !== "suspending") return note(over);
   const decision = decideCommand(over, { type: "start", details: { by: "wake", due: at } }, context);

@@ -111,6 +111,8 @@ export type Note =
   | { type: "prewarm_over"; status: "done" | "taken" | "failed"; reason: string | null }
   /** Whether the proxy leaves the machine alone. */
   | { type: "cordon"; on: boolean }
+  /** Someone takes the machine out of its pool, and names it. */
+  | { type: "taken"; name: string; cordoned: boolean }
   /** Why no request reaches the app; null when one does. */
   | { type: "reachability"; why: string | null }
   /** Why the guest is paused by the host; null once it runs again. */
@@ -237,6 +239,8 @@ export const REMARKS = [
   /** The host paused the guest. */
   "stalled",
   "stall_ended",
+  /** It left the pool of its template. */
+  "taken",
   /** The app listens where no request arrives. */
   "unreachable",
   "reachable",

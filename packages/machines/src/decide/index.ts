@@ -59,6 +59,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "drain_over":
     case "plan_wake":
     case "cordon":
+    case "taken":
     case "prepared":
     case "prewarm_over":
       return decideNote(record, event, context);

@@ -46,6 +46,8 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
     case "cordon":
       if ((record.cordoned ?? false) === note.on) return unchanged(record);
       return remarked({ ...record, cordoned: note.on }, { type: note.on ? "cordoned" : "uncordoned" }, context);
+    case "taken":
+      return taken(record, note, context);
     case "prepared":
       if (!isPrewarming(record) || record.prewarm.prepared) return unchanged(record);
       return told({ ...record, prewarm: { ...record.prewarm, prepared: true } });
@@ -81,6 +83,23 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       if (record.drained !== true && record.notSuspended?.by !== "drain") return unchanged(record);
       return { record: { ...record, drained: false, notSuspended: null }, effect: null, tell: {} };
   }
+}
+
+/** From now on it is a machine like any other. Its schedule counts from now, too. */
+function taken(
+  record: MachineRecord,
+  { name, cordoned }: Extract<Note, { type: "taken" }>,
+  context: DecideContext,
+): Decision {
+  const { pooled, ...machine } = record;
+  if (pooled !== true) return unchanged(record);
+  const scheduleHandled = record.config.schedule === undefined ? null : context.now.toISOString();
+  const details = { template: record.origin?.template };
+  return remarked(
+    { ...machine, name, cordoned, scheduleHandled, wakeAt: null, keepAwake: null },
+    { type: "taken", details },
+    context,
+  );
 }
 
 function told(record: MachineRecord): Decision {

@@ -6,7 +6,7 @@ import { insist } from "@hibernaut/lib/insist";
 import { messageOf } from "@hibernaut/lib/text";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
-import { keepWarmMs } from "../warm/rules.ts";
+import { keepWarmMs, POOL_KEEP_WARM_MS } from "../warm/rules.ts";
 import { getReady } from "./hooks.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
 import { unlessHeld } from "./recover.ts";
@@ -94,10 +94,11 @@ async function publish(
  */
 async function leave({ record, generation }: CaptureInput, clockMs: number, ports: EffectPorts): Promise<void> {
   const { guest, settings, warm, log } = ports;
-  const ms = keepWarmMs(record.config, settings.keepWarmS);
+  const ms = record.pooled === true ? POOL_KEEP_WARM_MS : keepWarmMs(record.config, settings.keepWarmS);
   // One of which that is not known is not kept.
   const usage = ms > 0 && warm.open ? await guest.live?.vmm.usage().catch(() => undefined) : undefined;
-  if (usage === undefined) {
+  // Nobody has asked for a machine of a pool yet, and those that were in use come first.
+  if (usage === undefined || (record.pooled === true && usage.anonymousBytes > warm.freeBytes)) {
     await unlessHeld(guest.kill(), log);
     return;
   }

@@ -28,7 +28,7 @@ export interface EffectPorts extends MachineDependencies {
   /** Times what the effect does. */
   steps: Steps;
   /** Where the paused VMMs of suspended machines are kept. */
-  warm: Pick<WarmKeeper, "open" | "add">;
+  warm: Pick<WarmKeeper, "open" | "add" | "freeBytes">;
   /** Makes room for starts, and waits for it. */
   admission: Pick<Admission, "enter" | "room">;
 }

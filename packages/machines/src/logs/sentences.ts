@@ -38,6 +38,7 @@ const SENTENCES: Record<HistoryType, string> = {
   moved_away: "It is on another host now.",
   moved_in: "It is on this host now.",
   kept_ended: "Its virtual machine is no longer kept in memory.",
+  taken: "It was taken out of the pool of its template.",
   uncordoned: "The proxy sends it requests again.",
   unreachable: "Requests do not reach the app.",
   reachable: "Requests reach the app again.",
@@ -69,6 +70,7 @@ export function happened({ type, details: { reason } }: MachineEvent): string {
 const REQUESTERS: Record<string, string> = {
   proxy: "by the proxy",
   itself: "by the machine itself",
+  pool: "for the pool of its template",
   schedule: "by its schedule",
   wake: "by the wake it planned",
   drain: "by a drain",

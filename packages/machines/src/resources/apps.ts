@@ -104,10 +104,11 @@ export class Apps {
   async empty(name: string, { force }: { force: boolean }): Promise<void> {
     this.get(name);
     if (!force) this.#requireEmpty(name);
-    const ids = this.#deps.store.machines.list(name).map(({ id }) => id);
+    // First: with them go the machines of their pools.
+    await this.#deps.templates.deleteAll(name);
+    const ids = this.#machines.list(name).map(({ record }) => record.id);
     for (const id of ids) this.#machines.destroy(name, id, { force: true });
     await Promise.all(ids.map((id) => this.#machines.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
-    await this.#deps.templates.deleteAll(name);
     await this.#deps.volumes.destroyAll(name);
   }
 

@@ -185,11 +185,14 @@ export class Machines {
   }
 
   /**
-   * Calls `listener` for every machine that is new or has changed, in the order of the phases. Returns a function that
+   * Calls `listener` for every machine that is new or has changed, in the order of the phases, but not for those in pools. Returns a function that
    * ends that.
    */
   subscribe(phase: ChangePhase, listener: ChangeListener): () => void {
-    return this.#controllers.changes.subscribe(phase, listener);
+    return this.#controllers.changes.subscribe(phase, (record) => {
+      // It becomes known when it is taken.
+      if (record.pooled !== true) listener(record);
+    });
   }
 
   #view({ record }: MachineController): MachineView {

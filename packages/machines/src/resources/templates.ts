@@ -1,40 +1,51 @@
 /** Templates: the state of a machine that is kept, from which machines are born. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { findNamed, isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { messageOf } from "@hibernaut/lib/text";
-import { type BirthContext, type Births, bear, launch, requireBirths } from "../births/bear.ts";
+import { type Births, launch, requireName } from "../births/bear.ts";
+import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
+import type { Pools, PoolView } from "../births/pools.ts";
 import { type Preparation, prepareMachine } from "../births/prepare.ts";
-import { bytesOf, generationIn, requireSeed, requireWhole, type Seed, takeSeed } from "../births/seed.ts";
+import { bytesOf, generationIn, requireSeed, takeSeed } from "../births/seed.ts";
 import type { MachineController } from "../controller.ts";
 import { createMachine } from "../create-machine.ts";
 import { newMachineId, newMachineName } from "../identity.ts";
 import { requireApp, sameApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
-import type { Drain } from "./drain.ts";
 import type { MachineCopies } from "./machine-copies.ts";
 
 /** How long the end of the machine of a template may take: it has no volumes and no requests. */
 const DESTROY_TIMEOUT_MS = 60_000;
 
-interface TemplatesOptions extends Omit<BirthContext, "requireStill"> {
+interface TemplatesOptions extends TemplateBirths {
   copies: Pick<MachineCopies, "copy">;
-  drain: Pick<Drain, "refuseWork">;
+}
+
+/** What is chosen for a template. */
+export interface ChosenTemplate {
+  /** By default, a random one. */
+  name?: string | undefined;
+  /** How many machines wait asleep, ready to be taken. Default: 0. */
+  warmPool?: number | undefined;
 }
 
 /** A template, and the machines that were born from it and are not destroyed. */
 export interface TemplateView {
   template: TemplateRecord;
+  pool: PoolView;
   machines: string[];
 }
 
 /** A `word` is a template's id, its name, or the beginning of its id. Every method throws `not_found` without such an app. */
 export class Templates {
   readonly #options: TemplatesOptions;
+  readonly #pools: Pools;
 
-  constructor(options: TemplatesOptions) {
+  constructor(options: TemplatesOptions, pools: Pools) {
     this.#options = options;
+    this.#pools = pools;
   }
 
   /**
@@ -44,14 +55,14 @@ export class Templates {
    */
   async createOf(
     app: string,
-    { machine: word, name = newMachineName() }: { machine: string; name?: string },
+    { machine: word, ...chosen }: { machine: string } & ChosenTemplate,
     signal: AbortSignal,
   ): Promise<TemplateView> {
     const { deps, controllers } = this.#options;
     const { record } = controllers.find(app, word);
-    this.#requireName(app, name);
+    this.#requireName(app, chosen.name);
     requireSeed(record, deps);
-    return this.#keep(record, name, signal);
+    return this.#keep(record, chosen, signal);
   }
 
   /**
@@ -60,7 +71,7 @@ export class Templates {
    */
   async createFrom(
     app: string,
-    { name = newMachineName(), ...preparation }: Preparation & { name?: string },
+    { name, warmPool, ...preparation }: Preparation & ChosenTemplate,
     signal: AbortSignal,
   ): Promise<TemplateView> {
     const { deps, controllers, drain } = this.#options;
@@ -80,7 +91,7 @@ export class Templates {
     try {
       await prepareMachine(controller, preparation, controllers, signal);
       requireSeed(controller.record, deps);
-      return await this.#keep(controller.record, name, signal);
+      return await this.#keep(controller.record, { name, warmPool }, signal);
     } finally {
       await this.#destroy(controller);
     }
@@ -108,7 +119,11 @@ export class Templates {
     }
   }
 
-  async #keep(record: MachineRecord, name: string, signal: AbortSignal): Promise<TemplateView> {
+  async #keep(
+    record: MachineRecord,
+    { name = newMachineName(), warmPool = 0 }: ChosenTemplate,
+    signal: AbortSignal,
+  ): Promise<TemplateView> {
     const { deps, copies, copying } = this.#options;
     const files = deps.files.seeds;
     const { app } = record;
@@ -124,11 +139,12 @@ export class Templates {
       requireSame();
       // Others may have been made meanwhile. Its files count from when it is stored.
       deps.diskQuota?.require(app, sizeBytes);
-      const template = { id, app, name, createdAt, sizeBytes, machine: keptOf(seed.record) };
+      const template = { id, app, name, createdAt, sizeBytes, warmPool, machine: keptOf(seed.record) };
       if (!deps.store.templates.insert(template)) {
         this.#requireName(app, name);
         requireApp(deps.store.apps, app);
       }
+      if (warmPool > 0) this.#pools.look(id);
       return this.#view(template);
     } catch (error) {
       await files.remove(id);
@@ -144,7 +160,7 @@ export class Templates {
   }
 
   get(app: string, word: string): TemplateView {
-    return this.#view(this.#find(app, word));
+    return this.#view(requireTemplate(this.#options.deps, app, word));
   }
 
   /**
@@ -157,34 +173,18 @@ export class Templates {
     { skipLaunch = false, ...birth }: Omit<Births, "count"> & { skipLaunch?: boolean },
     signal: AbortSignal,
   ): Promise<MachineView> {
-    const { deps, controllers, copying, drain } = this.#options;
-    const { id, machine } = this.#find(app, word);
-    const requireStill = () => {
-      drain.refuseWork();
-      // Deleted with its app, too.
-      this.#find(app, id);
-    };
-    const context = { deps, controllers, copying, requireStill };
-    const births = { ...birth, count: 1 };
-    const origin = { kind: "template", machine: machine.id, template: id } as const;
-    const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };
-    await requireBirths(context, seed, births, { starts: !skipLaunch, drafts: 0 });
-    const making = async () => {
-      await requireWhole(seed, deps, signal);
-      return bear(context, seed, births, signal);
-    };
-    const [born] = await making().catch((error: unknown) => {
-      this.#find(app, id); // says that it was deleted, if that is why
-      throw error;
-    });
-    if (born === undefined) throw new Error("nothing was born");
+    const { deps, controllers, drain } = this.#options;
+    const template = requireTemplate(deps, app, word);
+    const born =
+      this.#fromPool(template, birth) ??
+      (await bearFrom({ ...this.#options, drain }, template, { ...birth, starts: !skipLaunch }, signal));
     if (!skipLaunch) launch(born, deps);
     return viewOf(born.record, { ...deps, warm: controllers.warm });
   }
 
   /** Deletes a template. The machines that were born from it stay: each has files of its own. */
   async delete(app: string, word: string): Promise<void> {
-    await this.#remove(this.#find(app, word));
+    await this.#remove(requireTemplate(this.#options.deps, app, word));
   }
 
   /** Deletes all templates of an app. */
@@ -192,22 +192,37 @@ export class Templates {
     for (const template of this.#options.deps.store.templates.list(app)) await this.#remove(template);
   }
 
+  /** Sets how many machines wait asleep, ready to be taken. They are made, or destroyed, in the background. */
+  setPool(app: string, word: string, size: number): TemplateView {
+    const { deps } = this.#options;
+    const { id } = requireTemplate(deps, app, word);
+    deps.store.templates.setPool(id, size);
+    this.#pools.look(id);
+    return this.get(app, id);
+  }
+
   async #remove(template: TemplateRecord): Promise<void> {
     const { store, files } = this.#options.deps;
     store.templates.remove(template);
+    await this.#pools.empty(template.id);
     await files.seeds.remove(template.id);
   }
 
-  #find(app: string, word: string): TemplateRecord {
-    const { store } = this.#options.deps;
-    requireApp(store.apps, app);
-    const found = findNamed(word, store.templates.list(app), { noun: "template" });
-    if (found !== undefined) return found;
-    const message = `App ${app} has no template ${word.slice(0, 80)}. See \`hibernaut templates list --app ${app}\`.`;
-    throw new HibernautError("not_found", message, { app_name: app, template: word });
+  /** Programs that run already cannot get another environment. */
+  #fromPool(template: TemplateRecord, { name, env, cordoned }: Omit<Births, "count">): MachineController | undefined {
+    const { deps, drain } = this.#options;
+    // In a cluster, a name is claimed before there is a machine of it.
+    if (env !== undefined || (name !== undefined && deps.ownership !== undefined)) return undefined;
+    drain.refuseWork();
+    if (name !== undefined) requireName(deps, template.app, name);
+    return this.#pools.take(template, {
+      ...(name !== undefined && { name }),
+      ...(cordoned !== undefined && { cordoned }),
+    });
   }
 
-  #requireName(app: string, name: string): void {
+  #requireName(app: string, name: string | undefined): void {
+    if (name === undefined) return;
     if (!isValidName(name))
       throw new HibernautError("invalid_argument", `A template's name ${NAME_RULE}.`, { field: "name", value: name });
     const holder = this.#options.deps.store.templates.list(app).find((one) => one.name === name);
@@ -218,7 +233,12 @@ export class Templates {
 
   #view(template: TemplateRecord): TemplateView {
     const born = this.#options.controllers.of(template.app).map(({ record }) => record);
-    return { template, machines: born.filter(({ origin }) => origin?.template === template.id).map(({ id }) => id) };
+    const pool = this.#pools.view(template);
+    return {
+      template,
+      pool,
+      machines: born.filter(({ origin }) => origin?.template === template.id).map(({ id }) => id),
+    };
   }
 }
 

@@ -25,9 +25,9 @@ export function dueOf(schedule: Schedule, handled: Date | undefined, now: Date):
   return { kind: "run", at: lastRun(schedule, now) ?? next };
 }
 
-/** The same for a machine; undefined if it has no schedule, or is being destroyed. */
+/** The same for a machine; undefined if it has no schedule, waits in a pool, or is being destroyed. */
 export function scheduleDue(record: MachineRecord, now: Date): Due | undefined {
-  if (isGone(record)) return undefined;
+  if (isGone(record) || record.pooled === true) return undefined;
   const schedule = scheduleOf(record.config, new Date(record.createdAt));
   const handled = record.scheduleHandled ?? undefined;
   return schedule && dueOf(schedule, handled === undefined ? undefined : new Date(handled), now);
@@ -46,7 +46,7 @@ export function nextScheduled(record: MachineRecord, now: Date): Date | undefine
 export function nextLook(record: MachineRecord, now: Date): Date | undefined {
   const due = scheduleDue(record, now);
   const run = due?.kind === "wait" ? due.next : due && now;
-  const wake = isGone(record) || !record.wakeAt ? undefined : new Date(record.wakeAt);
+  const wake = isGone(record) || record.pooled === true || !record.wakeAt ? undefined : new Date(record.wakeAt);
   if (run === undefined || wake === undefined) return run ?? wake;
   return run < wake ? run : wake;
 }

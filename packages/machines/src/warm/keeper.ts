@@ -43,6 +43,11 @@ export class WarmKeeper {
     return this.#options.budgetBytes;
   }
 
+  /** How much more may be kept without that another one goes. */
+  get freeBytes(): number {
+    return this.#options.budgetBytes - this.evictable("");
+  }
+
   /** What is kept now, in no particular order. */
   get kept(): KeptMachine[] {
     return [...this.#kept.values()];

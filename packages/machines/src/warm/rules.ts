@@ -1,6 +1,9 @@
 /** Which suspended machines keep their paused VMM in memory, and for how long. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 
+/** A machine in a pool is kept until it is taken, or others need the memory: a year stands for that. */
+export const POOL_KEEP_WARM_MS = 365 * 24 * 3_600_000;
+
 /** A suspended machine whose VMM is kept. */
 export interface KeptMachine {
   machineId: string;

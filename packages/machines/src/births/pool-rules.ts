@@ -1,0 +1,32 @@
+/** What the pool of a template needs next. Pure. */
+import type { MachineRecord } from "@hibernaut/domain/machine";
+
+/** A machine that waits in a pool. */
+interface Member {
+  record: Pick<MachineRecord, "id" | "state">;
+  /** It was let sleep by this platform. */
+  settled: boolean;
+}
+
+export type PoolStep =
+  | { do: "nothing" }
+  | { do: "destroy"; id: string }
+  /** It is woken and let sleep again: it was not finished, or is not in memory since the platform was restarted. */
+  | { do: "settle"; id: string }
+  | { do: "bear" };
+
+/** Machines that something other than the pool has ended go first, then those that are too many. */
+export function chooseNext(members: readonly Member[], size: number): PoolStep {
+  const ended = members.find(({ record }) => record.state !== "suspended") ?? members[size];
+  if (ended !== undefined) return { do: "destroy", id: ended.record.id };
+  if (members.length < size) return { do: "bear" };
+  const restless = members.find(({ settled }) => !settled);
+  return restless === undefined ? { do: "nothing" } : { do: "settle", id: restless.record.id };
+}
+
+/** The machines in the pool of a template, oldest first. */
+export function membersOf<T extends { record: MachineRecord }>(machines: readonly T[], template: string): T[] {
+  return machines.filter(
+    ({ record }) => record.pooled === true && record.origin?.template === template && record.state !== "destroyed",
+  );
+}

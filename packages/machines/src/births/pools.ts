@@ -1,0 +1,208 @@
+/**
+ * Pools of templates: machines that were born already, have become themselves, and sleep until someone asks for a machine of
+ * the template. Taking one is a change of its record, and its start an ordinary wake. Nobody else sees them.
+ */
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { TemplateRecord } from "@hibernaut/domain/template";
+import { background } from "@hibernaut/lib/background";
+import { messageOf } from "@hibernaut/lib/text";
+import type { MachineController } from "../controller.ts";
+import { bearFrom, type TemplateBirths } from "./from-template.ts";
+import { chooseNext, membersOf } from "./pool-rules.ts";
+
+/** For each of the steps that put a machine into a pool: about as long as a start on a slow host may take. */
+const STEP_TIMEOUT_MS = 120_000;
+/** After a failure: what fails at once, as on a full disk, must not fill the log. */
+const RETRY_MS = 30_000;
+
+/** How full the pool of a template is. */
+export interface PoolView {
+  size: number;
+  /** How many machines wait to be taken. */
+  ready: number;
+  /** How many of them are kept in memory, too. */
+  warm: number;
+  /** Why it is not full. Null while it is, or is being filled. */
+  reason: string | null;
+}
+
+/** Fills the pools of all templates, one machine at a time, so that it disturbs no other work. */
+export class Pools {
+  readonly #births: TemplateBirths;
+  /** Templates that are looked at next, in this order. */
+  readonly #due = new Set<string>();
+  /** Why the pool of a template is not full. */
+  readonly #faults = new Map<string, string>();
+  /** Machines that were let sleep by this platform, which kept as many of them warm as there was memory for. */
+  readonly #settled = new Set<string>();
+  readonly #retries = new Map<string, NodeJS.Timeout>();
+  readonly #closing = new AbortController();
+  #work: Promise<void> | undefined;
+  /** The machine that is being put into its pool: it cannot be taken. */
+  #making: string | undefined;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(births: TemplateBirths) {
+    this.#births = births;
+  }
+
+  /** Begins, with what an earlier platform left. Call it once machines are recovered. */
+  start(): void {
+    const { controllers, deps } = this.#births;
+    this.#unsubscribe = controllers.changes.subscribe("waiting", ({ id, pooled, state, origin }) => {
+      if (state === "destroyed") this.#settled.delete(id);
+      const ended = state === "destroyed" || state === "failed" || state === "stopped";
+      if (pooled === true && ended && id !== this.#making) this.look(origin?.template ?? "");
+    });
+    for (const { id, warmPool } of deps.store.templates.list()) if (warmPool > 0) this.look(id);
+    for (const { record } of controllers.all()) if (record.pooled === true) this.look(record.origin?.template ?? "");
+  }
+
+  /** Brings the pool of a template to its size, in the background. */
+  look(template: string): void {
+    if (this.#closing.signal.aborted) return;
+    clearTimeout(this.#retries.get(template));
+    this.#retries.delete(template);
+    this.#due.add(template);
+    if (this.#work !== undefined) return;
+    this.#work = this.#fill().finally(() => (this.#work = undefined));
+    background(this.#work, "filling the pools of templates");
+  }
+
+  /** Gives a machine out of the pool to someone, at once and to nobody else. Undefined when none is ready. */
+  take(
+    { id }: TemplateRecord,
+    { name, cordoned = false }: { name?: string; cordoned?: boolean },
+  ): MachineController | undefined {
+    const { controllers } = this.#births;
+    const ready = this.#ready(id);
+    const taken = ready.find(({ record }) => controllers.warm.until(record.id) !== undefined) ?? ready[0];
+    if (taken === undefined) return undefined;
+    taken.note({ type: "taken", name: name ?? taken.record.name, cordoned });
+    this.look(id);
+    return taken;
+  }
+
+  view({ id, warmPool: size }: TemplateRecord): PoolView {
+    const { warm } = this.#births.controllers;
+    const ready = this.#ready(id);
+    return {
+      size,
+      ready: ready.length,
+      warm: ready.filter(({ record }) => warm.until(record.id) !== undefined).length,
+      reason: this.#faults.get(id) ?? null,
+    };
+  }
+
+  /** Destroys what waits in the pool of a template that is gone. */
+  async empty(template: string): Promise<void> {
+    this.#faults.delete(template);
+    const members = membersOf(this.#births.controllers.all(), template);
+    await Promise.all(members.map((member) => this.#destroy(member)));
+  }
+
+  /** Ends the work in progress. */
+  async close(): Promise<void> {
+    this.#unsubscribe?.();
+    for (const timer of this.#retries.values()) clearTimeout(timer);
+    this.#closing.abort(new Error("the platform is shutting down"));
+    await this.#work;
+  }
+
+  #ready(template: string): MachineController[] {
+    const members = membersOf(this.#births.controllers.all(), template);
+    return members.filter(({ record }) => record.state === "suspended" && record.id !== this.#making);
+  }
+
+  async #fill(): Promise<void> {
+    for (let next = first(this.#due); next !== undefined; next = first(this.#due)) {
+      if (this.#closing.signal.aborted) return;
+      this.#due.delete(next);
+      try {
+        // Others get their turn in between.
+        if (await this.#step(next)) this.#due.add(next);
+        else this.#faults.delete(next);
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        this.#failed(next, messageOf(error));
+      } finally {
+        this.#making = undefined;
+      }
+    }
+  }
+
+  #failed(template: string, reason: string): void {
+    const { log, store } = this.#births.deps;
+    if (this.#faults.get(template) !== reason) log.warn({ template, reason }, "the pool of a template is not full");
+    if (store.templates.get(template) === undefined) return;
+    this.#faults.set(template, reason);
+    this.#retries.set(template, setTimeout(() => this.look(template), RETRY_MS).unref());
+  }
+
+  /** Does the next thing that a pool needs. Returns whether there may be more. */
+  async #step(id: string): Promise<boolean> {
+    const { deps, controllers } = this.#births;
+    const template = deps.store.templates.get(id);
+    const members = membersOf(controllers.all(), id);
+    const next = chooseNext(
+      members.map(({ record }) => ({ record, settled: this.#settled.has(record.id) })),
+      template?.warmPool ?? 0,
+    );
+    switch (next.do) {
+      case "nothing":
+        return false;
+      case "destroy":
+        await this.#destroy(controllers.require(next.id));
+        return true;
+      case "settle":
+        this.#making = next.id;
+        await this.#letSleep(controllers.require(next.id));
+        return true;
+      case "bear": {
+        if (template === undefined) return false;
+        const births = { pooled: true, cordoned: true, starts: true } as const;
+        const born = await bearFrom(this.#births, template, births, this.#closing.signal);
+        this.#making = born.record.id;
+        await this.#letSleep(born);
+        return true;
+      }
+    }
+  }
+
+  /** Lets the machine become itself, and sleep. One that does not is destroyed. */
+  async #letSleep(machine: MachineController): Promise<void> {
+    const { controllers } = this.#births;
+    const wait = { timeoutMs: STEP_TIMEOUT_MS, signal: this.#closing.signal };
+    const details = { by: "pool" };
+    try {
+      machine.command({ type: "start", details });
+      const state = await controllers.wait(machine, ["running", "failed", "stopped", "restarting"], wait);
+      const { lastBoot, stateReason } = machine.record;
+      if (state !== "running") throw unfit(`it is ${state}: ${stateReason ?? "no reason is known"}`);
+      if (lastBoot?.kind === "cold") throw unfit(`it had to start from scratch: ${lastBoot.reason}`);
+      machine.command({ type: "suspend", details });
+      const end = await controllers.wait(machine, ["settled"], wait);
+      if (end !== "suspended") throw unfit(`it does not sleep: ${machine.record.stateReason ?? `it is ${end}`}`);
+      this.#settled.add(machine.record.id);
+    } catch (error) {
+      // The next platform finds it.
+      if (!this.#closing.signal.aborted) await this.#destroy(machine);
+      throw error;
+    }
+  }
+
+  async #destroy(machine: MachineController): Promise<void> {
+    const { record } = machine;
+    if (record.state === "destroyed") return;
+    machine.command({ type: "destroy", force: true, details: { by: "pool" } });
+    await this.#births.controllers.wait(machine, ["destroyed"], { timeoutMs: STEP_TIMEOUT_MS });
+  }
+}
+
+function first<T>(set: ReadonlySet<T>): T | undefined {
+  return set.values().next().value;
+}
+
+function unfit(why: string): HibernautError {
+  return new HibernautError("failed_precondition", `A machine for the pool did not get ready: ${why}.`);
+}
