@@ -118,6 +118,63 @@ describe("someone on a machine's page", { timeout: LIMIT_MS * 2 }, () => {
     await page.locator(".u-wrap canvas").nth(1).waitFor();
   });
 
+  test("forks it, and keeps a template, from which an app's page makes a machine that says where it came from", async () => {
+    await page.goto(machinePage(web));
+    await inState("running");
+    const dialog = page.getByRole("dialog");
+    const note = (text: string) => page.getByRole("status").getByText(text);
+    await button("Fork…").focus();
+    await page.keyboard.press("Enter");
+    await dialog.getByText(`${web.name} is paused while`).waitFor();
+    await dialog.getByLabel("How many").fill("2");
+    await dialog.getByText("2 forks take 512 MB of the host's disk").waitFor();
+    await dialog.getByLabel("Name").fill("branch");
+    await dialog.getByLabel("Cordoned").check();
+    await dialog.getByLabel("Asleep").check();
+    await expectAccessible(page);
+    await dialog.getByLabel("Name").press("Enter");
+    await note("Made 2 forks").waitFor();
+    await page.getByRole("link", { name: "branch-2", exact: true }).click();
+    await page.locator('[data-origin="fork"]').getByRole("link", { name: web.name }).click();
+
+    await button("Make a template…").focus();
+    await page.keyboard.press("Enter");
+    await dialog.getByLabel("Name").fill("ready");
+    await page.keyboard.press("Enter");
+    await note("Made the template ready").waitFor();
+    await page.getByRole("status").getByRole("link", { name: place.app }).click();
+    const row = page.getByRole("row", { name: "ready" });
+    await row.getByText("none").waitFor();
+    await page.setViewportSize({ width: 380, height: 900 });
+    await expectAccessible(page);
+    expect(await wideParts(page)).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+
+    await button("Make a machine from ready").click();
+    await dialog.getByLabel("Name").fill("child");
+    await dialog.getByLabel("Cordoned").check();
+    await page.keyboard.press("Enter");
+    await note("Made the machine child").waitFor();
+    await row.getByRole("link", { name: "child" }).click();
+    await inState("running");
+    await page.getByText("was a resume from its snapshot").waitFor();
+    await page.locator('[data-origin="template"]').getByRole("link", { name: "ready" }).click();
+
+    // What others do is seen, too.
+    const later = await place.client.createTemplate(place.app, { from: web.machine_id, name: "later" });
+    await page.getByRole("row", { name: "later" }).waitFor();
+    await place.client.deleteTemplate(place.app, later.id);
+    await page.getByRole("row", { name: "later" }).waitFor({ state: "detached" });
+    await button("Delete the template ready").click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("heading", { name: "Templates" }).waitFor({ state: "detached" });
+
+    const made = (await place.client.listMachines(place.app)).filter(({ origin }) => origin !== null);
+    expect(made.map(({ name }) => name).sort()).toEqual(["branch-1", "branch-2", "child"]);
+    expect(made.every(({ cordoned, origin }) => cordoned && origin?.machine_id === web.machine_id)).toBe(true);
+    for (const { machine_id: id } of made) await place.client.destroyMachine(place.app, id, { force: true });
+  });
+
   test("cordons it and ends that, and sees at once when someone else did", { tags: "again" }, async () => {
     await page.goto(machinePage(worker));
     await button("Cordon").click();

@@ -7,15 +7,16 @@ import { type Load, MOST_LOADS, withLoad } from "../src/pages/machine/samples.ts
 import { startSentence, stateSentence } from "../src/pages/machine/sentences.ts";
 import { machine } from "./a-machine.ts";
 
-const ALL: readonly ActionName[] = ["start", "suspend", "stop", "restart", "cordon", "update", "destroy"];
+const COPIES = ["fork", "template"] as const;
+const ALL: readonly ActionName[] = ["start", "suspend", "stop", "restart", "cordon", ...COPIES, "update", "destroy"];
 const session = (...scopes: Session["scopes"]) => ({ scopes });
-const possible = (one: Pick<Machine, "state" | "suspend">, who = session("deploy")) =>
+const possible = (one: Pick<Machine, "state" | "suspend" | "config">, who = session("deploy")) =>
   ALL.filter((action) => refusalOf(action, one, who) === undefined);
 
 describe("actions", () => {
   test.each<[Machine["state"], ActionName[]]>([
-    ["running", ["suspend", "stop", "restart", "cordon", "update", "destroy"]],
-    ["suspended", ["start", "stop", "restart", "cordon", "update", "destroy"]],
+    ["running", ["suspend", "stop", "restart", "cordon", ...COPIES, "update", "destroy"]],
+    ["suspended", ["start", "stop", "restart", "cordon", ...COPIES, "update", "destroy"]],
     ["stopped", ["start", "restart", "cordon", "update", "destroy"]],
     ["suspending", ["start", "stop", "restart", "cordon", "destroy"]],
     ["updating", ["start", "restart", "cordon", "destroy"]],
@@ -29,6 +30,21 @@ describe("actions", () => {
     expect(refusalOf("suspend", big, session("deploy"))).toBe(
       "It cannot be suspended: it has too much memory; its bundle is old.",
     );
+  });
+
+  test("forks and templates need a memory that can be kept, and no volumes", () => {
+    const reasonFor = (one: Partial<Machine>) => {
+      const [fork, template] = COPIES.map((name) => refusalOf(name, machine(one), session("deploy")));
+      expect(template).toBe(fork);
+      return fork;
+    };
+    expect(reasonFor({ state: "stopped" })).toBe(
+      "Only a running or suspended machine has a memory that can be copied.",
+    );
+    expect(reasonFor({ state: "starting" })).toContain("still starting");
+    expect(reasonFor({ config: { image: "i", mounts: [{ volume: "data", path: "/data" }] } })).toContain("has volumes");
+    const suspend = { eligible: false, reasons: ["it has too much memory"] };
+    expect(reasonFor({ state: "suspended", suspend })).toBe("It cannot be suspended: it has too much memory.");
   });
 
   test("a token gets what its scopes allow, and is told what it lacks", () => {

@@ -85,6 +85,17 @@ describe("the store", () => {
   });
 });
 
+test("an event of a template tells the pages of its app, and no others, that there is something to read", () => {
+  const { store, frame } = read([machine({})]);
+  frame();
+  const told: string[] = [];
+  for (const app of ["shop", "blog"]) store.topics.listen(TOPIC.templates(app), () => told.push(app));
+  const made = { ...event("", ""), type: "template.created", machine_id: null, data: { id: "t1", machine_id: "a1" } };
+  expect(store.apply(made)).toBeUndefined();
+  frame();
+  expect(told).toEqual(["shop"]);
+});
+
 test("a list that is read again tells only of machines that are different", () => {
   const { store, frame } = read([machine({ machine_id: "a1" }), machine({ machine_id: "b2" })]);
   frame();

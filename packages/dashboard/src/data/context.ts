@@ -39,6 +39,11 @@ export function useStore<T>(topic: string, read: (store: Store) => T): T {
   return read(store);
 }
 
+/** Counts the changes of a topic: what is not in the store can be read again with each. */
+export function useChanges(topic: string): number {
+  return useStore(topic, ({ topics }) => topics.version(topic));
+}
+
 /** Calls back that often, in milliseconds, while the page can be seen; never without a time. */
 export function useEvery(everyMs: number | undefined, callback: () => void): void {
   const latest = useRef(callback);

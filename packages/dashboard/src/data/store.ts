@@ -39,6 +39,8 @@ export const TOPIC = {
   wakes: "wakes",
   machine: (id: string) => `machine:${id}`,
   track: (id: string) => `track:${id}`,
+  /** Which templates an app has. The store has none of them. */
+  templates: (app: string) => `templates:${app}`,
 } as const;
 
 /** The store of one page. */
@@ -134,6 +136,7 @@ export class Store {
   apply(event: StreamEvent): string | undefined {
     const { machine_id: id, type, app_name: app, data } = event;
     if (type === "app.deleted" && app !== null) this.#removeApp(app);
+    if (type.startsWith("template.") && app !== null) this.topics.change(TOPIC.templates(app));
     if (id === null) return undefined;
     this.#changedSince?.add(id);
     const machine = this.machines.get(id);

@@ -15,6 +15,8 @@ interface FormDialogProps {
   danger?: boolean;
   /** Why it cannot be done yet, such as a word that is not typed. */
   refusal?: string | undefined;
+  /** What is said while it is done, if that takes longer than a moment. */
+  working?: string;
   onClose(): void;
   /** Does it. What it rejects with is shown. */
   onSubmit(form: FormData): Promise<void>;
@@ -22,7 +24,8 @@ interface FormDialogProps {
 }
 
 /** Is open as long as it is rendered. The component that opened it closes it after `onSubmit`. */
-export function FormDialog({ title, action, danger = false, refusal, onClose, onSubmit, children }: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, action, danger = false, refusal, working, onClose, onSubmit, children } = props;
   const { busy, error, run } = useAction();
   const element = useRef<HTMLFormElement>(null);
   // After the dialog has opened, which puts the focus on its first button.
@@ -36,6 +39,7 @@ export function FormDialog({ title, action, danger = false, refusal, onClose, on
     <Dialog title={title} onClose={onClose}>
       <form ref={element} class="form" onSubmit={submit}>
         {children}
+        {busy && working !== undefined && <p role="status">{working}</p>}
         <ErrorNote error={error} />
         <div class="buttons">
           <button type="button" class="button" onClick={onClose}>

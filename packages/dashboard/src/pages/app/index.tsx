@@ -10,6 +10,7 @@ import { Hostnames } from "./hostnames.tsx";
 import { Releases } from "./releases.tsx";
 import { Secrets } from "./secrets.tsx";
 import { SettingsSection } from "./settings.tsx";
+import { Templates } from "./templates.tsx";
 import { Limits, UsageSection } from "./usage.tsx";
 import { Volumes } from "./volumes.tsx";
 
@@ -33,6 +34,7 @@ export default function AppPage({ app }: { app: string }) {
       {known === true && (
         <>
           <Machines app={app} />
+          <Templates app={app} />
           <Progress app={app} />
           <Releases app={app} />
           <Section title="Logs">

@@ -3,14 +3,25 @@ import type { Machine, MachineState, Scope, Session } from "@hibernaut/client/br
 import { lackOf } from "../../data/rights.ts";
 
 /** What someone can do with a machine. */
-export type ActionName = "start" | "suspend" | "stop" | "restart" | "cordon" | "update" | "destroy";
+export type ActionName =
+  | "start"
+  | "suspend"
+  | "stop"
+  | "restart"
+  | "cordon"
+  | "fork"
+  | "template"
+  | "update"
+  | "destroy";
+
+type Looked = Pick<Machine, "state" | "suspend" | "config">;
 
 type States = Partial<Record<MachineState, string>>;
 
 const GOING: States = { destroying: "It is being destroyed.", destroyed: "It was destroyed." };
 
 /** By state, why an action would be refused or would change nothing. */
-const REFUSALS: Readonly<Record<Exclude<ActionName, "suspend">, States>> = {
+const REFUSALS: Readonly<Record<Exclude<ActionName, "suspend" | "fork" | "template">, States>> = {
   start: { running: "It is running.", starting: "It is starting already." },
   stop: {
     created: "It has never run.",
@@ -33,12 +44,13 @@ const SUSPEND: States = {
   starting: "It is still starting; wait until it is running.",
 };
 
+const COPY: States = {
+  starting: "It is still starting; wait until it is running.",
+  suspending: "It is being suspended; wait until that is done.",
+};
+
 /** Returns why an action is not possible; undefined if it is. */
-export function refusalOf(
-  action: ActionName,
-  machine: Pick<Machine, "state" | "suspend">,
-  session: Pick<Session, "scopes">,
-): string | undefined {
+export function refusalOf(action: ActionName, machine: Looked, session: Pick<Session, "scopes">): string | undefined {
   return lackOf(session, ...scopesFor(action)) ?? GOING[machine.state] ?? stateRefusal(action, machine);
 }
 
@@ -46,10 +58,20 @@ function scopesFor(action: ActionName): Scope[] {
   return action === "start" ? ["exec", "deploy"] : ["deploy"];
 }
 
-function stateRefusal(action: ActionName, { state, suspend }: Pick<Machine, "state" | "suspend">): string | undefined {
+function stateRefusal(action: ActionName, machine: Looked): string | undefined {
+  const { state, suspend } = machine;
+  const cannot = suspend.eligible ? undefined : `It cannot be suspended: ${suspend.reasons.join("; ")}.`;
+  if (action === "fork" || action === "template") return copyRefusal(machine) ?? cannot;
   if (action !== "suspend") return REFUSALS[action][state];
   if (state !== "running") return SUSPEND[state] ?? "Only a running machine can be suspended.";
-  return suspend.eligible ? undefined : `It cannot be suspended: ${suspend.reasons.join("; ")}.`;
+  return cannot;
+}
+
+/** Why the machine's memory and disk cannot be copied, for a fork or a template. */
+function copyRefusal({ state, config }: Looked): string | undefined {
+  if ((config.mounts ?? []).length > 0) return "It has volumes, and a volume belongs to one machine.";
+  if (state === "running" || state === "suspended") return undefined;
+  return COPY[state] ?? "Only a running or suspended machine has a memory that can be copied.";
 }
 
 /** Whether destroying the machine ends something that runs, which the platform only does when it is told to. */

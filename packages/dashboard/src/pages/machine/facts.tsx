@@ -3,6 +3,7 @@ import type { Machine } from "@hibernaut/client/browser";
 import { bytes, moment } from "../../format.ts";
 import { CopyButton, Empty, Figure, Section } from "../../parts/basics.tsx";
 import { Ago } from "../../parts/time.tsx";
+import { Origin } from "./origin.tsx";
 
 /** The snapshot: how large, how old, and whether the next start uses it. */
 export function Snapshot({ machine }: { machine: Machine }) {
@@ -47,6 +48,8 @@ export function Facts({ machine }: { machine: Machine }) {
     private_address: address,
     guest_bundle: bundle,
     created_at: created,
+    app_name: app,
+    origin,
   } = machine;
   const rows: [string, preact.ComponentChildren][] = [
     ["Image", <Copied key="image" text={image.ref} what="image" />],
@@ -59,6 +62,7 @@ export function Facts({ machine }: { machine: Machine }) {
     ["Guest bundle", bundle.current ? `${bundle.version}, current` : `${bundle.version}, an older one`],
     ["Created", <Ago key="created" at={created} />],
   ];
+  if (origin !== null) rows.push(["Origin", <Origin key="origin" app={app} origin={origin} />]);
   return (
     <Section title="Configuration">
       <dl class="facts">

@@ -6,6 +6,7 @@ import { ActionButton, useAction } from "../../parts/action.tsx";
 import { ErrorNote } from "../../parts/basics.tsx";
 import { Field, FormDialog } from "../../parts/form-dialog.tsx";
 import { type ActionName, needsForce, refusalOf } from "./actions.ts";
+import { ForkDialog, type Made, MadeNote, TemplateDialog } from "./births.tsx";
 import { UpdateDialog } from "./update.tsx";
 
 /** The machine's history says who started it. */
@@ -15,13 +16,19 @@ const REASON = "dashboard";
 export function Toolbar({ machine }: { machine: Machine }) {
   const { api, session } = useServices();
   const { app_name: app, machine_id: id } = machine;
-  const [open, setOpen] = useState<"update" | "destroy">();
+  const [open, setOpen] = useState<"fork" | "template" | "update" | "destroy">();
+  const [made, setMade] = useState<Made>();
   const { busy, error, run } = useAction();
   const button = (action: ActionName, label: string, act: () => void, kind = "") => (
     <ActionButton class={kind} refusal={refusalOf(action, machine, session)} busy={busy} onClick={act}>
       {label}
     </ActionButton>
   );
+  const close = () => setOpen(undefined);
+  const done = (what: Made) => {
+    close();
+    setMade(what);
+  };
   const [read, setRead] = useState<Machine>();
   const { cordoned } = read !== undefined && isAsNew(read, machine) ? read : machine;
   /** Events say that something happened, and not that the machine is cordoned. */
@@ -38,13 +45,18 @@ export function Toolbar({ machine }: { machine: Machine }) {
         {button("stop", "Stop", () => run(() => api.stopMachine(app, id)))}
         {button("restart", "Restart", () => run(() => api.restartMachine(app, id)))}
         {button("cordon", cordoned ? "Uncordon" : "Cordon", () => run(cordon))}
+        {button("fork", "Fork…", () => setOpen("fork"))}
+        {button("template", "Make a template…", () => setOpen("template"))}
         {button("update", "Update…", () => setOpen("update"))}
         {button("destroy", "Destroy…", () => setOpen("destroy"), "danger")}
       </div>
       {suspendRefusal !== undefined && <p class="muted">Suspend is not possible. {suspendRefusal}</p>}
       <ErrorNote error={error} />
-      {open === "update" && <UpdateDialog machine={machine} onClose={() => setOpen(undefined)} />}
-      {open === "destroy" && <DestroyDialog machine={machine} onClose={() => setOpen(undefined)} />}
+      {made !== undefined && <MadeNote made={made} />}
+      {open === "fork" && <ForkDialog machine={machine} onClose={close} onMade={done} />}
+      {open === "template" && <TemplateDialog machine={machine} onClose={close} onMade={done} />}
+      {open === "update" && <UpdateDialog machine={machine} onClose={close} />}
+      {open === "destroy" && <DestroyDialog machine={machine} onClose={close} />}
     </div>
   );
 }
