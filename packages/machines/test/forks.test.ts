@@ -6,6 +6,7 @@ import type { SnapshotStore } from "@hibernaut/snapshots";
 import { describe, expect, test } from "vitest";
 import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware.ts";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
+import type { MachineDependencies } from "../src/dependencies.ts";
 import { shopForEach } from "./shop.ts";
 
 const shop = shopForEach();
@@ -142,6 +143,27 @@ describe("while a fork is being made", () => {
     expect(error).toMatchObject({ code: "draining" });
     expect(others(id)).toEqual([]);
     shop.platform.drain.end();
+  });
+
+  test("the machine stops: there is no fork, because there is no memory any more", async () => {
+    const id = await busy();
+    /** Disks are asked for when the machine was seen to run, before it is paused. */
+    const stopping = (volumes: MachineDependencies["volumes"]) =>
+      new Proxy(volumes, {
+        get(target, key) {
+          const value = Reflect.get(target, key) as unknown;
+          if (typeof value !== "function") return value;
+          const call = (...args: unknown[]) => Reflect.apply(value, target, args) as unknown;
+          if (key !== "disks") return call;
+          return async (...args: unknown[]) => {
+            if (shop.record(id).state === "running") await shop.stop(id);
+            return call(...args);
+          };
+        },
+      });
+    await shop.restart({ wrap: (deps) => ({ ...deps, volumes: stopping(deps.volumes) }) });
+    await expect(fork(id)).rejects.toThrow("it is stopped, so that it has no memory");
+    expect(seeds()).toEqual([]);
   });
 
   test("another app takes the port: there is no fork", async () => {

@@ -165,7 +165,8 @@ export class MachineCopies {
   /** Refused before the guest is paused for nothing. */
   async #requireRoom({ id }: MachineRecord, files: string[], copier: FileCopier): Promise<void> {
     if (await copier.clones()) return;
-    const sizes = await Promise.all(files.map((file) => stat(file).then(allocatedBytes)));
+    // One that is gone belongs to a machine that has stopped meanwhile, so that the copy begins again.
+    const sizes = await Promise.all(files.map((file) => stat(file).then(allocatedBytes, ifAbsent(0))));
     const needed = sizes.reduce((sum, size) => sum + size, 0) + RESERVE_BYTES;
     const { bavail, bsize } = await statfs(copier.folder);
     if (bavail * bsize >= needed) return;
