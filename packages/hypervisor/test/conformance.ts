@@ -12,6 +12,8 @@ export interface Harness {
   hypervisor(): Hypervisor;
   /** A machine that does not exist yet. */
   newSpec(): Promise<VmmSpec>;
+  /** Another machine that does not exist yet, with copies of this one's memory and disk. */
+  heirOf(spec: VmmSpec): Promise<VmmSpec>;
   guestConfig(spec: VmmSpec): GuestConfig;
   /** Sends one request to the app. Returns its nonce and the requests it has seen. Rejects while the guest is paused. */
   request(spec: VmmSpec): Promise<{ nonce: string; count: number; now: number }>;
@@ -194,6 +196,29 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       const answer = await harness.request(spec);
       expect(answer).toMatchObject({ nonce, count: 2 });
       expect(Math.abs(answer.now - Date.now())).toBeLessThan(500);
+    });
+
+    test("another machine begins with copies of a guest's files, frozen until it is told who it is; then both run", async () => {
+      const { vmm, agent, spec, nonce, devices } = await suspended();
+      const heir = await harness.heirOf(spec);
+      await vmm.run();
+      await agent.awake(limit());
+      const born = keep(await harness.hypervisor().restore(heir, devices, limit()));
+      expect(born.ref.machineId).toBe(heir.machineId);
+      const newborn = new GuestAgent(await born.openChannel(limit()));
+      const refusal = Promise.withResolvers<string>();
+      newborn.onError = refusal.resolve;
+      await born.run();
+      const early = new AbortController();
+      const awake = newborn.awake(early.signal);
+      expect(await refusal.promise).toMatch(/memory of another/);
+      early.abort(new Error("never mind"));
+      await expect(awake).rejects.toThrow("never mind");
+      const { hostname, env, network } = harness.guestConfig(heir);
+      await newborn.become({ hostname, env, network, mac: heir.network.mac }, limit());
+      await newborn.awake(limit());
+      expect(await harness.request(heir)).toMatchObject({ nonce, count: 2 });
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 
     test("a new platform finds and adopts a guest of the old one", async () => {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { GuestConfig } from "@hibernaut/guest";
@@ -11,25 +11,31 @@ async function openFake(): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-fake-"));
   const host = new FakeHost();
   const network = new UserNetwork();
+  const newSpec = async () => {
+    const machineId = newMachineId();
+    const runDir = join(folder, machineId);
+    await mkdir(runDir);
+    return {
+      machineId,
+      cpus: 1,
+      memoryMb: 16,
+      bundle: { version: "1", protocol: 1, kernel: "", initrd: "" },
+      image: "",
+      layer: "",
+      volumes: [],
+      memory: join(runDir, "memory"),
+      runDir,
+      consoleLog: "",
+      network: await network.attach({ id: machineId, app: "app", address: "127.20.0.1" }, [8080]),
+    };
+  };
   return {
     hypervisor: () => new FakeHypervisor(host),
-    newSpec: async () => {
-      const machineId = newMachineId();
-      const runDir = join(folder, machineId);
-      await mkdir(runDir);
-      return {
-        machineId,
-        cpus: 1,
-        memoryMb: 16,
-        bundle: { version: "1", protocol: 1, kernel: "", initrd: "" },
-        image: "",
-        layer: "",
-        volumes: [],
-        memory: join(runDir, "memory"),
-        runDir,
-        consoleLog: "",
-        network: await network.attach({ id: machineId, app: "app", address: "127.20.0.1" }, [8080]),
-      };
+    newSpec,
+    heirOf: async ({ memory }) => {
+      const heir = await newSpec();
+      await copyFile(memory, heir.memory);
+      return heir;
     },
     guestConfig: (): GuestConfig => ({
       hostname: "m",

@@ -186,7 +186,9 @@ export class FakeGuest {
       if (!this.refusesToBecome) this.state.machineId = this.#machineId;
       this.#send(FrameType.became, Buffer.from([this.refusesToBecome ? 5 : 0, 0, 0, 0, 0]));
     }
-    if (type === FrameType.awake && !this.foreign) {
+    if (type === FrameType.awake && this.foreign)
+      this.#send(FrameType.error, Buffer.from("the machine has the memory of another one"));
+    else if (type === FrameType.awake) {
       this.#quiesced = false;
       this.state.clockOffsetMs = wallAfter(payload, this.#clockMs()) - Date.now();
       this.#send(FrameType.awoken, Buffer.concat([nanoseconds(this.#clockMs()), Buffer.alloc(1)]));
