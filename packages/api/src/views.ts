@@ -76,6 +76,7 @@ export function templateWire({ template, machines, pool }: TemplateView): Templa
     app_name: app,
     name,
     image: { ref: machine.config.image, digest: machine.imageDigest },
+    config: machine.config,
     machine_id: machine.id,
     machines,
     pool,

@@ -14,17 +14,20 @@ interface Copy {
 
 /**
  * Creates a machine with the configuration of another and starts it. The copy gets volumes of the same names: those that
- * no machine is using, with their data, or new ones.
+ * no machine is using, with their data, or new ones. With a `template` of that configuration, it begins where that stopped.
  */
 export async function copyMachine(
   context: Context,
   model: Machine,
-  { name, waitTimeout }: { name?: string | undefined; waitTimeout: number },
+  { name, waitTimeout, template }: { name?: string | undefined; waitTimeout: number; template?: string | undefined },
 ): Promise<Copy> {
   const client = await context.client();
   const { asWanted } = await import("./deploy/plan.ts");
   const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
-  const made = await client.createMachine(context.app, { config: asWanted(model.config), ...given({ name }) });
+  const made = await client.createMachine(context.app, {
+    ...(template === undefined ? { config: asWanted(model.config) } : { template }),
+    ...given({ name }),
+  });
   const machine = await context.progress(
     `Starting machine ${made.id}`,
     settle(context, made.id, "running", { waitTimeout }),

@@ -24,6 +24,7 @@ import type {
   MachineEvent,
   MachinePath,
   MachineState,
+  RestoreRequest,
   UsageReport,
 } from "./types.ts";
 
@@ -82,6 +83,12 @@ export abstract class MachineClient extends AppClient {
   /** Suspends a machine to a snapshot. */
   async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
     await this.call("post", `${MACHINE}/suspend`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Lets a machine continue where a template stopped. The memory and the disk that it had are gone. */
+  restoreMachine(app: string, id: string, body: RestoreRequest, options?: CallOptions): Promise<Machine> {
+    const params = { app_name: app, machine_id: id };
+    return this.call("post", "/v1/apps/{app_name}/machines/{machine_id}/restore", { params, body, ...options });
   }
 
   /** Makes machines that continue from where a running or suspended one is. Resolves with them once they are stored. */

@@ -58,6 +58,9 @@ export type ForkRequest = Schemas["ForkRequest"];
 /** The memory and the disk of a machine at one moment, from which machines are made. */
 export type Template = Schemas["Template"];
 
+/** From which template a machine is restored. */
+export type RestoreRequest = Schemas["RestoreRequest"];
+
 /** What a new template is made of. */
 export type CreateTemplateRequest = Schemas["CreateTemplateRequest"];
 

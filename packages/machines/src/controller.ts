@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { isResting, type MachineRecord } from "@hibernaut/domain/machine";
+import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
 import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
 import { abortable, never, within } from "@hibernaut/lib/async";
@@ -26,6 +26,7 @@ import {
   type LifecycleEvent,
   type Milestone,
   type Note,
+  type Restored,
 } from "./decide/index.ts";
 import type { Departure } from "./departure.ts";
 import type { MachineDependencies } from "./dependencies.ts";
@@ -160,6 +161,28 @@ export class MachineController {
     const refusal = this.#deps.ownership?.refusal(this.#record.id);
     if (refusal !== undefined) throw refusal;
     this.#deps.admission.require(this.#record);
+  }
+
+  /**
+   * Gives a machine that rests or runs other files: `replace` puts them in their place, once the record says so. A guest ends
+   * in between, as if its power was cut. What is requested meanwhile comes after it. Throws `aborted` when something is being
+   * done to the machine.
+   */
+  async restore(becomes: Restored, replace: () => Promise<void>): Promise<void> {
+    this.#departure?.refuse();
+    await this.#queue.add(async () => {
+      const { id, state } = this.#record;
+      if (this.#closed || !(mayTravel(this.#record) || state === "running"))
+        throw new HibernautError("aborted", `Machine ${id} is ${state} meanwhile. Try again.`, {
+          machine_id: id,
+          state,
+        });
+      const wasKept = this.#guest.kept !== undefined;
+      this.#happened({ type: "restored", becomes });
+      await this.#guest.kill();
+      if (wasKept) this.#keptOver("discarded");
+      await replace();
+    });
   }
 
   /** The machine as a command finds it. */

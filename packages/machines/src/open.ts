@@ -24,6 +24,7 @@ import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
+import { Restores } from "./resources/restores.ts";
 import { Templates } from "./resources/templates.ts";
 import { Timelines } from "./resources/timelines.ts";
 import { DueTimer } from "./schedule/timer.ts";
@@ -79,6 +80,7 @@ export function openMachines(deps: MachineDependencies) {
     machineCopies: copies,
     forks: new Forks(births),
     templates,
+    restores: new Restores(births),
     guestApi: new GuestApi(deps, controllers),
     drain,
     host: new Host(deps, controllers.warm),
@@ -104,7 +106,10 @@ export function openMachines(deps: MachineDependencies) {
     async recover(): Promise<void> {
       const { machines: stored } = deps.store;
       await deps.files.seeds.tidy({
-        machine: (id) => (stored.get(id)?.state ?? "destroyed") !== "destroyed",
+        machine(id) {
+          const { state = "destroyed", snapshot } = stored.get(id) ?? {};
+          return state === "destroyed" ? undefined : (snapshot?.generation ?? "");
+        },
         template: (id) => deps.store.templates.get(id) !== undefined,
       });
       await controllers.recover();

@@ -25,16 +25,18 @@ async function template(warmPool: number): Promise<string> {
 }
 
 const pool = () => shop.platform.templates.get("shop", "ready").pool;
-const filled = (ready: number) => expect.poll(() => pool().ready, PATIENT).toBe(ready);
+const filled = async (ready: number) => {
+  await expect.poll(() => pool().ready, PATIENT).toBe(ready);
+};
 const take = (more: { name?: string; env?: Record<string, string>; skipLaunch?: boolean } = {}) =>
   shop.platform.templates.bear("shop", "ready", more, never);
-const pooled = () =>
+const waiting = () =>
   shop.world.store.machines.list("shop").filter(({ pooled, state }) => pooled === true && state !== "destroyed");
 
 test("a machine out of the pool only wakes: it is itself already, has what the template had, and is replaced", async () => {
   await template(2);
   await filled(2);
-  const waiting = pooled().map(({ id }) => id);
+  const ids = waiting().map(({ id }) => id);
   expect(shop.machines.list("shop")).toEqual([]);
   const { record } = await take({ name: "web" });
   expect(waiting).toContain(record.id);
@@ -54,9 +56,9 @@ test("two takers of the last machine get two machines, and so does one who wants
   expect(one.record.id).not.toBe(other.record.id);
   for (const { record } of [one, other]) await shop.reach(record.id, "running");
   await filled(1);
-  const [waiting] = pooled();
+  const [next] = waiting();
   const third = await take({ env: { ROLE: "c" } });
-  expect(third.record.id).not.toBe(waiting?.id);
+  expect(third.record.id).not.toBe(next?.id);
   await shop.reach(third.record.id, "running");
   expect(shop.record(third.record.id).config.env).toMatchObject({ ROLE: "c" });
 });
@@ -64,14 +66,14 @@ test("two takers of the last machine get two machines, and so does one who wants
 test("nobody else knows the machines of a pool, or can do something to them", async () => {
   await template(1);
   await filled(1);
-  const [waiting] = pooled();
-  const id = waiting?.id ?? "";
-  for (const word of [id, waiting?.name ?? "", id.slice(0, 8)])
+  const [one] = waiting();
+  const id = one?.id ?? "";
+  for (const word of [id, one?.name ?? "", id.slice(0, 8)])
     expect(() => shop.machines.start("shop", word)).toThrow("has no machine");
   expect(shop.machines.all()).toEqual([]);
 });
 
-test("only as many are kept in memory as fit beside those that were in use", async () => {
+test("only as many are kept in memory as fit together with those that were in use", async () => {
   await template(3);
   await filled(3);
   expect(pool()).toMatchObject({ size: 3, ready: 3, warm: 2, reason: null });
@@ -83,10 +85,10 @@ test("a smaller pool destroys what is too much, and a deleted template all that 
   const id = await template(3);
   await filled(3);
   shop.platform.templates.setPool("shop", "ready", 1);
-  await expect.poll(() => pooled().length, PATIENT).toBe(1);
+  await expect.poll(() => waiting().length, PATIENT).toBe(1);
   const { record } = await take();
   await shop.platform.templates.delete("shop", id);
-  expect(pooled()).toEqual([]);
+  expect(waiting()).toEqual([]);
   await expect.poll(() => readdirSync(join(shop.world.folder, "machines")), PATIENT).toEqual([record.id]);
   expect(existsSync(join(shop.world.folder, "templates", id))).toBe(false);
   await shop.reach(record.id, "running");
@@ -102,10 +104,10 @@ test("an app with a pool is deleted with it", async () => {
 test("the next platform finds the pool, and wakes each machine once to have it in memory again", async () => {
   await template(2);
   await filled(2);
-  const before = pooled().map(({ id }) => id);
+  const before = waiting().map(({ id }) => id);
   await shop.restart();
   await expect.poll(() => pool().warm, PATIENT).toBe(2);
-  expect(pooled().map(({ id }) => id)).toEqual(before);
+  expect(waiting().map(({ id }) => id)).toEqual(before);
   const { record } = await take();
   await shop.reach(record.id, "running");
   expect(shop.record(record.id).lastBoot?.kind).toBe("warm");
@@ -124,9 +126,9 @@ test("a schedule does not start a machine in a pool, and counts from when it is 
   const id = await shop.run({ schedule: "hourly" });
   await shop.platform.templates.createOf("shop", { machine: id, name: "ready", warmPool: 1 }, never);
   await filled(1);
-  const [waiting] = pooled();
-  expect(waiting && nextLook(waiting, new Date())).toBeUndefined();
+  const [one] = waiting();
+  expect(one && nextLook(one, new Date())).toBeUndefined();
   const { record, nextRun } = await take({ skipLaunch: true });
-  expect(record.id).toBe(waiting?.id);
+  expect(record.id).toBe(one?.id);
   expect(nextRun).not.toBeNull();
 });

@@ -1,6 +1,6 @@
 /** A generation that becomes another machine's: the memory from which forks begin. */
 import { mkdir, open, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { flush } from "@hibernaut/lib/durable";
 import { GenerationFiles } from "./check.ts";
@@ -18,7 +18,7 @@ export interface Heir {
 interface Inheritance {
   /** Directory of the generation. Nobody writes to its files. */
   from: string;
-  /** Directory that is made. */
+  /** Directory that is made, and named by the generation that the copy is. */
   to: string;
   heir: Heir;
   /** Copies one file. */
@@ -59,11 +59,12 @@ export async function inherit({ from, to, heir, copy }: Inheritance, bootId: str
     await copy(join(from, name), join(to, name));
     await flush(join(to, name));
   }
-  const { format: _, machine_id: __, machine_version: ___, ...taken } = manifest;
+  const { format: _, machine_id: __, machine_version: ___, generation: ____, ...taken } = manifest;
   const own: SnapshotManifest = {
     format: 2,
     machine_id: heir.machineId,
     machine_version: heir.machineVersion,
+    generation: basename(to),
     ...taken,
   };
   await writeFile(join(to, "manifest.json"), checkedJson(own), { mode: 0o600, flush: true });

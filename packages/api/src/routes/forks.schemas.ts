@@ -32,8 +32,16 @@ export const ForkBody = Type.Object(Births, { ...closed, title: "ForkRequest" })
 const warmPool = Type.Integer({
   ...WARM_POOL,
   description:
-    "How many machines are kept asleep, ready to be taken by whoever makes a machine from the template. Each takes what a sleeping machine takes, and counts in the quotas of the app. Default: 0.",
+    "How many machines are kept asleep, ready to be taken when someone makes a machine from the template. Each takes what a sleeping machine takes, and counts in the quotas of the app. Default: 0.",
 });
+
+export const RestoreBody = Type.Object(
+  {
+    template: Type.String({ description: "A template of the app: its id, its name, or the beginning of its id." }),
+    skip_launch: Type.Optional(Type.Boolean({ description: "Leave the machine asleep. Default: false." })),
+  },
+  { ...closed, title: "RestoreRequest" },
+);
 
 export const TemplateReply = Type.Object(
   {
@@ -41,6 +49,7 @@ export const TemplateReply = Type.Object(
     app_name: Type.String(),
     name: Type.String(),
     image: imageReference,
+    config: MachineConfig,
     machine_id: Type.String({ description: "The machine whose state it is. It may be gone." }),
     machines: Type.Array(Type.String(), {
       description: "Ids of the machines that were made from it. They do not need it any more.",

@@ -12,16 +12,17 @@ import { AppParams } from "./apps.schemas.ts";
 import {
   CreateTemplateBody,
   ForkBody,
+  RestoreBody,
   TemplateList,
   TemplateParams,
   TemplateReply,
   UpdateTemplateBody,
 } from "./forks.schemas.ts";
-import { MachineList, MachineParams } from "./machines.schemas.ts";
+import { MachineList, MachineParams, MachineReply } from "./machines.schemas.ts";
 
 const AUDITED = ["name", "count"];
 
-export function forkRoutes(app: Api, { forks }: Pick<ApiDeps, "forks">): void {
+export function forkRoutes(app: Api, { forks, restores }: Pick<ApiDeps, "forks" | "restores">): void {
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/fork",
     routesOf("machines")(
@@ -38,6 +39,25 @@ export function forkRoutes(app: Api, { forks }: Pick<ApiDeps, "forks">): void {
     async ({ params, body }, reply) => {
       const views = await forks.fork(params.app_name, params.machine_id, birthsOf(body), clientGone(reply));
       return reply.code(201).send(views.map(machineWire));
+    },
+  );
+
+  app.post(
+    "/v1/apps/:app_name/machines/:machine_id/restore",
+    routesOf("machines")(
+      "Restore a machine from a template",
+      { scope: "deploy", audited: ["template"] },
+      {
+        params: MachineParams,
+        body: RestoreBody,
+        reply: MachineReply,
+        description:
+          "The machine continues where the template stopped, with the configuration of the template, and keeps its id, name and address. The memory and the disk that it had are gone; one that runs ends as if its power was cut.",
+      },
+    ),
+    async ({ params, body: { template, skip_launch: skipLaunch = false } }, reply) => {
+      const { app_name: appName, machine_id: id } = params;
+      return machineWire(await restores.restore(appName, id, { template, skipLaunch }, clientGone(reply)));
     },
   );
 }

@@ -50,6 +50,8 @@ export interface Deploy {
   waitTimeout: number | undefined;
   /** Whether sleeping machines get a snapshot of the new version at once, and what they wait for. */
   prewarm: boolean | "prepared" | undefined;
+  /** Whether the release is kept as a template, of which further machines are made. */
+  template: boolean | undefined;
   /** What runs once before any machine is changed. */
   releaseCommand: ReleaseCommand | undefined;
 }

@@ -66,6 +66,7 @@ const NO_DEPLOY: Deploy = {
   maxUnavailable: undefined,
   waitTimeout: undefined,
   prewarm: undefined,
+  template: undefined,
   releaseCommand: undefined,
 };
 
@@ -80,10 +81,14 @@ export function readDeploy(top: Section): Deploy {
   const waitTimeout = section.seconds("wait_timeout", "s");
   if (waitTimeout === 0) section.error("wait_timeout", "Use at least one second.");
   const prewarm = section.booleanOr("prewarm", "prepared");
+  const template = section.boolean("template");
   const releaseCommand = readReleaseCommand(section);
   section.ignored("seed_command", "Not supported: no command runs on the first deploy only. Use `release_command`.");
   section.finish();
-  return { strategy, maxUnavailable, waitTimeout: waitTimeout && Math.ceil(waitTimeout), prewarm, releaseCommand };
+  return {
+    ...{ strategy, maxUnavailable, waitTimeout: waitTimeout && Math.ceil(waitTimeout) },
+    ...{ prewarm, template, releaseCommand },
+  };
 }
 
 /** What the platform accepts. */

@@ -70,6 +70,7 @@ const deploy = command({
       { reporting },
       { rollOut },
       { planStages, strategyRefusal },
+      { ReleaseTemplates },
     ] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
@@ -77,6 +78,7 @@ const deploy = command({
       import("../deploy/reporting.ts"),
       import("../deploy/rollout.ts"),
       import("../deploy/strategy.ts"),
+      import("../deploy/release-templates.ts"),
     ]);
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
@@ -106,14 +108,19 @@ const deploy = command({
         context.say(
           "No machine is created, so --host has no effect: machines stay where they are. `hibernaut machine move` moves one.",
         );
+      const say = (step: string) => context.say(step);
+      const templates = asked.template === true ? new ReleaseTemplates(context, release.version, say) : undefined;
       const cleared = await clearing(context, leftovers, release);
       const stages = planStages(steps, { strategy, maxUnavailable: asked.maxUnavailable });
-      return rollOut(context, [...cleared, ...stages], {
+      const results = await rollOut(context, [...cleared, ...stages], {
         place: given({ host: options.host, region: options.region }),
         waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
-        onStep: (step) => context.say(step),
+        onStep: say,
         prewarm: prewarmOf(options.prewarm, asked.prewarm),
+        templates,
       });
+      await templates?.deleteEarlier();
+      return results;
     });
     if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });
     await warnOfUnsuspendable(context, new Set(done.map(({ machine_id: id }) => id)));

@@ -7,6 +7,7 @@ import { fork } from "./machine-fork.ts";
 import { forward } from "./machine-forward.ts";
 import { makeCommands } from "./machine-make.ts";
 import { move } from "./machine-move.ts";
+import { restore } from "./machine-restore.ts";
 import { showCommands } from "./machine-show.ts";
 import { whyCommands } from "./machine-why.ts";
 
@@ -21,6 +22,7 @@ export const machine: Noun = {
     ...actCommands,
     ...execCommands,
     fork,
+    restore,
     copy,
     forward,
     move,

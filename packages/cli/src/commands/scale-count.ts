@@ -33,7 +33,7 @@ export const count = command({
   name: "count",
   summary: "Set the number of machines",
   description:
-    "New machines are copies of the newest one, and are started. When there are too many, machines without volumes are destroyed first, then those whose volumes hold the least data, then the newest. The command lists them and asks first; without a terminal, it needs --yes. Their volumes are kept.",
+    "New machines are copies of the newest one, and are started: from the template of its release, if a deploy has made one. When there are too many, machines without volumes are destroyed first, then those whose volumes hold the least data, then the newest. The command lists them and asks first; without a terminal, it needs --yes. Their volumes are kept.",
   arguments: [{ usage: "<count>", description: "machines in each process group, or in the one named with --group" }],
   options: [GROUP, TIMEOUT, YES],
   ofApp: true,
@@ -107,7 +107,9 @@ async function destroy(context: Context, { machine: { id }, volumes }: Member, w
 }
 
 async function create(context: Context, model: Machine, waitTimeout: number): Promise<Done> {
-  const { machine, newVolumes, text } = await copyMachine(context, model, { waitTimeout });
+  const { templateLike } = await import("../deploy/release-templates.ts");
+  const template = templateLike(model, await (await context.client()).listTemplates(context.app));
+  const { machine, newVolumes, text } = await copyMachine(context, model, { waitTimeout, template: template?.id });
   return { machine_id: machine.id, action: "created", volumes_new: newVolumes, text };
 }
 

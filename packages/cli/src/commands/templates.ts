@@ -96,7 +96,7 @@ const pool = command({
   name: "pool",
   summary: "Keep machines of a template asleep, ready to be taken",
   description:
-    "Machines of the template are made in advance, and sleep. Whoever makes a machine from the template gets one of them, which only has to wake, and another one is made in its place. Each takes what a sleeping machine takes, and counts in the app's quotas.",
+    "Machines of the template are made in advance, and sleep. A machine that is made from the template is then one of them, which only has to wake, and another one takes its place. Each takes what a sleeping machine takes, and counts in the app's quotas.",
   arguments: [...TEMPLATE, { usage: "<number>", description: "how many machines to keep; 0 for none" }],
   ofApp: true,
   examples: ["hibernaut templates pool ready 3 --app shop", "hibernaut templates pool ready 0 --app shop"],

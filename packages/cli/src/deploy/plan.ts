@@ -83,8 +83,13 @@ function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConf
     crash === null &&
     image.digest === digest &&
     // The digest says which image it is, however it is named.
-    canonical(comparable(config)) === canonical(comparable(wanted))
+    sameConfig(config, wanted)
   );
+}
+
+/** Whether two configurations say the same, apart from the image. */
+export function sameConfig(one: MachineConfig, other: MachineConfig): boolean {
+  return canonical(comparable(one)) === canonical(comparable(other));
 }
 
 function comparable(config: MachineConfig): MachineConfig {

@@ -6,6 +6,7 @@ import { CliError, toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { untilHealthy } from "./healthy.ts";
 import { CANARY_METADATA } from "./leftovers.ts";
+import type { ReleaseTemplates } from "./release-templates.ts";
 import type { Action } from "./strategy.ts";
 
 /** The machines that were booted, by their keys. */
@@ -22,6 +23,8 @@ export interface RolloutOptions {
   waitTimeout: number;
   /** Whether sleeping machines are started with the new version, must pass, and sleep again with a snapshot. */
   prewarm?: boolean | "prepared";
+  /** The templates of the release, if it has any. */
+  templates?: ReleaseTemplates | undefined;
   /** Called with a sentence about each step. */
   onStep(text: string): void;
 }
@@ -29,7 +32,7 @@ export interface RolloutOptions {
 /** What became of a machine, for the result of the deploy. */
 export interface StepResult {
   machine_id: string;
-  action: "created" | "updated" | "kept" | "replaced" | "destroyed";
+  action: "created" | "updated" | "restored" | "kept" | "replaced" | "destroyed";
   state: string;
 }
 

@@ -49,6 +49,10 @@ async function carryOutAndWait(
   // An earlier deploy, cut off since, may have left it half way up.
   if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state)) return done;
   const { machine_id: id } = done;
+  if (done.action === "restored" && step.kind === "update" && !step.running) {
+    options.onStep(`Machine ${id} is ${done.state}, with the state that the template of the new version has.`);
+    return done;
+  }
   if (step.kind === "update" && !step.running) {
     if (options.prewarm !== undefined && options.prewarm !== false)
       await untilPrewarmed(context, step.machine, left, options);
@@ -59,6 +63,7 @@ async function carryOutAndWait(
     return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
   }
   const verdict = await untilHealthy(context, id, options.waitTimeout);
+  if (verdict.ok && step.kind !== "keep") await options.templates?.keep(step.group, id);
   const old = step.kind === "update" && step.machine.config.image !== step.config.image ? step.machine : undefined;
   if (!verdict.ok) throw stoppedError(context, id, verdict, left, old?.config.image);
   options.onStep(`Machine ${id} is running the new version: ${verdict.text}.`);
@@ -103,12 +108,24 @@ async function carryOutWhenFree(context: Context, step: Step, options: RolloutOp
   }
 }
 
-async function carryOut(context: Context, step: Step, { place, prewarm = false }: RolloutOptions): Promise<StepResult> {
-  const client = await context.client();
+async function carryOut(
+  context: Context,
+  step: Step,
+  { place = {}, prewarm = false, templates }: RolloutOptions,
+): Promise<StepResult> {
   if (step.kind === "keep") return doneTo(step.machine, "kept");
-  if (step.kind === "create")
-    return doneTo(await client.createMachine(context.app, { ...place, config: step.config }), "created");
-  return doneTo(await client.updateMachine(context.app, step.machine.id, step.config, { prewarm }), "updated");
+  const client = await context.client();
+  const { group, config } = step;
+  if (step.kind === "create") {
+    // A machine from a template is made where that is.
+    const anywhere = place.host === undefined && place.region === undefined;
+    const born = anywhere ? await templates?.create(group, config) : undefined;
+    return doneTo(born ?? (await client.createMachine(context.app, { ...place, config })), "created");
+  }
+  const { id } = step.machine;
+  const restored = await templates?.update(group, id, config, step.running);
+  if (restored !== undefined) return doneTo(restored, "restored");
+  return doneTo(await client.updateMachine(context.app, id, config, { prewarm }), "updated");
 }
 
 function doneTo({ id, state }: Machine, action: StepResult["action"]): StepResult {

@@ -102,7 +102,8 @@ export async function bear(
     for (const name of namesOf(births)) {
       const record = recordOf(seed, { ...births, name: name ?? newMachineName() }, deps);
       made.push(record);
-      await context.copying.run(() => fillCradle(context, seed, record, signal), signal);
+      const heir = { ...record, generation: seed.record.snapshot?.generation ?? "" };
+      await context.copying.run(() => fillCradle(context, seed, heir, signal), signal);
     }
     // Others may have been made meanwhile.
     requireAllowed(context, seed.record, births, { starts: false, bytes });
@@ -147,11 +148,11 @@ function recordOf(
   return { ...born, ...asleep, ...(pooled !== undefined && { pooled }) };
 }
 
-/** Copies the seed's files for one machine; durable once this resolves. */
-async function fillCradle(
-  { deps }: BirthContext,
+/** Copies the seed's files for one machine, whose memory is that generation; durable once this resolves. */
+export async function fillCradle(
+  { deps }: Pick<BirthContext, "deps">,
   { folder, record: parent }: Seed,
-  { id, version }: MachineRecord,
+  { id, version, generation }: Pick<MachineRecord, "id" | "version"> & { generation: string },
   signal: AbortSignal,
 ): Promise<void> {
   const cradle = deps.files.seeds.cradle(id);
@@ -163,7 +164,7 @@ async function fillCradle(
     await flush(join(cradle, name));
   }
   const heir = { machineId: id, machineVersion: version };
-  const [from, to] = [generationIn(folder, parent), generationIn(cradle, parent)];
+  const [from, to] = [generationIn(folder, parent), join(cradle, "snapshots", generation)];
   await deps.snapshots.inherit({ from, to, heir, copy });
   // A wake would do it while a request waits. Where files share their blocks, it would take the room of a whole memory.
   if (!(await deps.files.seeds.clones())) await reserveAll(deps.snapshots.memoryOf(to));

@@ -132,9 +132,8 @@ export class Pools {
   }
 
   #failed(template: string, reason: string): void {
-    const { log, store } = this.#births.deps;
+    const { log } = this.#births.deps;
     if (this.#faults.get(template) !== reason) log.warn({ template, reason }, "the pool of a template is not full");
-    if (store.templates.get(template) === undefined) return;
     this.#faults.set(template, reason);
     this.#retries.set(template, setTimeout(() => this.look(template), RETRY_MS).unref());
   }

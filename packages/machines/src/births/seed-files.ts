@@ -4,7 +4,7 @@
  *
  *   templates/<id>/                a template
  *   templates/tmp-<id>/            a seed that is being taken, or of a fork in progress
- *   templates/births/<machine>/    the files of a machine that is about to be born
+ *   templates/births/<machine>/    the files of a machine that is about to be born, or to be restored
  */
 import { mkdir, readdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
@@ -107,13 +107,35 @@ export class SeedFiles {
   }
 
   /**
+   * Puts the files of a generation, and the layer that belongs to it, in the place of those that a machine has, durably. What
+   * was interrupted is done by doing it again.
+   */
+  async replace(machineId: string, generation: string): Promise<void> {
+    const [cradle, folder] = [this.cradle(machineId), join(this.#machineRoot, machineId)];
+    await mkdir(join(folder, "snapshots"), { recursive: true, mode: 0o700 });
+    // The memory comes last: as long as it is in the cradle, this is not over.
+    for (const name of ["layer.ext4", "hot-pages.json", join("snapshots", generation)])
+      await rename(join(cradle, name), join(folder, name)).catch(ifAbsent(undefined));
+    await flush(join(folder, "snapshots"));
+    await flush(folder);
+    await this.abandon(machineId);
+  }
+
+  /**
    * After a restart: delivers the machines that are stored, and deletes everything that was left unfinished. Being stored is
    * what makes a machine, or a template, exist.
    */
-  async tidy(stored: { machine(id: string): boolean; template(id: string): boolean }): Promise<void> {
+  async tidy(stored: {
+    /** The machine's generation; empty if it has none. Undefined if there is no such machine. */
+    machine(id: string): string | undefined;
+    template(id: string): boolean;
+  }): Promise<void> {
     const births = join(this.#root, BIRTHS);
     for (const id of await readdir(births).catch(ifAbsent<string[]>([]))) {
-      if (stored.machine(id) && !(await isThere(join(this.#machineRoot, id)))) await this.deliver(id);
+      const generation = stored.machine(id);
+      if (generation !== undefined && !(await isThere(join(this.#machineRoot, id)))) await this.deliver(id);
+      else if (generation && (await isThere(join(births, id, "snapshots", generation))))
+        await this.replace(id, generation);
       else await rm(join(births, id), { recursive: true, force: true });
     }
     for (const id of await readdir(this.#root).catch(ifAbsent<string[]>([])))

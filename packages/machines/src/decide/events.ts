@@ -100,6 +100,12 @@ export type Milestone =
 /** What changes in a machine that moves to another guest bundle. */
 export type Moved = Pick<MachineRecord, "version" | "bundleVersion">;
 
+/** What a machine has of the template that it was restored from. */
+export type Restored = Pick<
+  MachineRecord,
+  "config" | "imageDigest" | "bundleVersion" | "version" | "snapshot" | "origin"
+>;
+
 /** What is worth knowing about a machine without any effect on its state. */
 export type Note =
   | { type: "keep_awake"; lease: KeepAwake | null }
@@ -113,6 +119,8 @@ export type Note =
   | { type: "cordon"; on: boolean }
   /** Someone takes the machine out of its pool, and names it. */
   | { type: "taken"; name: string; cordoned: boolean }
+  /** Its files are those of a template from now on, of which `becomes` is what the record says. */
+  | { type: "restored"; becomes: Restored }
   /** Why no request reaches the app; null when one does. */
   | { type: "reachability"; why: string | null }
   /** Why the guest is paused by the host; null once it runs again. */
@@ -234,6 +242,8 @@ export const REMARKS = [
   "prewarm_ended",
   /** The reason that was shown with the state no longer holds. */
   "reason_ended",
+  /** It continues from a template from now on, and what it had is gone. */
+  "restored",
   /** A run of the schedule was due while the one before was not over. */
   "schedule_skipped",
   /** The host paused the guest. */

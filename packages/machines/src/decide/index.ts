@@ -30,6 +30,7 @@ export {
   OUTCOMES,
   REMARKS,
   type RemarkName,
+  type Restored,
   type TakenOver,
 } from "./events.ts";
 
@@ -60,6 +61,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "plan_wake":
     case "cordon":
     case "taken":
+    case "restored":
     case "prepared":
     case "prewarm_over":
       return decideNote(record, event, context);

@@ -1,7 +1,7 @@
 /** Changes that do not affect a machine's state: what an effect stores in its middle, and what is worth knowing. */
 import type { MachineRecord, NotSuspended } from "@hibernaut/domain/machine";
 import type { DecideContext, Decision } from "./decision.ts";
-import type { Details, Milestone, Note, RemarkName } from "./events.ts";
+import type { Details, Milestone, Note, RemarkName, Restored } from "./events.ts";
 import { isPrewarming } from "./prewarm.ts";
 import { mayHaveGuest, remarked, unchanged } from "./step.ts";
 
@@ -48,6 +48,8 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return remarked({ ...record, cordoned: note.on }, { type: note.on ? "cordoned" : "uncordoned" }, context);
     case "taken":
       return taken(record, note, context);
+    case "restored":
+      return restored(record, note.becomes, context);
     case "prepared":
       if (!isPrewarming(record) || record.prewarm.prepared) return unchanged(record);
       return told({ ...record, prewarm: { ...record.prewarm, prepared: true } });
@@ -100,6 +102,38 @@ function taken(
     { type: "taken", details },
     context,
   );
+}
+
+/** Only for a machine at rest, or one that runs. It sleeps, and wakes as another one's memory does. */
+function restored(record: MachineRecord, becomes: Restored, { now }: DecideContext): Decision {
+  const at = now.toISOString();
+  const over = {
+    goal: null,
+    pending: null,
+    bundleMove: null,
+    prewarm: null,
+    notSuspended: null,
+    drained: false,
+  } as const;
+  const idle = {
+    keepAwake: null,
+    wakeAt: null,
+    crash: null,
+    restarts: 0,
+    stateReason: null,
+    unreachable: null,
+  } as const;
+  const disk = { coldReason: "", resetLayer: false, keepLayer: null } as const;
+  const next = { ...record, ...over, ...idle, ...disk, ...becomes, state: "suspended", newborn: true } as const;
+  const { origin } = becomes;
+  const details = { template: origin?.template, machine_id: origin?.machine };
+  const history = { at, type: "restored", from: record.state, to: "suspended", details } as const;
+  const scheduleHandled = becomes.config.schedule === undefined ? null : at;
+  return {
+    record: { ...next, scheduleHandled, stateSince: at, updatedAt: at },
+    effect: null,
+    tell: { history, followers: true, memoryGone: true },
+  };
 }
 
 function told(record: MachineRecord): Decision {

@@ -38,6 +38,7 @@ const SENTENCES: Record<HistoryType, string> = {
   moved_away: "It is on another host now.",
   moved_in: "It is on this host now.",
   kept_ended: "Its virtual machine is no longer kept in memory.",
+  restored: "It continues from a template.",
   taken: "It was taken out of the pool of its template.",
   uncordoned: "The proxy sends it requests again.",
   unreachable: "Requests do not reach the app.",

@@ -51,7 +51,14 @@ export class Mortality {
     };
     const volumes = this.#async(deps.volumes, "volumes", ["hold", "disks"]);
     const files = this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]);
-    const seeds = this.#async(deps.files.seeds, "seeds", ["publish", "removeDraft", "remove", "deliver", "abandon"]);
+    const seeds = this.#async(deps.files.seeds, "seeds", [
+      "publish",
+      "removeDraft",
+      "remove",
+      "deliver",
+      "replace",
+      "abandon",
+    ]);
     const travel = this.#async(deps.volumes.travel, "travel", ["place", "removeFiles"]);
     return {
       ...deps,

@@ -1,0 +1,103 @@
+/** Restores: a machine gets the memory and the disk of a template in the place of its own, and stays who it is. */
+import { HibernautError } from "@hibernaut/domain/errors";
+import type { TemplateRecord } from "@hibernaut/domain/template";
+import { fillCradle, launch } from "../births/bear.ts";
+import { requireTemplate, type TemplateBirths } from "../births/from-template.ts";
+import { bytesOf, requireWhole, type Seed } from "../births/seed.ts";
+import type { MachineController } from "../controller.ts";
+import { newUlid } from "../identity.ts";
+import { requireFreePorts } from "../tcp-ports.ts";
+import { type MachineView, viewOf } from "../view.ts";
+
+/** How long what is being done to the machine may take: as long as its app may take to stop, and some time for the disk. */
+const SETTLE_TIMEOUT_MS = 330_000;
+
+export class Restores {
+  readonly #births: TemplateBirths;
+  /** Machines that are being restored: their files are put together at one place. */
+  readonly #busy = new Set<string>();
+
+  constructor(births: TemplateBirths) {
+    this.#births = births;
+  }
+
+  /**
+   * Lets the machine continue where the template stopped, with the template's configuration; it is started unless
+   * `skipLaunch` is set. The memory and the disk that it had are gone; a guest ends as if its power was cut. It happens at
+   * once, or not at all. Rejects with `failed_precondition` when it has volumes, or the template is damaged, with `aborted` when
+   * something else happens to it at the same time, and as an update does.
+   */
+  async restore(
+    app: string,
+    word: string,
+    { template: chosen, skipLaunch = false }: { template: string; skipLaunch?: boolean },
+    signal: AbortSignal,
+  ): Promise<MachineView> {
+    const { deps, controllers, drain } = this.#births;
+    drain.refuseWork();
+    const controller = controllers.find(app, word);
+    const template = requireTemplate(deps, app, chosen);
+    const { id } = controller.record;
+    if (this.#busy.has(id))
+      throw new HibernautError("aborted", `Machine ${id} is being restored already. Wait until that is done.`, {
+        machine_id: id,
+      });
+    this.#busy.add(id);
+    try {
+      await this.#replace(controller, template, signal);
+    } finally {
+      this.#busy.delete(id);
+      await deps.files.seeds.abandon(id);
+    }
+    if (!skipLaunch) launch(controller, deps);
+    return viewOf(controller.record, { ...deps, warm: controllers.warm });
+  }
+
+  async #replace(controller: MachineController, template: TemplateRecord, signal: AbortSignal): Promise<void> {
+    const { deps, controllers, copying } = this.#births;
+    const { machine } = template;
+    const { id } = controller.record;
+    const origin = { kind: "template", machine: machine.id, template: template.id } as const;
+    const seed: Seed = { folder: deps.files.seeds.folder(template.id), record: machine, origin };
+    const bytes = await bytesOf(seed.folder, machine);
+    this.#requireAllowed(controller, template, bytes);
+    await deps.files.seeds.requireRoom(bytes);
+    await requireWhole(seed, deps, signal);
+    const [generation, version] = [newUlid(), newUlid()];
+    await copying.run(() => fillCradle({ deps }, seed, { id, version, generation }, signal), signal);
+    await controllers.wait(controller, ["settled"], { timeoutMs: SETTLE_TIMEOUT_MS, signal });
+    // Others may have changed meanwhile.
+    this.#requireAllowed(controller, template, 0);
+    const { config, imageDigest, bundleVersion, snapshot } = machine;
+    const becomes = {
+      config,
+      imageDigest,
+      bundleVersion,
+      version,
+      origin,
+      snapshot: snapshot && { ...snapshot, generation },
+    };
+    await controller.restore(becomes, async () => {
+      await deps.files.seeds.replace(id, generation);
+      await deps.snapshots.discardOthers(id, generation);
+      await deps.files.forgetMemory(id);
+    });
+    if ((await deps.snapshots.verifiedAt(id, generation)) === undefined) deps.snapshots.arrived(id, generation);
+  }
+
+  #requireAllowed(controller: MachineController, { app, id, machine }: TemplateRecord, bytes: number): void {
+    const { deps, drain } = this.#births;
+    drain.refuseWork();
+    requireTemplate(deps, app, id);
+    const { record } = controller;
+    if ((record.config.mounts ?? []).length > 0)
+      throw new HibernautError(
+        "failed_precondition",
+        `Machine ${record.id} has volumes, whose content would not be what the memory of the template expects. Make a new machine from the template.`,
+        { machine_id: record.id },
+      );
+    requireFreePorts(deps, app, machine.config);
+    deps.quotas?.requireChange(record, machine.config);
+    if (bytes > 0) deps.diskQuota?.require(app, bytes);
+  }
+}
