@@ -256,3 +256,47 @@ test("a fork of a machine with hundreds of connections has none of them, and the
     listener.close();
   }
 });
+
+test("a machine out of a pool has been made in advance: it wakes from memory, as itself, and draws its own numbers", async () => {
+  const machine = await parent();
+  const before = await ask(machine);
+  await place.client.createTemplate(place.app, { from: machine.id, name: "pooled", warm_pool: 2 });
+  const pool = () => place.client.getTemplate(place.app, "pooled").then((template) => template.pool);
+  await expect.poll(pool, { timeout: 60_000 }).toEqual({ size: 2, ready: 2, warm: 2, reason: null });
+  const taken = await Promise.all([1, 2].map(() => place.client.createMachine(place.app, { template: "pooled" })));
+  const answers = [];
+  for (const { id } of taken) {
+    await place.reach(id, "running", "failed");
+    const one = await place.get(id);
+    expect(one.last_boot?.kind).toBe("warm");
+    const answer = await ask(one);
+    expect(answer).toMatchObject({ secret: before.secret, count: before.count + 1, hostname: id });
+    answers.push(answer);
+  }
+  expect(new Set([before, ...answers].flatMap(({ kernel, mac, ids }) => [kernel, mac, ...ids])).size).toBe(12);
+  await expect.poll(async () => (await pool()).ready, { timeout: 60_000 }).toBe(2);
+  await place.client.deleteTemplate(place.app, "pooled");
+  const left = (await place.client.listMachines(place.app)).map(({ id }) => id);
+  expect(left).toEqual(expect.arrayContaining(taken.map(({ id }) => id)));
+});
+
+test("a machine goes back to a template, disk and memory, and stays who it is", async () => {
+  const machine = await parent();
+  const before = await ask(machine);
+  await place.client.createTemplate(place.app, { from: machine.id, name: "before" });
+  for (const round of [1, 2]) {
+    expect(await ask(machine)).toMatchObject({ count: before.count + 1, lines: before.lines + 1 });
+    expect(await ask(machine)).toMatchObject({ count: before.count + 2 });
+    if (round === 2) await place.suspend(machine.id);
+    const { state } = await place.client.restoreMachine(place.app, machine.id, { template: "before" });
+    expect(["starting", "running"]).toContain(state);
+    await place.reach(machine.id, "running", "failed");
+    expect((await place.get(machine.id)).last_boot?.kind).toBe("resume");
+  }
+  const { hostname, address, mac, secret, count } = await ask(machine);
+  expect({ hostname, address, mac, secret, count }).toEqual({ ...pick(before), count: before.count + 1 });
+});
+
+function pick({ hostname, address, mac, secret }: Answer) {
+  return { hostname, address, mac, secret };
+}
