@@ -3,9 +3,10 @@
  * after a power cut, a name may be there and the content not.
  */
 import { execFile } from "node:child_process";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { expect, test } from "vitest";
 import { tempFolder } from "./helpers/temp.ts";
 
@@ -14,8 +15,8 @@ const SRC = join(import.meta.dirname, "../src");
 const RECORDER = join(import.meta.dirname, "./helpers/flush-recorder.c");
 const MACHINE = "5f541f9f4c0fdc";
 
-/** Runs a program of the platform's parts, and returns the final names of files that were not flushed before. */
-async function namedBeforeFlushed(folder: string, program: string): Promise<string[]> {
+/** Runs a program of the platform's parts, and returns the final names below `within` of files that were not flushed before. */
+async function namedBeforeFlushed(folder: string, program: string, within = ""): Promise<string[]> {
   const recorder = join(folder, "recorder.so");
   const record = join(folder, "record");
   await run("cc", ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", recorder, RECORDER, "-ldl"]);
@@ -27,17 +28,23 @@ async function namedBeforeFlushed(folder: string, program: string): Promise<stri
     .split("\n")
     .map((line) => line.split("\t"));
   const faults: string[] = [];
-  for (const [index, [what, from = "", to = ""]] of lines.entries()) {
+  const flushed = new Set<string>();
+  for (const [what, from = "", to = ""] of lines) {
+    if (what === "flush") flushed.add(from);
     if (what !== "rename") continue;
-    const flushed = new Set(lines.slice(0, index).flatMap(([kind, path]) => (kind === "flush" ? [path] : [])));
-    for (const name of await filesIn(to)) if (!flushed.has(join(from, name))) faults.push(join(to, name));
+    if (from.includes(within))
+      for (const name of await filesIn(to)) if (!flushed.has(join(from, name))) faults.push(join(to, name));
+    for (const path of flushed)
+      if (path === from || path.startsWith(`${from}/`)) flushed.add(to + path.slice(from.length));
   }
   return faults;
 }
 
-/** A file's own name is "". */
+/** A file's own name is "". None of what is at another place by now, whose turn comes with the rename to there. */
 async function filesIn(path: string): Promise<string[]> {
-  return (await stat(path)).isDirectory() ? readdir(path, { recursive: true }) : [""];
+  const found = await stat(path).catch(ifAbsent(undefined));
+  if (found === undefined) return [];
+  return found.isDirectory() ? readdir(path, { recursive: true }) : [""];
 }
 
 test("a guest bundle is copied whole: without it no machine that has it starts, and neither does the platform", async () => {
@@ -60,4 +67,26 @@ test("the template of writable layers is made whole: every later machine gets a 
     await files.prepare("${MACHINE}");
     await files.freshLayer("${MACHINE}");`;
   expect(await namedBeforeFlushed(folder, program)).toEqual([]);
+});
+
+test("a template, and a machine that is born from it, are whole before they have their places", async () => {
+  const folder = await tempFolder();
+  const world = join(folder, "world");
+  const program = `
+    import { symlink } from "node:fs/promises";
+    import { newWorld, runningMachine, startPlatform } from ${JSON.stringify(join(import.meta.dirname, "helpers/fake-world.ts"))};
+    const platform = await startPlatform(await newWorld({ fill: (path) => symlink(path, ${JSON.stringify(world)}) }));
+    const machine = await runningMachine(platform);
+    const { signal } = new AbortController();
+    await platform.templates.createOf("shop", { machine, name: "ready" }, signal);
+    await platform.templates.bear("shop", "ready", { skipLaunch: true }, signal);
+    await platform.forks.fork("shop", machine, { count: 1, skipLaunch: true }, signal);
+    await platform.close();`;
+  try {
+    const named = await namedBeforeFlushed(folder, program, "/templates/");
+    // Where it is, a machine has a log and a seal in time.
+    expect(named.filter((path) => !/\/machines\/\w+\/(logs\b|.*\/seal\.json$)/.test(path))).toEqual([]);
+  } finally {
+    await rm(await realpath(world), { recursive: true });
+  }
 });
