@@ -70,7 +70,15 @@ export interface ApiCluster {
 export interface ApiDeps
   extends Omit<
     Resources,
-    "machineCopies" | "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm" | "workload"
+    | "machineCopies"
+    | "recover"
+    | "startTimer"
+    | "close"
+    | "unfitSnapshots"
+    | "dropSnapshots"
+    | "warm"
+    | "workload"
+    | "births"
   > {
   images: ImageLibrary;
   uploads: ImageUploads;

@@ -1,5 +1,6 @@
 /** What other packages may use. */
 export type { Births } from "./births/bear.ts";
+export { BIRTH_KINDS } from "./births/birth-counts.ts";
 export { CONSUMED } from "./decide/notes.ts";
 export { isPrewarming } from "./decide/prewarm.ts";
 export { MoveUnsettled } from "./departure.ts";

@@ -1,5 +1,6 @@
 /** Puts the resources of the platform together: one object, from which each part takes only what it needs. */
 import { Semaphore } from "@hibernaut/lib/semaphore";
+import { BirthCounts } from "./births/birth-counts.ts";
 import { Pools } from "./births/pools.ts";
 import { Consoles } from "./console-log.ts";
 import { ControllerSet } from "./controller-set.ts";
@@ -53,7 +54,14 @@ export function openMachines(deps: MachineDependencies) {
   const machines = new Machines(deps, controllers, drain);
   const prewarmer = new Prewarmer({ machines, deps });
   const copies = new MachineCopies(deps, controllers);
-  const births = { deps, controllers, copies, copying: new Semaphore(COPIES_AT_ONCE), drain };
+  const births = {
+    deps,
+    controllers,
+    copies,
+    copying: new Semaphore(COPIES_AT_ONCE),
+    counts: new BirthCounts(),
+    drain,
+  };
   const pools = new Pools(births);
   const templates = new Templates(births, pools);
   const apps = new Apps({ ...deps, templates }, machines);
@@ -81,6 +89,7 @@ export function openMachines(deps: MachineDependencies) {
     forks: new Forks(births),
     templates,
     restores: new Restores(births),
+    births: { counts: births.counts, pools },
     guestApi: new GuestApi(deps, controllers),
     drain,
     host: new Host(deps, controllers.warm),

@@ -39,7 +39,7 @@ test("a machine out of the pool only wakes: it is itself already, has what the t
   const ids = waiting().map(({ id }) => id);
   expect(shop.machines.list("shop")).toEqual([]);
   const { record } = await take({ name: "web" });
-  expect(waiting).toContain(record.id);
+  expect(ids).toContain(record.id);
   await shop.reach(record.id, "running");
   expect(shop.record(record.id)).toMatchObject({ name: "web", cordoned: false, lastBoot: { kind: "warm" } });
   expect(shop.host.guest(record.id)?.state.hostname).toBe(record.id);

@@ -1,6 +1,6 @@
 /** Checks what the platform needs from its host, and names a command to repair each fault. */
 import type { Settings } from "@hibernaut/settings";
-import { checkDataDir, checkDisk, checkSocketPath } from "./doctor/data-directory.ts";
+import { checkCopies, checkDataDir, checkDisk, checkSocketPath } from "./doctor/data-directory.ts";
 import type { Diagnosis } from "./doctor/diagnosis.ts";
 import { builtBundle, checkAccelerator, checkJail, checkKvmDevice, checkNode, checkQemu } from "./doctor/hypervisor.ts";
 import { checkNetwork } from "./doctor/network.ts";
@@ -28,8 +28,10 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   const sleepers = await sleepersOf(settings.dataDir);
   yield* checkNetwork(settings.network, typeof sleepers === "string" ? undefined : sleepers.bound);
   yield checkSocketPath(settings.dataDir);
-  yield await checkDataDir(settings.dataDir);
+  const dataDir = await checkDataDir(settings.dataDir);
+  yield dataDir;
   yield await checkDisk(settings.dataDir);
+  if (dataDir.status === "ok") yield await checkCopies(settings.dataDir);
   yield* checkVolumes(settings.dataDir);
   yield* checkCertificates(settings.dataDir);
   yield* checkQuotas(settings);

@@ -60,6 +60,7 @@ import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
 import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./member.ts";
+import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
@@ -311,6 +312,7 @@ async function runLocked(
         });
   open.defer(() => audit?.close());
   warmMetrics(registry, resources.warm);
+  birthMetrics(registry, resources.births);
   certificateMetrics(registry, certificates);
   webhookMetrics(registry, webhooks);
   const info = {

@@ -20,6 +20,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineName } from "../identity.ts";
 import { newRecord } from "../new-record.ts";
 import { requireFreePorts } from "../tcp-ports.ts";
+import type { BirthCounts } from "./birth-counts.ts";
 import { bytesOf, generationIn, type Seed } from "./seed.ts";
 
 /** How long it may take to reserve the space of a memory: milliseconds on most file systems. */
@@ -42,6 +43,7 @@ export interface BirthContext {
   controllers: ControllerSet;
   /** How many copies are made at once, of all apps: each takes the disk from every machine. */
   copying: Semaphore;
+  counts: BirthCounts;
   /** Throws when no machine may be made any more: a drain has begun, or the app has been deleted. */
   requireStill(): void;
 }

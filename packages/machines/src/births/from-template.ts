@@ -19,7 +19,7 @@ export interface TemplateBirths extends Omit<BirthContext, "requireStill"> {
  * `starts`: it is started at once, so the host must have room for it.
  */
 export async function bearFrom(
-  { deps, controllers, copying, drain }: TemplateBirths,
+  { deps, controllers, copying, counts, drain }: TemplateBirths,
   { app, id, machine }: TemplateRecord,
   { starts, ...birth }: Omit<Births, "count"> & { starts: boolean },
   signal: AbortSignal,
@@ -29,7 +29,7 @@ export async function bearFrom(
     // Deleted with its app, too.
     requireTemplate(deps, app, id);
   };
-  const context = { deps, controllers, copying, requireStill };
+  const context = { deps, controllers, copying, counts, requireStill };
   const births = { ...birth, count: 1 };
   const origin = { kind: "template", machine: machine.id, template: id } as const;
   const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };

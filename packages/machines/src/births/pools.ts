@@ -94,6 +94,13 @@ export class Pools {
     };
   }
 
+  /** All pools together. */
+  total(): Omit<PoolView, "reason"> {
+    const views = this.#births.deps.store.templates.list().map((template) => this.view(template));
+    const sum = (field: "size" | "ready" | "warm") => views.reduce((all, view) => all + view[field], 0);
+    return { size: sum("size"), ready: sum("ready"), warm: sum("warm") };
+  }
+
   /** Destroys what waits in the pool of a template that is gone. */
   async empty(template: string): Promise<void> {
     this.#faults.delete(template);

@@ -30,13 +30,13 @@ export class Forks {
     { skipLaunch = false, ...births }: Births & { skipLaunch?: boolean },
     signal: AbortSignal,
   ): Promise<MachineView[]> {
-    const { deps, controllers, copies, copying, drain } = this.#options;
+    const { deps, controllers, copies, copying, counts, drain } = this.#options;
     const same = sameApp(deps.store.apps, app);
     const requireStill = () => {
       drain.refuseWork();
       same();
     };
-    const context = { deps, controllers, copying, requireStill };
+    const context = { deps, controllers, copying, counts, requireStill };
     const { record } = controllers.find(app, word);
     requireSeed(record, deps);
     const { folder } = deps.files.paths(record.id);
@@ -46,6 +46,7 @@ export class Forks {
     const seed = await takeSeed({ machineId: record.id, id, origin }, { copies, copying, ports: deps }, signal);
     try {
       const born = await bear(context, seed, births, signal);
+      counts.add("fork", born.length);
       if (!skipLaunch) for (const each of born) launch(each, deps);
       return born.map((each) => viewOf(each.record, { ...deps, warm: controllers.warm }));
     } finally {

@@ -173,11 +173,11 @@ export class Templates {
     { skipLaunch = false, ...birth }: Omit<Births, "count"> & { skipLaunch?: boolean },
     signal: AbortSignal,
   ): Promise<MachineView> {
-    const { deps, controllers, drain } = this.#options;
+    const { deps, controllers, counts } = this.#options;
     const template = requireTemplate(deps, app, word);
-    const born =
-      this.#fromPool(template, birth) ??
-      (await bearFrom({ ...this.#options, drain }, template, { ...birth, starts: !skipLaunch }, signal));
+    const taken = this.#fromPool(template, birth);
+    const born = taken ?? (await bearFrom(this.#options, template, { ...birth, starts: !skipLaunch }, signal));
+    counts.add(taken === undefined ? "template" : "pool");
     if (!skipLaunch) launch(born, deps);
     return viewOf(born.record, { ...deps, warm: controllers.warm });
   }

@@ -1,6 +1,7 @@
 /** Whether the data directory can be used, and has room. */
 import { access, constants, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { canCloneIn } from "@hibernaut/lib/disk-files";
 import { messageOf } from "@hibernaut/lib/text";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH } from "@hibernaut/settings";
 import { type Diagnosis, examine } from "./diagnosis.ts";
@@ -57,6 +58,15 @@ export function checkDisk(dataDir: string): Promise<Diagnosis> {
     const why = `${found}; a snapshot needs as much space as its machine has memory`;
     return { status: "warn", found: why, fix: `du -xh --max-depth=2 ${dataDir} | sort -h | tail` };
   });
+}
+
+/** Whether a fork costs the disk a whole memory, or only what it changes. Nothing is wrong with either. */
+export async function checkCopies(dataDir: string): Promise<Diagnosis> {
+  const shares = await canCloneIn(await existing(dataDir));
+  const found = shares
+    ? "a fork shares the blocks of its origin until one of them changes"
+    : "a fork takes its whole memory and disk, because this file system cannot share blocks (XFS and btrfs can)";
+  return { name: "copies", status: "ok", found };
 }
 
 /** Returns the directory itself, or the nearest of its parents that exists. */

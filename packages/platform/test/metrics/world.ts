@@ -13,6 +13,7 @@ import { OUTCOMES, type Outcome } from "../../../events/src/webhooks/rules.ts";
 import type { AccessEntry } from "../../../proxy/src/contract.ts";
 import { proxyMetrics } from "../../../proxy/src/metrics.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";
+import { birthMetrics } from "../../src/metrics/births.ts";
 import { platformMetrics, qmpMetrics } from "../../src/metrics/platform.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -59,6 +60,7 @@ export async function metricsWorld(): Promise<MetricsWorld> {
     stream,
   });
   warmMetrics(registry, platform.warm);
+  birthMetrics(registry, platform.births);
   certificateMetrics(registry, { all: () => [], orders: { succeeded: 0, failed: 0 } as never });
   const attempts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 1])) as Record<Outcome, number>;
   webhookMetrics(registry, { list: () => [], counts: { waiting: 0, attempts } });
