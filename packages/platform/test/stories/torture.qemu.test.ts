@@ -1,11 +1,12 @@
 /**
- * Clients at random moments, machines that fall asleep after a second, suspends out of the blue, a long download and
- * WebSockets among them: not one request fails, is lost, doubled or cut. `HIBERNAUT_TORTURE_S` sets for how long.
+ * Clients at random moments, machines that fall asleep after a second, suspends and forks out of the blue, a long
+ * download and WebSockets among them: not one request fails, is lost, doubled or cut. `HIBERNAUT_TORTURE_S` sets for how long.
  *
  * @module-tag again
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Machine } from "@hibernaut/client";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { longOr } from "../helpers/long.ts";
@@ -93,7 +94,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   const target = { proxyUrl: place.proxyUrl, app: place.app };
   const tally = {
     ...{ sent: [] as string[], faults: [] as string[], wakes: {} as Record<string, number> },
-    ...{ echoes: 0, downloads: 0, suspends: 0 },
+    ...{ echoes: 0, downloads: 0, suspends: 0, forks: 0 },
   };
   const end = performance.now() + SECONDS * 1000;
   // A short run on a busy host may see no request that finds its machine asleep: it continues until one has.
@@ -134,21 +135,40 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
     await echoes(target, going, tally);
     await calm();
   };
+  const anyone = () => machines[randomInt(machines.length)]?.machine_id ?? "";
+  // It fell asleep, or woke, by itself in the meantime.
+  const tooLate = (error: { code: string }) => {
+    if (!["aborted", "failed_precondition"].includes(error.code)) throw error;
+  };
   const suspender = async () => {
     await pause(2500);
-    const { machine_id: id } = machines[randomInt(machines.length)] ?? { machine_id: "" };
+    const id = anyone();
     if ((await place.get(id)).state !== "running") return;
-    await place.client.suspendMachine(place.app, id).catch((error: { code: string }) => {
-      // It fell asleep by itself in the meantime.
-      if (!["aborted", "failed_precondition"].includes(error.code)) throw error;
-    });
+    await place.client.suspendMachine(place.app, id).catch(tooLate);
     tally.suspends += 1;
+  };
+  const forker = async () => {
+    await pause(2500);
+    const id = anyone();
+    const [fork] =
+      (await place.client.forkMachine(place.app, id, { skip_service_registration: true }).catch(tooLate)) ?? [];
+    if (fork === undefined) return;
+    await place.reach(fork.id, "running", "failed");
+    // It gets no requests, so that it knows what its parent had seen.
+    const inherited = await seenBy(fork);
+    if (Object.values(inherited).some((count) => count !== 1))
+      tally.faults.push(`a fork saw ${JSON.stringify(inherited)}`);
+    const { last_boot: boot } = await place.get(fork.id);
+    if (boot?.kind !== "resume") tally.faults.push(`a fork of ${id} started ${boot?.kind}: ${boot?.reason}`);
+    await place.client.destroyMachine(place.app, fork.id, { force: true });
+    tally.forks += 1;
   };
   await Promise.all([
     ...Array.from({ length: CLIENTS }, () => guarded("client", client)),
     ...Array.from({ length: SOCKETS }, () => guarded("socket", socket)),
     guarded("download", downloader),
     guarded("suspend", suspender),
+    guarded("fork", forker),
   ]);
 
   for (const { machine_id: id } of machines) {
@@ -158,12 +178,12 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
     if (again >= 0) tally.faults.push(`cold start of ${id}: ${JSON.stringify(events.slice(again, again + 8))}`);
   }
   const seen: Record<string, number> = {};
-  for (const { machine_id: id, private_address: address } of machines) {
+  for (const machine of machines) {
+    const { machine_id: id } = machine;
     // The proxy does not see who asks at its address: the machine could fall asleep with that.
     await place.client.cordonMachine(place.app, id);
     if ((await place.get(id)).state !== "running") await place.start(id);
-    const counts = (await (await fetch(`http://${address}:8080/seen`)).json()) as Record<string, number>;
-    for (const [request, count] of Object.entries(counts)) seen[request] = (seen[request] ?? 0) + count;
+    for (const [request, count] of Object.entries(await seenBy(machine))) seen[request] = (seen[request] ?? 0) + count;
   }
   process.stderr.write(`torture: ${JSON.stringify({ ...tally, sent: tally.sent.length })}\n`);
   expect(tally.faults).toEqual([]);
@@ -171,9 +191,17 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   expect(Object.keys(seen).toSorted()).toEqual(tally.sent.toSorted());
   expect(woken()).toBeGreaterThan(0);
   expect(tally.suspends).toBeGreaterThan(0);
+  expect(tally.forks).toBeGreaterThan(0);
   expect(tally.downloads).toBeGreaterThan(0);
   expect(tally.echoes).toBeGreaterThan(0);
 });
+
+/** How often a machine has seen each request, asked without the proxy. */
+async function seenBy({ private_address: address }: Machine): Promise<Record<string, number>> {
+  // The next fork may get the address, and knows nothing of a connection that is kept.
+  const reply = await fetch(`http://${address}:8080/seen`, { headers: { connection: "close" } });
+  return (await reply.json()) as Record<string, number>;
+}
 
 /** One WebSocket: numbered messages with pauses long enough for a sleep in between, each echoed in its order. */
 async function echoes(target: { proxyUrl: string; app: string }, going: () => boolean, tally: { echoes: number }) {
