@@ -4,6 +4,7 @@
  *
  * - from a request at the proxy to the first byte of the answer, for a machine that was just made from a template and has
  *   not run yet, and for one that resumes from its own snapshot; in turns
+ * - the same for a machine out of a pool, and for one that is kept warm and has slept for a moment
  * - for how long the clients of a running machine wait while it is forked: the longest gap between two answers
  * - how long a machine takes to be made, alone and when many are made at once
  * - what sleeping machines from one template take of the disk, and running ones of memory in no file
@@ -36,6 +37,7 @@ const GROWN = 10;
 
 const GOALS = {
   born_to_resume_p50: 1.15,
+  pool_to_warm_p50: 1.3,
   pause_p50_ms: 100,
   pause_p99_ms: 250,
   many_to_one_made: 1.3,
@@ -85,7 +87,7 @@ function anonymousMb(id) {
 /** @type {Record<string, number[]>} */
 const samples = mapValues(
   {
-    ...{ resume: 0, born: 0, pause: 0, made_alone: 0, made_many: 0, disk_mb: 0 },
+    ...{ resume: 0, born: 0, warm: 0, pool: 0, pool_taken: 0, pause: 0, made_alone: 0, made_many: 0, disk_mb: 0 },
     ...{ anonymous_mb: 0, anonymous_own_mb: 0 },
     ...{ grown_template: 0, grown_cold: 0 },
   },
@@ -97,7 +99,7 @@ const timed = async (/** @type {() => Promise<unknown>} */ work) => {
   await work();
   return now() - began;
 };
-const progress = createProgress(4);
+const progress = createProgress(5);
 try {
   await call("POST", "/apps", { app_name: "shop" });
   const parent = await createCounter(call, "shop", { service: { machine_hostnames: true } });
@@ -121,6 +123,36 @@ try {
       await call("DELETE", path);
       step.detail(`${number + WARM_UP + 1} of ${rounds + WARM_UP}`);
     }
+  });
+
+  await progress.step(`machines out of a pool, ${rounds} rounds`, async (step) => {
+    await call("POST", "/apps", { app_name: "pool" });
+    const first = await createCounter(call, "pool", { service: { machine_hostnames: true, keep_warm: 600 } });
+    await request("pool", first.id);
+    await call("POST", "/apps/pool/templates", { from: first.id, name: "ready", warm_pool: 1 });
+    await call("DELETE", `${first.path}?force=true`);
+    for (let number = -WARM_UP; number < rounds; number += 1) {
+      await poolIsFull("pool");
+      const began = now();
+      const one = await born("pool");
+      const taken = now() - began;
+      const path = pathOf("pool", one.id);
+      for (const kind of ["pool", "warm"]) {
+        // Another machine is made for the pool meanwhile, which would take the CPUs.
+        if (kind === "warm") await poolIsFull("pool");
+        await delay(SETTLE_MS);
+        const answer = await request("pool", one.id);
+        if (!answer.wake.startsWith("warm;")) throw new Error(`A ${kind} request was answered with "${answer.wake}".`);
+        if (number >= 0) keep(kind, answer.firstByte - answer.began);
+        await delay(SETTLE_MS);
+        await call("POST", `${path}/suspend`);
+        await call("GET", `${path}/wait?state=suspended`);
+      }
+      if (number >= 0) keep("pool_taken", taken);
+      await call("DELETE", path);
+      step.detail(`${number + WARM_UP + 1} of ${rounds + WARM_UP}`);
+    }
+    await call("DELETE", "/apps/pool?force=true");
   });
 
   await progress.step(`forks of a running machine, ${rounds} rounds`, async (step) => {
@@ -172,6 +204,15 @@ try {
   await close();
 }
 
+/** Waits until a machine can be taken out of the pool, and none is being made. @param {string} app */
+async function poolIsFull(app) {
+  for (const end = now() + 60_000; ; await delay(100)) {
+    const { pool } = await call("GET", `/apps/${app}/templates/ready`);
+    if (pool.warm === pool.size) return;
+    if (pool.reason !== null || now() > end) throw new Error(`The pool is not full: ${JSON.stringify(pool)}`);
+  }
+}
+
 /** Asks again and again. Returns how to end that, which resolves with the longest time between two answers. @param {string} app @param {string} id */
 function watch(app, id) {
   const over = new AbortController();
@@ -193,6 +234,7 @@ function watch(app, id) {
 const at = (/** @type {string} */ name) => samples[name] ?? [];
 const figures = {
   born_to_resume_p50: round(median(at("born")) / median(at("resume"))),
+  pool_to_warm_p50: round(median(at("pool")) / median(at("warm"))),
   pause_p50_ms: median(at("pause")),
   pause_p99_ms: percentile(at("pause"), 0.99),
   many_to_one_made: round(median(at("made_many")) / median(at("made_alone"))),

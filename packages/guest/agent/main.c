@@ -184,7 +184,9 @@ static void become(void) {
   uint8_t payload[5 + 256];
   int error = EINVAL;
   const char *fault = agent.next_refused;
-  if (!identity_foreign()) fault = NULL; /* the answer before was lost with its platform */
+  /* A machine that goes back to an earlier memory of its own is not foreign, and becomes itself, too: its connections are
+   * of a time that is over for others. Without a configuration, this is a repetition. */
+  if (!identity_foreign() && agent.next.hostname == NULL && agent.next_refused == NULL) fault = NULL;
   else if (fault == NULL) fault = identity_become(&agent.config, &agent.next, &error);
   config_free(&agent.next);
   agent.next_refused = NULL;

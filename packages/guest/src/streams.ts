@@ -35,7 +35,7 @@ const STREAM_TYPES: ReadonlySet<number> = new Set([
 /** The streams of one guest. */
 export class GuestStreams {
   /** By this the agent recognizes a platform that knows its streams. */
-  readonly session = randomBytes(8);
+  #session = randomBytes(8);
   /** A program connected to the local API. */
   onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
   readonly #streams = new Map<number, StreamEnd>();
@@ -44,6 +44,11 @@ export class GuestStreams {
   #held: Parameters<SendFrame>[] = [];
   #heldBytes = 0;
   #nextCommand = FIRST_COMMAND;
+
+  /** What the agent is told. */
+  get session(): Buffer {
+    return this.#session;
+  }
 
   /** How many frames wait until the guest can be reached. */
   get held(): number {
@@ -105,6 +110,12 @@ export class GuestStreams {
     const streams = [...this.#streams.values()];
     this.#streams.clear();
     for (const stream of streams) stream.fail(new GuestError(why));
+  }
+
+  /** The guest and its memory are gone: what continues from an earlier one has streams that nobody knows any more. */
+  forget(why: string): void {
+    this.reset(why);
+    this.#session = randomBytes(8);
   }
 
   #accept(id: number): void {

@@ -162,6 +162,17 @@ static void a_fork_stays_frozen_until_it_has_become_itself(void) {
   EXPECT_TEXT(done, "clock entropy reseed thaw ");
 }
 
+static void a_machine_with_an_earlier_memory_of_its_own_becomes_itself_too(void) {
+  static const uint8_t name[] = {C_HOSTNAME, 4, 0, 0, 0, 's', 'e', 'l', 'f'};
+  uint8_t payload[AWAKE_STOOD] = {0};
+  take(F_QUIESCE, NULL, 0);
+  take(F_SET, name, sizeof name);
+  take(F_BECOME, NULL, 0);
+  EXPECT_TEXT(done, "self");
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "clock entropy reseed thaw ");
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   streams_init(&agent.config);
@@ -170,6 +181,7 @@ int main(void) {
   RUN(awake_that_is_cut_short_changes_nothing);
   RUN(no_program_is_started_in_a_frozen_group);
   RUN(a_fork_stays_frozen_until_it_has_become_itself);
+  RUN(a_machine_with_an_earlier_memory_of_its_own_becomes_itself_too);
   streams_reset();
   return end_tests();
 }

@@ -110,6 +110,11 @@ export class ControllerSet {
     return [...this.#controllers.values()].filter(({ record }) => record.app === app && record.pooled !== true);
   }
 
+  /** Returns the machines of an app, oldest first, also those that wait in pools. */
+  everyOf(app: string): MachineController[] {
+    return [...this.#controllers.values()].filter(({ record }) => record.app === app);
+  }
+
   /** Returns the machine with exactly this id, or undefined if there is none or it is destroyed. */
   get(id: string): MachineController | undefined {
     return this.#controllers.get(id);

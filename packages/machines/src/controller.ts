@@ -358,7 +358,7 @@ export class MachineController {
     this.#store(decision);
     this.#log(decision);
     const { effect, tell } = decision;
-    if (tell.memoryGone) this.inside.streams.reset("the machine ended");
+    if (tell.memoryGone) this.inside.streams.forget("the machine ended");
     if (effect !== null && effect.type !== "take_over") this.#begin(effect);
     if (tell.followers) this.#announce();
     if (tell.history !== undefined) this.#noticeEnd();

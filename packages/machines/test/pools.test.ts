@@ -132,3 +132,53 @@ test("a schedule does not start a machine in a pool, and counts from when it is 
   expect(record.id).toBe(one?.id);
   expect(nextRun).not.toBeNull();
 });
+
+test("while the pool is being filled, nobody gets a machine that the pool is not done with", async () => {
+  await template(0);
+  shop.platform.templates.setPool("shop", "ready", 3);
+  const ids: string[] = [];
+  for (let count = 0; count < 6; count += 1) ids.push((await take()).record.id);
+  expect(new Set(ids).size).toBe(6);
+  await filled(3);
+  for (const id of ids) {
+    await shop.reach(id, "running");
+    expect(shop.host.guest(id)?.request()?.count).toBe(2);
+    expect(shop.events(id, "suspend").filter(({ details }) => details["by"] === "pool").length).toBeLessThanOrEqual(1);
+  }
+});
+
+test("secrets that change give up what waits, and the pool says that the template is too old for it", async () => {
+  await template(1);
+  await filled(1);
+  const [one] = waiting();
+  shop.platform.secrets.set("shop", { KEY: "new" });
+  await expect
+    .poll(() => pool(), PATIENT)
+    .toMatchObject({ ready: 0, reason: expect.stringMatching(/secrets.*new template/) });
+  await expect.poll(() => waiting().length, PATIENT).toBe(0);
+  expect(shop.world.store.machines.get(one?.id ?? "")?.state).toBe("destroyed");
+});
+
+test("the stream of events tells nothing of machines that wait", async () => {
+  await template(1);
+  await filled(1);
+  const [one] = waiting();
+  const told = () => shop.world.store.outbox.after(0, 1000).filter(({ machine }) => machine === one?.id);
+  expect(told()).toEqual([]);
+  const { record } = await take();
+  await shop.reach(record.id, "running");
+  expect(told().map(({ type }) => type)).toEqual(expect.arrayContaining(["machine.taken", "machine.running"]));
+});
+
+test("a machine that may not start now stays in its pool, and is tried again later", async () => {
+  await template(1);
+  await filled(1);
+  const [one] = waiting();
+  await shop.restart({
+    settings: { memoryOvercommit: 1 },
+    wrap: (deps) => ({ ...deps, hostMemory: { available: () => 0 } }),
+  });
+  await expect.poll(() => pool().reason, PATIENT).not.toBeNull();
+  expect(waiting().map(({ id }) => id)).toEqual([one?.id]);
+  expect(pool().ready).toBe(1);
+});

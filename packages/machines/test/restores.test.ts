@@ -2,7 +2,8 @@
 import { existsSync } from "node:fs";
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { SeedFiles } from "../src/births/seed-files.ts";
 import { shopForEach } from "./shop.ts";
 
 const shop = shopForEach({ settings: { keepWarmS: 60 } });
@@ -86,4 +87,46 @@ test("a template whose memory is damaged refuses it before the machine is stoppe
   expect(shop.record(id).state).toBe("running");
   expect(shop.host.guest(id)?.request()?.count).toBe(4);
   expect(cradle(id)).toBe(false);
+});
+
+test("a disk that fails once the record says so costs nothing: the next start puts the files in their place", async () => {
+  const id = await changed();
+  const { replace } = SeedFiles.prototype;
+  const failing = vi.spyOn(SeedFiles.prototype, "replace").mockImplementationOnce(async () => {
+    throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
+  });
+  await expect(restore(id)).rejects.toThrow("EIO");
+  failing.mockImplementation(replace);
+  expect(shop.record(id).state).toBe("suspended");
+  await shop.start(id);
+  expect(shop.record(id).lastBoot?.kind).toBe("resume");
+  expect(shop.host.guest(id)?.request()?.count).toBe(2);
+  expect(cradle(id)).toBe(false);
+  failing.mockRestore();
+});
+
+test("a machine that crashes all the time is to be stopped first, before anything is copied", async () => {
+  const id = await changed();
+  shop.host.crashing.add(id);
+  shop.host.guest(id)?.exit(1);
+  await shop.reach(id, "restarting");
+  await expect(restore(id)).rejects.toThrow(/Stop it first: `hibernaut machine stop/);
+});
+
+test("open requests end first, and new ones wait", async () => {
+  const steps: string[] = [];
+  const hold = () => {
+    steps.push("held");
+    return () => void steps.push("released");
+  };
+  await shop.restart({
+    wrap: (deps) => ({
+      ...deps,
+      holdBack: hold,
+      finishRequests: async (id) => void steps.push(`${shop.record(id).state}, finishing`),
+    }),
+  });
+  const id = await changed();
+  await restore(id);
+  expect(steps).toEqual(["held", "running, finishing", "released"]);
 });

@@ -60,11 +60,16 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
   );
   const events = eventStore(db);
 
+  // Nobody knows of a machine in a pool until it is taken.
+  const tell = (machine: MachineRecord, event: MachineEvent) => {
+    if (machine.pooled !== true) outbox.add(machineFact(machine, event));
+  };
+
   const insertBoth = atomic(db, (machine: MachineRecord, event: MachineEvent, history: readonly MachineEvent[]) => {
     if (insert.run(toRow(machine)).changes === 0) return false;
     for (const earlier of history) events.add(machine.id, earlier);
     events.add(machine.id, event);
-    outbox.add(machineFact(machine, event));
+    tell(machine, event);
     timeline.machine(machine, event);
     usage.machine(machine, event);
     return true;
@@ -73,7 +78,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
     if (update.run(toRow(machine)).changes === 0) throw new Error(`machine ${machine.id} is not in the database`);
     if (event) {
       events.add(machine.id, event);
-      outbox.add(machineFact(machine, event));
+      tell(machine, event);
       timeline.machine(machine, event);
     }
     usage.machine(machine, event);
@@ -99,7 +104,7 @@ export function machineStore(db: Database, { usage, outbox, timeline }: Follower
       else updateBoth(machine, event);
     },
     remove: atomic(db, (machine: MachineRecord, event: MachineEvent) => {
-      outbox.add(machineFact(machine, event));
+      tell(machine, event);
       usage.machine({ ...machine, state: "destroyed" }, event);
       remove.run(machine.id);
     }),

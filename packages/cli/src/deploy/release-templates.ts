@@ -69,7 +69,7 @@ export class ReleaseTemplates {
     for (const { id, name } of await client.listTemplates(app)) {
       const version = Number(OF_A_RELEASE.exec(name)?.[1] ?? this.#release);
       if (version < this.#release && groups.some((group) => name === templateName(version, group)))
-        await client.deleteTemplate(app, id);
+        await client.deleteTemplate(app, id).catch(unlessGone);
     }
   }
 
@@ -83,12 +83,21 @@ export class ReleaseTemplates {
     try {
       return await work(template);
     } catch (error) {
-      const { error: code, message } = toFailure(error);
-      if (!ORDINARY.has(code)) throw error;
-      this.#say(`Template ${template.name} cannot be used: ${message}`);
+      if (!isUnusable(error)) throw error;
+      this.#say(`Template ${template.name} cannot be used: ${toFailure(error).message}`);
       return undefined;
     }
   }
+}
+
+/** Whether what was refused can still be done without a template. */
+export function isUnusable(error: unknown): boolean {
+  return ORDINARY.has(toFailure(error).error);
+}
+
+/** Another deploy may have deleted it. */
+function unlessGone(error: unknown): void {
+  if (toFailure(error).error !== "not_found") throw error;
 }
 
 /** The newest template of a release from which a machine like this one can be made. Undefined without one. */

@@ -3,7 +3,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 
 /** A machine that waits in a pool. */
 interface Member {
-  record: Pick<MachineRecord, "id" | "state">;
+  record: Pick<MachineRecord, "id" | "state" | "snapshot">;
   /** It was let sleep by this platform. */
   settled: boolean;
 }
@@ -15,9 +15,9 @@ export type PoolStep =
   | { do: "settle"; id: string }
   | { do: "bear" };
 
-/** Machines that something other than the pool has ended go first, then those that are too many. */
+/** Machines without a memory go first, whatever has ended it, then those that are too many. */
 export function chooseNext(members: readonly Member[], size: number): PoolStep {
-  const ended = members.find(({ record }) => record.state !== "suspended") ?? members[size];
+  const ended = members.find(({ record }) => record.state !== "suspended" || record.snapshot === null) ?? members[size];
   if (ended !== undefined) return { do: "destroy", id: ended.record.id };
   if (members.length < size) return { do: "bear" };
   const restless = members.find(({ settled }) => !settled);

@@ -3,17 +3,24 @@
  * the template. Taking one is a change of its record, and its start an ordinary wake. Nobody else sees them.
  */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { isResting, type MachineRecord } from "@hibernaut/domain/machine";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { MachineController } from "../controller.ts";
+import { keepWarmMs } from "../warm/rules.ts";
 import { bearFrom, type TemplateBirths } from "./from-template.ts";
 import { chooseNext, membersOf } from "./pool-rules.ts";
 
 /** For each of the steps that put a machine into a pool: about as long as a start on a slow host may take. */
 const STEP_TIMEOUT_MS = 120_000;
-/** After a failure: what fails at once, as on a full disk, must not fill the log. */
+/** How long the wake of a machine that was taken comes first: longer than most take. */
+const WAKE_MS = 1000;
+/** After a failure, and twice as long after each further one: a machine that does not get ready costs a copy each time. */
 const RETRY_MS = 30_000;
+const LONGEST_RETRY_MS = 3_600_000;
+/** For how long one that was taken, and not started, stays in memory at least. */
+const TAKEN_WARM_MS = 60_000;
 
 /** How full the pool of a template is. */
 export interface PoolView {
@@ -36,6 +43,8 @@ export class Pools {
   /** Machines that were let sleep by this platform, which kept as many of them warm as there was memory for. */
   readonly #settled = new Set<string>();
   readonly #retries = new Map<string, NodeJS.Timeout>();
+  /** How often in a row the pool of a template could not be filled. */
+  readonly #failures = new Map<string, number>();
   readonly #closing = new AbortController();
   #work: Promise<void> | undefined;
   /** The machine that is being put into its pool: it cannot be taken. */
@@ -49,10 +58,12 @@ export class Pools {
   /** Begins, with what an earlier platform left. Call it once machines are recovered. */
   start(): void {
     const { controllers, deps } = this.#births;
-    this.#unsubscribe = controllers.changes.subscribe("waiting", ({ id, pooled, state, origin }) => {
+    this.#unsubscribe = controllers.changes.subscribe("waiting", (record) => {
+      const { id, pooled, state, snapshot, origin } = record;
       if (state === "destroyed") this.#settled.delete(id);
-      const ended = state === "destroyed" || state === "failed" || state === "stopped";
-      if (pooled === true && ended && id !== this.#making) this.look(origin?.template ?? "");
+      // It lost its memory to a change of secrets, for example.
+      const ended = isResting(state) && (state !== "suspended" || snapshot === null);
+      if (pooled === true && (ended || state === "destroyed") && id !== this.#making) this.look(origin?.template ?? "");
     });
     for (const { id, warmPool } of deps.store.templates.list()) if (warmPool > 0) this.look(id);
     for (const { record } of controllers.all()) if (record.pooled === true) this.look(record.origin?.template ?? "");
@@ -78,8 +89,10 @@ export class Pools {
     const ready = this.#ready(id);
     const taken = ready.find(({ record }) => controllers.warm.until(record.id) !== undefined) ?? ready[0];
     if (taken === undefined) return undefined;
+    const { keepWarmS } = this.#births.deps.settings;
+    controllers.warm.shorten(taken.record.id, Math.max(keepWarmMs(taken.record.config, keepWarmS), TAKEN_WARM_MS));
     taken.note({ type: "taken", name: name ?? taken.record.name, cordoned });
-    this.look(id);
+    background(this.#refill(id, taken), "filling the pool of a template");
     return taken;
   }
 
@@ -101,9 +114,15 @@ export class Pools {
     return { size: sum("size"), ready: sum("ready"), warm: sum("warm") };
   }
 
+  /** Destroys what waits in pools of an app, also of templates that are not known any more. */
+  async emptyApp(app: string): Promise<void> {
+    const members = this.#births.controllers.all().filter(({ record }) => record.app === app);
+    await Promise.all(members.map((member) => this.#destroy(member)));
+  }
+
   /** Destroys what waits in the pool of a template that is gone. */
   async empty(template: string): Promise<void> {
-    this.#faults.delete(template);
+    this.#over(template);
     const members = membersOf(this.#births.controllers.all(), template);
     await Promise.all(members.map((member) => this.#destroy(member)));
   }
@@ -116,9 +135,16 @@ export class Pools {
     await this.#work;
   }
 
+  /** The machine that was taken has the CPUs and the disk first. */
+  async #refill(template: string, taken: MachineController): Promise<void> {
+    const wait = { timeoutMs: WAKE_MS, signal: this.#closing.signal };
+    await this.#births.controllers.wait(taken, ["running", "failed", "stopped"], wait).catch(() => {});
+    this.look(template);
+  }
+
   #ready(template: string): MachineController[] {
     const members = membersOf(this.#births.controllers.all(), template);
-    return members.filter(({ record }) => record.state === "suspended" && record.id !== this.#making);
+    return members.filter(({ record }) => isReady(record) && record.id !== this.#making);
   }
 
   async #fill(): Promise<void> {
@@ -128,7 +154,7 @@ export class Pools {
       try {
         // Others get their turn in between.
         if (await this.#step(next)) this.#due.add(next);
-        else this.#faults.delete(next);
+        else this.#over(next);
       } catch (error) {
         if (this.#closing.signal.aborted) return;
         this.#failed(next, messageOf(error));
@@ -138,22 +164,35 @@ export class Pools {
     }
   }
 
+  #over(template: string): void {
+    this.#faults.delete(template);
+    this.#failures.delete(template);
+  }
+
   #failed(template: string, reason: string): void {
     const { log } = this.#births.deps;
     if (this.#faults.get(template) !== reason) log.warn({ template, reason }, "the pool of a template is not full");
     this.#faults.set(template, reason);
-    this.#retries.set(template, setTimeout(() => this.look(template), RETRY_MS).unref());
+    const failures = this.#failures.get(template) ?? 0;
+    this.#failures.set(template, failures + 1);
+    const retryMs = Math.min(RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+    this.#retries.set(template, setTimeout(() => this.look(template), retryMs).unref());
   }
 
   /** Does the next thing that a pool needs. Returns whether there may be more. */
   async #step(id: string): Promise<boolean> {
-    const { deps, controllers } = this.#births;
+    const { deps, controllers, drain } = this.#births;
     const template = deps.store.templates.get(id);
     const members = membersOf(controllers.all(), id);
     const next = chooseNext(
       members.map(({ record }) => ({ record, settled: this.#settled.has(record.id) })),
-      template?.warmPool ?? 0,
+      // What a cluster agrees on about a machine is not undone by its pool.
+      deps.ownership === undefined ? (template?.warmPool ?? 0) : 0,
     );
+    if (next.do === "settle" || next.do === "bear") {
+      drain.refuseWork();
+      if (template !== undefined) this.#requireSecrets(template);
+    }
     switch (next.do) {
       case "nothing":
         return false;
@@ -175,13 +214,20 @@ export class Pools {
     }
   }
 
-  /** Lets the machine become itself, and sleep. One that does not is destroyed. */
+  /** All that is born from it would start from scratch. */
+  #requireSecrets({ app, machine }: TemplateRecord): void {
+    if ((machine.snapshot?.secrets ?? "") === this.#births.deps.secrets.version(app)) return;
+    throw unfit("the app's secrets have changed since the template was made. Make a new template");
+  }
+
+  /** Lets the machine become itself, and sleep. One that does not is destroyed, and one that may not start now stays. */
   async #letSleep(machine: MachineController): Promise<void> {
     const { controllers } = this.#births;
     const wait = { timeoutMs: STEP_TIMEOUT_MS, signal: this.#closing.signal };
     const details = { by: "pool" };
+    if (machine.record.pooled !== true) return;
+    machine.command({ type: "start", details });
     try {
-      machine.command({ type: "start", details });
       const state = await controllers.wait(machine, ["running", "failed", "stopped", "restarting"], wait);
       const { lastBoot, stateReason } = machine.record;
       if (state !== "running") throw unfit(`it is ${state}: ${stateReason ?? "no reason is known"}`);
@@ -199,10 +245,15 @@ export class Pools {
 
   async #destroy(machine: MachineController): Promise<void> {
     const { record } = machine;
-    if (record.state === "destroyed") return;
+    if (record.state === "destroyed" || record.pooled !== true) return;
     machine.command({ type: "destroy", force: true, details: { by: "pool" } });
     await this.#births.controllers.wait(machine, ["destroyed"], { timeoutMs: STEP_TIMEOUT_MS });
   }
+}
+
+/** It has become itself, and sleeps with a memory. */
+function isReady({ state, snapshot, newborn }: MachineRecord): boolean {
+  return state === "suspended" && snapshot !== null && newborn !== true;
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {

@@ -121,6 +121,11 @@ export class SeedFiles {
     await this.abandon(machineId);
   }
 
+  /** Finishes a replacement that failed on its way: the machine is that generation already, by its record. */
+  async finish(machineId: string, generation: string): Promise<void> {
+    if (await isThere(join(this.cradle(machineId), "snapshots", generation))) await this.replace(machineId, generation);
+  }
+
   /**
    * After a restart: delivers the machines that are stored, and deletes everything that was left unfinished. Being stored is
    * what makes a machine, or a template, exist.

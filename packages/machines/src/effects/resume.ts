@@ -50,6 +50,7 @@ async function resumeSnapshot(record: MachineRecord, ports: EffectPorts, signal:
     await snapshots.discard(record.id, generation);
     return { kind: "cold", reason };
   };
+  if (record.newborn === true) await ports.files.seeds.finish(record.id, generation);
   const checking = performance.now();
   const snapshot = await fittingSnapshot(record, record.snapshot, ports);
   if (typeof snapshot === "string") return refuse(snapshot);

@@ -13,22 +13,22 @@ interface AppSecretsDependencies extends Pick<MachineDependencies, "secrets"> {
 /** Sets, lists and unsets secrets of apps. */
 export class AppSecrets {
   readonly #deps: AppSecretsDependencies;
-  readonly #controllers: { of(app: string): HasSecrets[] };
+  readonly #controllers: { everyOf(app: string): HasSecrets[] };
 
-  constructor(deps: AppSecretsDependencies, controllers: { of(app: string): HasSecrets[] }) {
+  constructor(deps: AppSecretsDependencies, controllers: { everyOf(app: string): HasSecrets[] }) {
     this.#deps = deps;
     this.#controllers = controllers;
   }
 
   /** Returns the same rules over other secrets. What they change has no effect on machines: {@link adopt} has. */
   over(deps: AppSecretsDependencies): AppSecrets {
-    const of = (app: string) => this.#controllers.of(app).map(({ record }) => ({ record, command() {} }));
-    return new AppSecrets(deps, { of });
+    const everyOf = (app: string) => this.#controllers.everyOf(app).map(({ record }) => ({ record, command() {} }));
+    return new AppSecrets(deps, { everyOf });
   }
 
   /** Carries out a change of an app's secrets that was decided elsewhere, and discards its machines' snapshots. */
   adopt(app: string, change: () => void): void {
-    changeSecrets(this.#controllers.of(app), change);
+    changeSecrets(this.#controllers.everyOf(app), change);
   }
 
   /** Returns an app's secrets by name, without their values. */
@@ -44,7 +44,7 @@ export class AppSecrets {
   set(app: string, values: Record<string, string>, options?: { dryRun?: boolean }): SecretsEffect {
     const { store, secrets } = this.#deps;
     requireApp(store.apps, app);
-    const affected = secrets.changed(app, values).length === 0 ? [] : this.#controllers.of(app);
+    const affected = secrets.changed(app, values).length === 0 ? [] : this.#controllers.everyOf(app);
     return changeSecrets(affected, () => secrets.set(app, values), options);
   }
 
@@ -55,6 +55,6 @@ export class AppSecrets {
         app_name: app,
         secret: name,
       });
-    return changeSecrets(this.#controllers.of(app), () => this.#deps.secrets.unset(app, name), options);
+    return changeSecrets(this.#controllers.everyOf(app), () => this.#deps.secrets.unset(app, name), options);
   }
 }

@@ -1,6 +1,7 @@
 /** Restores: a machine gets the memory and the disk of a template in the place of its own, and stays who it is. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { TemplateRecord } from "@hibernaut/domain/template";
+import { abortable } from "@hibernaut/lib/async";
 import { fillCradle, launch } from "../births/bear.ts";
 import { requireTemplate, type TemplateBirths } from "../births/from-template.ts";
 import { bytesOf, requireWhole, type Seed } from "../births/seed.ts";
@@ -47,7 +48,6 @@ export class Restores {
       await this.#replace(controller, template, signal);
     } finally {
       this.#busy.delete(id);
-      await deps.files.seeds.abandon(id);
     }
     if (!skipLaunch) launch(controller, deps);
     return viewOf(controller.record, { ...deps, warm: controllers.warm });
@@ -64,24 +64,31 @@ export class Restores {
     await deps.files.seeds.requireRoom(bytes);
     await requireWhole(seed, deps, signal);
     const [generation, version] = [newUlid(), newUlid()];
-    await copying.run(() => fillCradle({ deps }, seed, { id, version, generation }, signal), signal);
-    await controllers.wait(controller, ["settled"], { timeoutMs: SETTLE_TIMEOUT_MS, signal });
-    // Others may have changed meanwhile.
-    this.#requireAllowed(controller, template, 0);
-    const { config, imageDigest, bundleVersion, snapshot } = machine;
-    const becomes = {
-      config,
-      imageDigest,
-      bundleVersion,
-      version,
-      origin,
-      snapshot: snapshot && { ...snapshot, generation },
-    };
-    await controller.restore(becomes, async () => {
-      await deps.files.seeds.replace(id, generation);
-      await deps.snapshots.discardOthers(id, generation);
-      await deps.files.forgetMemory(id);
-    });
+    const isRestored = () => controller.record.snapshot?.generation === generation;
+    let resume: (() => void) | undefined;
+    try {
+      await copying.run(() => fillCradle({ deps }, seed, { id, version, generation }, signal), signal);
+      await controllers.wait(controller, ["settled"], { timeoutMs: SETTLE_TIMEOUT_MS, signal });
+      // New requests wait from now on, and those that are open end first.
+      resume = deps.holdBack?.(id);
+      if (controller.record.state === "running")
+        await abortable(deps.finishRequests?.(id) ?? Promise.resolve(), signal);
+      // Others may have changed meanwhile.
+      this.#requireAllowed(controller, template, 0);
+      const { config, imageDigest, bundleVersion, snapshot } = machine;
+      const born = { config, imageDigest, bundleVersion, version, origin };
+      await controller.restore({ ...born, snapshot: snapshot && { ...snapshot, generation } }, async () => {
+        await deps.files.seeds.replace(id, generation);
+        await deps.snapshots.discardOthers(id, generation);
+        await deps.files.forgetMemory(id);
+      });
+    } catch (error) {
+      // From the moment in which the record says so, these files are the machine: the next start puts them in their place.
+      if (!isRestored()) await deps.files.seeds.abandon(id);
+      throw error;
+    } finally {
+      resume?.();
+    }
     if ((await deps.snapshots.verifiedAt(id, generation)) === undefined) deps.snapshots.arrived(id, generation);
   }
 
@@ -94,6 +101,13 @@ export class Restores {
       throw new HibernautError(
         "failed_precondition",
         `Machine ${record.id} has volumes, whose content would not be what the memory of the template expects. Make a new machine from the template.`,
+        { machine_id: record.id },
+      );
+    // It would start by itself in the middle of it.
+    if (record.state === "restarting")
+      throw new HibernautError(
+        "failed_precondition",
+        `Machine ${record.id} crashes, and is about to be started again. Stop it first: \`hibernaut machine stop ${record.id} --app ${app}\`.`,
         { machine_id: record.id },
       );
     requireFreePorts(deps, app, machine.config);

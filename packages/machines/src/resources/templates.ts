@@ -61,6 +61,7 @@ export class Templates {
     const { deps, controllers } = this.#options;
     const { record } = controllers.find(app, word);
     this.#requireName(app, chosen.name);
+    this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
     return this.#keep(record, chosen, signal);
   }
@@ -78,6 +79,7 @@ export class Templates {
     drain.refuseWork();
     requireApp(deps.store.apps, app);
     this.#requireName(app, name);
+    this.#requirePool(warmPool ?? 0);
     if ((preparation.config.mounts ?? []).length > 0)
       throw new HibernautError(
         "failed_precondition",
@@ -190,15 +192,24 @@ export class Templates {
   /** Deletes all templates of an app. */
   async deleteAll(app: string): Promise<void> {
     for (const template of this.#options.deps.store.templates.list(app)) await this.#remove(template);
+    await this.#pools.emptyApp(app);
   }
 
   /** Sets how many machines wait asleep, ready to be taken. They are made, or destroyed, in the background. */
   setPool(app: string, word: string, size: number): TemplateView {
     const { deps } = this.#options;
     const { id } = requireTemplate(deps, app, word);
+    this.#requirePool(size);
     deps.store.templates.setPool(id, size);
     this.#pools.look(id);
     return this.get(app, id);
+  }
+
+  #requirePool(size: number): void {
+    if (size === 0 || this.#options.deps.ownership === undefined) return;
+    const message =
+      "In a cluster, templates have no pools. Make the machines when they are needed, or leave `warm_pool` out.";
+    throw new HibernautError("failed_precondition", message, { field: "warm_pool" });
   }
 
   async #remove(template: TemplateRecord): Promise<void> {
@@ -211,8 +222,7 @@ export class Templates {
   /** Programs that run already cannot get another environment. */
   #fromPool(template: TemplateRecord, { name, env, cordoned }: Omit<Births, "count">): MachineController | undefined {
     const { deps, drain } = this.#options;
-    // In a cluster, a name is claimed before there is a machine of it.
-    if (env !== undefined || (name !== undefined && deps.ownership !== undefined)) return undefined;
+    if (env !== undefined) return undefined;
     drain.refuseWork();
     if (name !== undefined) requireName(deps, template.app, name);
     return this.#pools.take(template, {

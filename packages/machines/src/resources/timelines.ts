@@ -70,7 +70,9 @@ export class Timelines {
     const from = until - hours * HOUR_MS;
     const machines: Timeline[] = [];
     const turns = new Turns();
-    const records = this.#controllers.all().flatMap(({ record }) => (wanted(record.app) ? [record] : []));
+    const records = this.#controllers
+      .all()
+      .flatMap(({ record }) => (wanted(record.app) && record.pooled !== true ? [record] : []));
     const share = Math.max(LEAST, Math.min(1, MANY / records.length));
     for (const record of records) {
       machines.push(this.#timeline(record, { from, until }, share));

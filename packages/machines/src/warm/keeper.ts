@@ -80,6 +80,13 @@ export class WarmKeeper {
     this.#letGo(this.#closedFor === undefined ? this.#due(false) : [{ machineId, reason: this.#closedFor }]);
   }
 
+  /** The machine's VMM is kept for `ms` more at most. */
+  shorten(machineId: string, ms: number): void {
+    const kept = this.#kept.get(machineId);
+    if (kept === undefined) return;
+    this.#kept.set(machineId, { ...kept, untilMs: Math.min(kept.untilMs, this.#options.now() + ms) });
+  }
+
   /** The machine's VMM runs again, or has ended for `reason`. */
   remove(machineId: string, reason?: EvictionReason): void {
     const kept = this.#kept.get(machineId);

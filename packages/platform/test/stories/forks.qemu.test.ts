@@ -160,6 +160,11 @@ test("connections to others stay with the machine: in a fork they are reset, and
     await place.reach(fork?.id ?? "", "running", "failed");
     expect(await tell(fork as Machine)).toEqual({ outside: "ECONNABORTED", inside });
     expect(await tell(machine)).toEqual({ outside: "open", inside });
+    // A memory of its own, too, has connections of a time that is over.
+    await place.client.createTemplate(place.app, { from: machine.id, name: "connected" });
+    await place.client.restoreMachine(place.app, machine.id, { template: "connected" });
+    await place.reach(machine.id, "running", "failed");
+    expect(await tell(machine)).toEqual({ outside: "ECONNABORTED", inside });
     expect(connections).toBe(1);
   } finally {
     listener.close();
