@@ -42,6 +42,20 @@ test("a counter moves asleep and awake with its memory, and starts again elsewhe
   expect(await hosts.host("a").guests()).toEqual([]);
   expect(await requestThrough(hosts, "a")).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
 
+  // A fork that has never run takes the memory of the other one along, and becomes itself there.
+  const [fork] = await c.forkMachine("shop", id, { skip_launch: true, skip_service_registration: true });
+  const forkId = fork?.id ?? "";
+  await expect(c.moveMachine("shop", forkId, { host: "c" })).resolves.toEqual({ host: "c" });
+  await c.startMachine("shop", forkId);
+  await c.waitForMachine("shop", forkId, { state: ["running", "failed"], timeout: WAIT_S });
+  expect(await c.getMachine("shop", forkId)).toMatchObject({
+    host: "c",
+    origin: { machine_id: id },
+    last_boot: { kind: "resume", reason: "snapshot" },
+  });
+  await c.destroyMachine("shop", forkId, { force: true });
+  await c.waitForMachine("shop", forkId, { state: ["destroyed"], timeout: WAIT_S });
+
   // Awake, while a client keeps asking.
   const counts: number[] = [];
   const asking = new AbortController();

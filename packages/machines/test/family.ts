@@ -85,7 +85,7 @@ export class Family {
     this.#begin(template, forget, () => this.#templates.delete(template));
   }
 
-  /** Whoever waits for births waits no more. */
+  /** Nobody waits for births any more. */
   giveUp(): void {
     this.#patience.abort();
     this.#patience = new AbortController();

@@ -199,6 +199,18 @@ describe("volumes", () => {
   });
 });
 
+test("a template counts as a snapshot of its app until it is deleted, and for no machine", () => {
+  const template = { id: "0123456789abcd", app: "shop", name: "ready", createdAt: AT, warmPool: 0, machine: MACHINE };
+  store.templates.insert({ ...template, sizeBytes: 3 * 1024 * 1024 });
+  now += 1000;
+  store.templates.setPool(template.id, 2);
+  store.templates.remove({ ...template, sizeBytes: 3 * 1024 * 1024 });
+  now += 1000;
+  expect(sum([only(dayOf(BEGIN))], "volumes:shop")).toMatchObject({ snapshot_mb_ms: 3 * 1000, suspended_ms: 0 });
+  expect(store.usage.open()).toEqual([]);
+  expectWhole(file, []);
+});
+
 test("layers count from when they are measured", () => {
   create();
   store.usage.measureLayer(MACHINE.id, 3);

@@ -47,7 +47,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     secrets: explainFaults(secretStore(db, outbox)),
     releases: explainFaults(releaseStore(db, outbox)),
     volumes: explainFaults(volumeStore(db, meter, outbox)),
-    templates: explainFaults(templateStore(db, outbox)),
+    templates: explainFaults(templateStore(db, { outbox, usage: meter })),
     drain: explainFaults(drainStore(db, outbox)),
     usage: explainFaults(usageStore(db, meter)),
     webhooks: explainFaults(webhookStore(db, outbox)),

@@ -4,12 +4,16 @@ import type { Database } from "better-sqlite3";
 import type { TemplateStore } from "./contract.ts";
 import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
 /** `machine` is JSON. */
 type Row = Omit<TemplateRecord, "machine"> & { machine: string };
 
 /** Returns the repository of templates in an open, migrated database. */
-export function templateStore(db: Database, outbox: OutboxWriter): TemplateStore {
+export function templateStore(
+  db: Database,
+  { outbox, usage }: { outbox: OutboxWriter; usage: Pick<UsageMeter, "template" | "templateRemoved"> },
+): TemplateStore {
   const columns = "id, app, name, created_at AS createdAt, size_bytes AS sizeBytes, warm_pool AS warmPool, machine";
   const insert = db.prepare<Row>(`
     INSERT INTO templates (id, app, name, created_at, size_bytes, warm_pool, machine)
@@ -26,6 +30,7 @@ export function templateStore(db: Database, outbox: OutboxWriter): TemplateStore
   return {
     insert: atomic(db, (template: TemplateRecord) => {
       if (insert.run({ ...template, machine: JSON.stringify(template.machine) }).changes === 0) return false;
+      usage.template(template);
       tell("created", template);
       return true;
     }),
@@ -36,7 +41,9 @@ export function templateStore(db: Database, outbox: OutboxWriter): TemplateStore
     setPool: (id, size) => setPool.run(size, id).changes === 1,
     list: (app) => (app === undefined ? listAll.all() : listApp.all(app)).map(recordOf),
     remove: atomic(db, (template: TemplateRecord) => {
-      if (remove.run(template.id).changes === 1) tell("deleted", template);
+      if (remove.run(template.id).changes === 0) return;
+      usage.templateRemoved(template.id);
+      tell("deleted", template);
     }),
   };
 }

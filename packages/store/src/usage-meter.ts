@@ -8,6 +8,7 @@
 import { guestSize } from "@hibernaut/domain/config";
 import { isResting, type LastBoot, type MachineEvent, type MachineRecord } from "@hibernaut/domain/machine";
 import { ALL_TIME, dayOf, daysOf, monthOf } from "@hibernaut/domain/periods";
+import type { TemplateRecord } from "@hibernaut/domain/template";
 import {
   AMOUNTS,
   type Amounts,
@@ -45,6 +46,9 @@ export interface UsageMeter {
   machine(machine: MachineRecord, event?: MachineEvent): void;
   volume(volume: VolumeRecord): void;
   volumeRemoved(id: string): void;
+  /** A template takes the disk as a snapshot of no machine does. */
+  template(template: Pick<TemplateRecord, "id" | "app" | "sizeBytes">): void;
+  templateRemoved(id: string): void;
   /** The writable layer of a machine now takes up this many MB. */
   layer(machineId: string, layerMb: number): void;
   /** Counts amounts that have no duration, now. Nothing for a machine that was never metered. */
@@ -110,6 +114,10 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
     else if (before !== undefined) drop.run(before.subject);
   }
 
+  function removed(subject: string): void {
+    change(get.get(subject), null);
+  }
+
   /** Gives a machine the volumes that its configuration names, and takes all others from it. */
   function attach({ id, app, state, config }: MachineRecord): void {
     const mounts = state === "destroyed" ? [] : (config.mounts ?? []).map(({ volume }) => volume ?? "");
@@ -148,9 +156,14 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
       const unused = { cpus: 0, memoryMb: 0, layerMb: 0, snapshotMb: 0, state: "", woken: 0, since: 0 };
       change(before, { subject: id, app, machine: ofApp(app), meter: "volume", ...unused, ...before, ...size });
     },
-    volumeRemoved(id) {
-      change(get.get(id), null);
+    volumeRemoved: removed,
+    template({ id, app, sizeBytes }) {
+      name.run({ name: ofApp(app), app, title: null });
+      const size = { volumeMb: 0, snapshotMb: wholeMb(sizeBytes) };
+      const unused = { cpus: 0, memoryMb: 0, layerMb: 0, state: "", woken: 0, since: 0 };
+      change(undefined, { subject: id, app, machine: ofApp(app), meter: "volume", ...unused, ...size });
     },
+    templateRemoved: removed,
     layer(machineId, layerMb) {
       const before = get.get(machineId);
       if (before !== undefined) change(before, { ...before, layerMb });
@@ -163,7 +176,7 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
   };
 }
 
-/** The name under which the volumes of an app are counted that no machine has. No machine's id has a colon. */
+/** The name under which the volumes of an app are counted that no machine has, and its templates. No machine's id has a colon. */
 function ofApp(app: string): string {
   return `volumes:${app}`;
 }
