@@ -81,6 +81,14 @@ test("machines from a template begin where it stopped, whatever became of the ma
   await shop.suspend(born[0]?.record.id ?? "");
 });
 
+test("what was sealed of a memory is believed of its copy: a birth's first wake does not read all of it", async () => {
+  const id = await busy();
+  await shop.platform.templates.createOf("shop", { machine: id, name: "ready" }, never);
+  const { record } = await shop.platform.templates.bear("shop", "ready", {}, never);
+  await shop.reach(record.id, "running");
+  expect(shop.logged()).not.toContain("all of the memory was read before the resume");
+});
+
 describe("a fork is refused, with the machine as it was", () => {
   const refused = async (forking: Promise<unknown>) => {
     const error = await forking.catch((thrown: unknown) => thrown);

@@ -167,9 +167,13 @@ export async function fillCradle(
   }
   const heir = { machineId: id, machineVersion: version };
   const [from, to] = [generationIn(folder, parent), join(cradle, "snapshots", generation)];
-  await deps.snapshots.inherit({ from, to, heir, copy });
-  // A wake would do it while a request waits. Where files share their blocks, it would take the room of a whole memory.
-  if (!(await deps.files.seeds.clones())) await reserveAll(deps.snapshots.memoryOf(to));
+  const clones = await deps.files.seeds.clones();
+  const own = async (source: string, target: string) => {
+    await copy(source, target);
+    // A wake would do it while a request waits. Where files share their blocks, it would take the room of a whole memory.
+    if (!clones && target === deps.snapshots.memoryOf(to)) await reserveAll(target);
+  };
+  await deps.snapshots.inherit({ from, to, heir, copy: own });
   await flush(join(cradle, "snapshots"));
   await flush(cradle);
 }
