@@ -19,7 +19,7 @@ type RandomEvent = keyof typeof WEIGHTS;
 const anyEvent = fc.oneof(
   ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as RandomEvent) })),
 );
-const step = fc.record({
+const anyStep = fc.record({
   event: anyEvent,
   /** Which machine or template, of those that there are. */
   who: fc.nat(),
@@ -29,7 +29,7 @@ const step = fc.record({
   /** Turns of the event loop before the next step, which then comes in the middle of something; or until all rest. */
   pause: fc.constantFrom(0, 1, 5, 20, "at rest" as const, "at rest" as const),
 });
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never;
 
 async function act(family: Family, world: Awaited<ReturnType<typeof newWorld>>, step: Step): Promise<void> {
   const { event, who, count, named } = step;
@@ -86,7 +86,7 @@ async function live(steps: Step[]): Promise<void> {
 test(`in ${LIVES} random lives, who is born remembers what its parent did, and is itself`, {
   timeout: 280_000,
 }, async () => {
-  const lives = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16, size: "max" }), live);
+  const lives = fc.asyncProperty(fc.array(anyStep, { minLength: 4, maxLength: 16, size: "max" }), live);
   const share = () => fc.assert(lives, { numRuns: LIVES / AT_ONCE });
   await Promise.all(Array.from({ length: AT_ONCE }, share));
 });

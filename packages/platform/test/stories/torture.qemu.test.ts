@@ -137,7 +137,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   };
   const anyone = () => machines[randomInt(machines.length)]?.machine_id ?? "";
   // It fell asleep, or woke, by itself in the meantime.
-  const tooLate = (error: { code: string }) => {
+  const tooLate = (error: Error & { code: string }) => {
     if (!["aborted", "failed_precondition"].includes(error.code)) throw error;
   };
   const suspender = async () => {
