@@ -1,7 +1,9 @@
 /** A family of machines on a fake host: machines, those that are born from them, and what each of them remembers. */
 import { join } from "node:path";
-import { expect } from "vitest";
+import type { MachineRecord } from "@hibernaut/domain/machine";
+import { expect, vi } from "vitest";
 import { type FakePlatform, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
+import type { PoolView } from "../src/births/pools.ts";
 import type { MachineView } from "../src/view.ts";
 import { type Memory, memoryIn, memoryOf, Watch } from "./memories.ts";
 
@@ -11,6 +13,9 @@ const TIMEOUT = { timeoutMs: 10_000 };
 const REFUSALS = /^(failed_precondition|aborted|not_found|already_exists)$/;
 /** Why a machine may have lost its memory. */
 const HONEST_REASONS = /^(first_start|stopped|vmm_lost)$/;
+
+const isKnown = ({ pooled }: MachineRecord) => pooled !== true;
+const isFull = ({ size, ready, reason }: PoolView) => ready === size && reason === null;
 
 export class Family {
   readonly #world: World;
@@ -85,6 +90,21 @@ export class Family {
     this.#begin(template, forget, () => this.#templates.delete(template));
   }
 
+  /** From then on, some of those who are born from the template were made in advance. */
+  pool(template: string, size: number): Promise<void> {
+    return this.try(() => this.#platform.templates.setPool("shop", template, size));
+  }
+
+  restore(machine: string, template: string, skipLaunch: boolean): void {
+    const memory = this.#templates.get(template);
+    const restore = (signal: AbortSignal) =>
+      this.#platform.restores.restore("shop", machine, { template, skipLaunch }, signal);
+    this.#begin(machine, restore, ({ record: { id } }) => {
+      for (const watch of this.#watches) watch.look();
+      expect(memoryOf(this.#platform.machines.get("shop", id).record, this.#world)).toEqual(memory);
+    });
+  }
+
   /** Nobody waits for births any more. */
   giveUp(): void {
     this.#patience.abort();
@@ -100,7 +120,12 @@ export class Family {
   /** Resolves when no birth is in progress and every machine rests. Rejects with what went wrong so far. */
   async rest(): Promise<void> {
     await Promise.all(this.#pending);
-    for (const { id } of this.#world.store.machines.list()) {
+    for (const { id } of this.#world.store.templates.list())
+      await vi.waitFor(
+        () => expect(isFull(this.#platform.templates.get("shop", id).pool)).toBe(true),
+        TIMEOUT.timeoutMs,
+      );
+    for (const { id } of this.#world.store.machines.list().filter(isKnown)) {
       await this.#platform.machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
       const { lastBoot } = this.#platform.machines.get("shop", id).record;
       if (lastBoot?.kind === "cold") expect(lastBoot.reason).toMatch(HONEST_REASONS);
@@ -113,7 +138,7 @@ export class Family {
     const records = this.#world.store.machines.list();
     for (const key of ["id", "name", "address"] as const)
       expect(new Set(records.map((record) => record[key])).size, `each has its own ${key}`).toBe(records.length);
-    for (const { id } of records) {
+    for (const { id } of records.filter(isKnown)) {
       const record = this.#platform.machines.get("shop", id).record;
       expect(this.#machines, "nobody is there who was not announced").toContain(id);
       const memory = memoryOf(record, this.#world);

@@ -1,4 +1,4 @@
-/** Random lives of families: forks, templates and births at any moment, among all else that happens to machines. */
+/** Random lives of families: forks, templates, births, pools and restores at any moment, among all else that happens to machines. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { newWorld } from "../../platform/test/helpers/fake-world.ts";
@@ -11,7 +11,7 @@ const LIVES = longOr(200, 12);
 const AT_ONCE = 4;
 /** What can happen, by weight. */
 const WEIGHTS = {
-  ...{ fork: 6, fork_asleep: 3, keep: 4, bear: 5, forget: 2, give_up: 1 },
+  ...{ fork: 6, fork_asleep: 3, keep: 4, bear: 5, forget: 2, give_up: 1, pool: 2, restore: 3 },
   ...{ request: 6, suspend: 5, start: 5, stop: 1, lose: 1, destroy: 1, kill: 1 },
 } as const;
 type RandomEvent = keyof typeof WEIGHTS;
@@ -45,6 +45,10 @@ async function act(family: Family, world: Awaited<ReturnType<typeof newWorld>>, 
       return family.bear(template, named);
     case "forget":
       return family.forget(template);
+    case "pool":
+      return family.pool(template, count - 1);
+    case "restore":
+      return family.restore(id, template, count === 1);
     case "give_up":
       return family.giveUp();
     case "kill":
