@@ -7,7 +7,7 @@
 export type Outcome = "acknowledged" | "unknown";
 
 /** What someone asks of a machine. */
-export type Order = "start" | "suspend" | "stop" | "update";
+export type Order = "start" | "suspend" | "stop" | "update" | "fork" | "template";
 
 /** One line of the journal, in the order in which things happened. */
 export type Entry =

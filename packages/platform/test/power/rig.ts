@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { makeDisk, Outer } from "../outer/outer.ts";
 import type { OuterFiles } from "../outer/outer-disk.ts";
+import { Breeder, isBirth } from "./breeder.ts";
 import { Clerk } from "./clerk.ts";
-import { type After, Journal } from "./journal.ts";
+import { type After, type Entry, Journal } from "./journal.ts";
 import { findLosses } from "./losses.ts";
 import type { Random } from "./random.ts";
 import { howFound, situation } from "./report.ts";
@@ -22,10 +23,16 @@ const FIRST_ENTRIES = { least: 0, most: 30 } as const;
 /** A suspend takes 2 s in there, a resume 4 s, a cold start 20 s and more. */
 const LONGEST_MOMENT_MS = 4000;
 /**
- * One cut in this number comes after any entry. The others come after an order to a machine, because a suspend or a start
- * is what can be torn.
+ * What a cut comes after. Mostly an order to a machine, because a suspend or a start is what can be torn. A birth takes so
+ * long that few would be over by then.
  */
-const AT_ANY_ENTRY = 3;
+const MOMENTS: readonly [Moment, ...Moment[]] = [
+  () => true,
+  ({ kind }) => kind === "ordered",
+  ({ kind }) => kind === "ordered",
+  (entry) => entry.kind === "wrote" && entry.value !== null && isBirth(entry.key),
+];
+type Moment = (entry: Entry) => boolean;
 /** One cut in this number falls into the check, where machines start. */
 const EARLY = 5;
 const CHECK_ENTRIES = { least: 0, most: 8 } as const;
@@ -46,6 +53,7 @@ export class Rig {
   readonly #random: Random;
   readonly #journal = new Journal();
   readonly #clerk = new Clerk();
+  readonly #breeder = new Breeder();
   readonly #runners = [new Runner("keeper", "on-failure"), new Runner("sleeper", "no")];
   /** When the power failed for the first time since the last check that was finished. */
   #unchecked: Date | undefined;
@@ -103,7 +111,11 @@ export class Rig {
   async #check(outer: Outer, during = new Journal()): Promise<After | undefined> {
     if (this.#unchecked === undefined) return undefined;
     try {
-      const after = await survey(this.#site(outer, during), this.#runners, this.#unchecked);
+      const after = await survey(
+        this.#site(outer, during),
+        { runners: this.#runners, breeder: this.#breeder },
+        this.#unchecked,
+      );
       const losses = findLosses(this.#journal.entries, after);
       if (losses.length > 0) throw new Lost(await this.#evidence(outer, losses));
       this.#journal.confirm(after.stored);
@@ -141,7 +153,7 @@ export class Rig {
     const ending = new AbortController();
     const site = this.#site(outer, this.#journal);
     const moment = this.#moment(this.#journal, entries, AbortSignal.timeout(LONGEST_WORK_MS));
-    const working = [this.#clerk, ...this.#runners].map((worker) => worker.work(site, ending.signal));
+    const working = [this.#clerk, this.#breeder, ...this.#runners].map((worker) => worker.work(site, ending.signal));
     const failed = Promise.all(working);
     failed.catch(() => {});
     await Promise.race([failed, moment]);
@@ -157,9 +169,9 @@ export class Rig {
     signal: AbortSignal,
   ): Promise<void> {
     const from = journal.entries.length + this.#random.between(least, most);
-    const any = this.#random.between(1, AT_ANY_ENTRY) === 1;
+    const isIt = this.#random.pick(MOMENTS);
     const ms = this.#random.between(0, LONGEST_MOMENT_MS);
-    await journal.next((entry, length) => length > from && (any || entry.kind === "ordered"), signal);
+    await journal.next((entry, length) => length > from && isIt(entry), signal);
     await delay(ms);
   }
 

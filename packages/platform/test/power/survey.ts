@@ -1,5 +1,6 @@
 /** Looks at a platform after a cut, over its API: first at what it says, then into each machine. */
 import type { HibernautClient } from "@hibernaut/client";
+import type { Breeder } from "./breeder.ts";
 import type { After, MachineAfter, MachineEvent } from "./journal.ts";
 import type { Runner, Site } from "./runner.ts";
 
@@ -73,7 +74,11 @@ async function openMachine(site: Site, runner: Runner, id: string, seen: Machine
  * Everything after a cut, with the machines opened. What the survey itself asks of them goes into the journal of `site`,
  * which is another one than that of before the cut.
  */
-export async function survey(site: Site, runners: readonly Runner[], since: Date): Promise<After> {
+export async function survey(
+  site: Site,
+  { runners, breeder }: { runners: readonly Runner[]; breeder: Breeder },
+  since: Date,
+): Promise<After> {
   const machines: Record<string, MachineAfter> = {};
   // One after another, because each start takes all the time that an emulated processor has.
   for (const runner of runners) {
@@ -82,5 +87,6 @@ export async function survey(site: Site, runners: readonly Runner[], since: Date
     const seen = await describeMachine(site, runner, { id: machine.id, since });
     machines[machine.id] = await openMachine(site, runner, machine.id, seen);
   }
-  return { stored: await readStored(site.client), machines };
+  const stored = await readStored(site.client);
+  return { stored: { ...stored, ...(await breeder.survey(site)) }, machines };
 }
