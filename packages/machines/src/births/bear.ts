@@ -176,6 +176,7 @@ export async function fillCradle(
   await deps.snapshots.inherit({ from, to, heir, copy: own });
   await flush(join(cradle, "snapshots"));
   await flush(cradle);
+  await deps.files.seeds.flushCradles();
 }
 
 async function reserveAll(file: string): Promise<void> {

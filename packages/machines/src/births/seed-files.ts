@@ -95,6 +95,11 @@ export class SeedFiles {
     return join(this.#root, BIRTHS, machineId);
   }
 
+  /** The cradles are where they are, also after a power cut; the first one has made the directories above it. */
+  async flushCradles(): Promise<void> {
+    for (const folder of [join(this.#root, BIRTHS), this.#root, dirname(this.#root)]) await flush(folder);
+  }
+
   /** Deletes what was put together of a machine that will not be. */
   async abandon(machineId: string): Promise<void> {
     await rm(this.cradle(machineId), { recursive: true, force: true });
