@@ -1,6 +1,7 @@
 /** Makes a copy of a machine. */
 import type { Machine } from "@hibernaut/client";
 import type { Context } from "./context.ts";
+import { toFailure } from "./failure.ts";
 import { given } from "./option-values.ts";
 import { settle } from "./waiting.ts";
 
@@ -24,9 +25,13 @@ export async function copyMachine(
   const client = await context.client();
   const { asWanted } = await import("./deploy/plan.ts");
   const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
-  const made = await client.createMachine(context.app, {
-    ...(template === undefined ? { config: asWanted(model.config) } : { template }),
-    ...given({ name }),
+  const ordinary = () => client.createMachine(context.app, { config: asWanted(model.config), ...given({ name }) });
+  const born = (id: string) => client.createMachine(context.app, { template: id, ...given({ name }) });
+  const { isUnusable } = await import("./deploy/release-templates.ts");
+  const made = await (template === undefined ? ordinary() : born(template)).catch((error: unknown) => {
+    if (template === undefined || !isUnusable(error)) throw error;
+    context.say(`The template cannot be used: ${toFailure(error).message}`);
+    return ordinary();
   });
   const machine = await context.progress(
     `Starting machine ${made.id}`,

@@ -180,6 +180,8 @@ export class MachineController {
       const wasKept = this.#guest.kept !== undefined;
       this.#happened({ type: "restored", becomes });
       await this.#guest.kill();
+      // The guest may have begun others until then.
+      this.inside.streams.forget("the machine was restored");
       if (wasKept) this.#keptOver("discarded");
       await replace();
     });
@@ -238,6 +240,11 @@ export class MachineController {
     };
     await this.#queue.replace(work, { reason: `it is copied for ${copy.target.purpose.name}` });
     return copied && { ...copied, record };
+  }
+
+  /** Resolves when no work is in progress or waits. Rejects with the signal's reason. */
+  async drained(signal: AbortSignal): Promise<void> {
+    while (this.#queue.length > 0) await abortable(this.#queue.drained(), signal);
   }
 
   /** Returns what the machine's VMM, or its kept one, takes of the host. Undefined without one. */

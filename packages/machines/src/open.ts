@@ -106,7 +106,12 @@ export function openMachines(deps: MachineDependencies) {
     /** What machines are waiting for at the moment. */
     workload: workloadOf(controllers, deps.bootSlots),
     /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
-    unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
+    unfitSnapshots: () =>
+      // Those in pools are made again.
+      unfitSnapshots(
+        deps.store.machines.list().filter(({ pooled }) => pooled !== true),
+        deps,
+      ),
     /** Drops the snapshots of these machines. Call it after `recover`. */
     dropSnapshots(unfit: readonly Unfit[]): void {
       for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);

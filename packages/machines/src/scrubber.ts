@@ -10,7 +10,7 @@ import type { MachineDependencies } from "./dependencies.ts";
 const LOOK_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-type ScrubberPorts = Pick<MachineDependencies, "snapshots" | "settings" | "log" | "clock">;
+type ScrubberPorts = Pick<MachineDependencies, "snapshots" | "settings" | "log" | "clock" | "files">;
 
 export class Scrubber {
   readonly #ports: ScrubberPorts;
@@ -36,11 +36,12 @@ export class Scrubber {
 
   /** Checks all snapshots that are due. Rejects when aborted. */
   async look(signal: AbortSignal): Promise<void> {
-    const { snapshots, settings, clock } = this.#ports;
+    const { snapshots, settings, clock, files } = this.#ports;
     const checked = new Map<string, number>();
     for (const controller of this.#controllers.all()) {
       const generation = sleepingWith(controller.record);
-      if (generation === undefined) continue;
+      // Its next start puts the files there.
+      if (generation === undefined || (await files.seeds.isPending(controller.record.id, generation))) continue;
       const now = (clock?.() ?? new Date()).getTime();
       const verified = async () => (await snapshots.verifiedAt(controller.record.id, generation))?.getTime();
       const last = this.#checked.get(generation) ?? (await verified());

@@ -81,6 +81,24 @@ test("machines from a template begin where it stopped, whatever became of the ma
   await shop.suspend(born[0]?.record.id ?? "");
 });
 
+test("no request is kept in a template: those that are open end first, and new ones wait", async () => {
+  const steps: string[] = [];
+  await shop.restart({
+    wrap: (deps) => ({
+      ...deps,
+      holdBack: () => {
+        steps.push("held");
+        return () => void steps.push("released");
+      },
+      finishRequests: async () => void steps.push("finished"),
+    }),
+  });
+  const id = await busy();
+  await shop.platform.templates.createOf("shop", { machine: id }, never);
+  await fork(id);
+  expect(steps).toEqual(["held", "finished", "released"]);
+});
+
 test("what was sealed of a memory is believed of its copy: a birth's first wake does not read all of it", async () => {
   const id = await busy();
   await shop.platform.templates.createOf("shop", { machine: id, name: "ready" }, never);

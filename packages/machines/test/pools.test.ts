@@ -182,3 +182,14 @@ test("a machine that may not start now stays in its pool, and is tried again lat
   expect(waiting().map(({ id }) => id)).toEqual([one?.id]);
   expect(pool().ready).toBe(1);
 });
+
+test("one that could not be started is not taken: the quota says so, and the pool keeps it", async () => {
+  await template(1);
+  await filled(1);
+  await shop.run();
+  shop.platform.quotas.set("shop", { running: 1 });
+  await expect(take()).rejects.toThrow("quota");
+  expect(pool().ready).toBe(1);
+  const { record } = await take({ skipLaunch: true });
+  expect(record.state).toBe("suspended");
+});

@@ -98,6 +98,12 @@ test("a disk that fails once the record says so costs nothing: the next start pu
   await expect(restore(id)).rejects.toThrow("EIO");
   failing.mockImplementation(replace);
   expect(shop.record(id).state).toBe("suspended");
+  // Until then, nobody takes the files that are there for those of the machine.
+  await shop.platform.scrubber.look(never);
+  expect(shop.record(id).snapshot).not.toBeNull();
+  await expect(restore(id)).rejects.toThrow("Start it first");
+  const again = { machine: id, name: "again" };
+  await expect(shop.platform.templates.createOf("shop", again, never)).rejects.toThrow("Start it");
   await shop.start(id);
   expect(shop.record(id).lastBoot?.kind).toBe("resume");
   expect(shop.host.guest(id)?.request()?.count).toBe(2);
@@ -127,6 +133,14 @@ test("open requests end first, and new ones wait", async () => {
     }),
   });
   const id = await changed();
+  steps.length = 0;
   await restore(id);
   expect(steps).toEqual(["held", "running, finishing", "released"]);
+});
+
+test("a template with other secrets than the app has now is refused, before anything is lost", async () => {
+  const id = await changed();
+  shop.platform.secrets.set("shop", { KEY: "new" });
+  await expect(restore(id)).rejects.toThrow(/secrets have changed.*new template/);
+  expect(shop.host.guest(id)?.request()?.count).toBe(4);
 });

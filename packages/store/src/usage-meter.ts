@@ -133,7 +133,8 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
     machine(machine, event) {
       const before = get.get(machine.id);
       const { id, app, state } = machine;
-      if (before === undefined && state !== "destroyed") name.run({ name: id, app, title: machine.name });
+      const named = before === undefined || event?.type === "taken";
+      if (named && state !== "destroyed") name.run({ name: id, app, title: machine.name });
       const meter = meterAfter(state, before?.meter as Exclude<Rates["meter"], "volume"> | undefined);
       const woken = isWoken(before, machine, event);
       const wake = before?.state === "starting" && state === "running" && woken ? wakeOf(machine.lastBoot) : null;

@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import { copyMachine } from "../copying.ts";
 import { hostsAway, isUnreachable } from "../crashed.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
-import { CliError, toFailure } from "../failure.ts";
+import { CliError } from "../failure.ts";
 import { quantityArgument } from "../quantity.ts";
 import { chooseGoing, type Member, memberOf } from "../scaling.ts";
 import { megabytes } from "../terminal.ts";
@@ -107,14 +107,9 @@ async function destroy(context: Context, { machine: { id }, volumes }: Member, w
 }
 
 async function create(context: Context, model: Machine, waitTimeout: number): Promise<Done> {
-  const { isUnusable, templateLike } = await import("../deploy/release-templates.ts");
+  const { templateLike } = await import("../deploy/release-templates.ts");
   const template = templateLike(model, await (await context.client()).listTemplates(context.app));
-  const copy = (id?: string) => copyMachine(context, model, { waitTimeout, template: id });
-  const { machine, newVolumes, text } = await copy(template?.id).catch((error: unknown) => {
-    if (template === undefined || !isUnusable(error)) throw error;
-    context.say(`Template ${template.name} cannot be used: ${toFailure(error).message}`);
-    return copy();
-  });
+  const { machine, newVolumes, text } = await copyMachine(context, model, { waitTimeout, template: template?.id });
   return { machine_id: machine.id, action: "created", volumes_new: newVolumes, text };
 }
 

@@ -65,7 +65,7 @@ export class ReleaseTemplates {
   async deleteEarlier(): Promise<void> {
     const { app } = this.#context;
     const client = await this.#context.client();
-    const groups = [...this.#known].filter(([, template]) => template !== undefined).map(([group]) => group);
+    const groups = [...this.#known.keys()];
     for (const { id, name } of await client.listTemplates(app)) {
       const version = Number(OF_A_RELEASE.exec(name)?.[1] ?? this.#release);
       if (version < this.#release && groups.some((group) => name === templateName(version, group)))

@@ -11,7 +11,7 @@ import { requireWhole, type Seed } from "./seed.ts";
 
 /** What births from templates take place with. */
 export interface TemplateBirths extends Omit<BirthContext, "requireStill"> {
-  drain: Pick<Drain, "refuseWork">;
+  drain: Pick<Drain, "refuseWork" | "subscribe">;
 }
 
 /**

@@ -50,6 +50,7 @@ export class Pools {
   /** The machine that is being put into its pool: it cannot be taken. */
   #making: string | undefined;
   #unsubscribe: (() => void) | undefined;
+  #unsubscribeFromDrain: (() => void) | undefined;
 
   constructor(births: TemplateBirths) {
     this.#births = births;
@@ -57,7 +58,7 @@ export class Pools {
 
   /** Begins, with what an earlier platform left. Call it once machines are recovered. */
   start(): void {
-    const { controllers, deps } = this.#births;
+    const { controllers, drain } = this.#births;
     this.#unsubscribe = controllers.changes.subscribe("waiting", (record) => {
       const { id, pooled, state, snapshot, origin } = record;
       if (state === "destroyed") this.#settled.delete(id);
@@ -65,6 +66,18 @@ export class Pools {
       const ended = isResting(state) && (state !== "suspended" || snapshot === null);
       if (pooled === true && (ended || state === "destroyed") && id !== this.#making) this.look(origin?.template ?? "");
     });
+    this.#unsubscribeFromDrain = drain.subscribe((draining) => {
+      if (draining) return;
+      // Their virtual machines have ended meanwhile, and nothing was filled.
+      this.#settled.clear();
+      this.#lookAtAll();
+    });
+    this.#lookAtAll();
+  }
+
+  #lookAtAll(): void {
+    const { controllers, deps } = this.#births;
+    this.#failures.clear();
     for (const { id, warmPool } of deps.store.templates.list()) if (warmPool > 0) this.look(id);
     for (const { record } of controllers.all()) if (record.pooled === true) this.look(record.origin?.template ?? "");
   }
@@ -76,7 +89,11 @@ export class Pools {
     this.#retries.delete(template);
     this.#due.add(template);
     if (this.#work !== undefined) return;
-    this.#work = this.#fill().finally(() => (this.#work = undefined));
+    this.#work = this.#fill().finally(() => {
+      this.#work = undefined;
+      const next = first(this.#due);
+      if (next !== undefined) this.look(next);
+    });
     background(this.#work, "filling the pools of templates");
   }
 
@@ -94,6 +111,11 @@ export class Pools {
     taken.note({ type: "taken", name: name ?? taken.record.name, cordoned });
     background(this.#refill(id, taken), "filling the pool of a template");
     return taken;
+  }
+
+  /** Whether a machine can be taken now. */
+  has({ id }: TemplateRecord): boolean {
+    return this.#ready(id).length > 0;
   }
 
   view({ id, warmPool: size }: TemplateRecord): PoolView {
@@ -130,6 +152,7 @@ export class Pools {
   /** Ends the work in progress. */
   async close(): Promise<void> {
     this.#unsubscribe?.();
+    this.#unsubscribeFromDrain?.();
     for (const timer of this.#retries.values()) clearTimeout(timer);
     this.#closing.abort(new Error("the platform is shutting down"));
     await this.#work;
@@ -184,8 +207,10 @@ export class Pools {
     const { deps, controllers, drain } = this.#births;
     const template = deps.store.templates.get(id);
     const members = membersOf(controllers.all(), id);
+    // One that only has to come into memory is left asleep where there is no room for it.
+    const roomy = controllers.warm.open && controllers.warm.freeBytes > 0;
     const next = chooseNext(
-      members.map(({ record }) => ({ record, settled: this.#settled.has(record.id) })),
+      members.map(({ record }) => ({ record, settled: this.#settled.has(record.id) || (isReady(record) && !roomy) })),
       // What a cluster agrees on about a machine is not undone by its pool.
       deps.ownership === undefined ? (template?.warmPool ?? 0) : 0,
     );

@@ -126,9 +126,14 @@ export class SeedFiles {
     await this.abandon(machineId);
   }
 
-  /** Finishes a replacement that failed on its way: the machine is that generation already, by its record. */
+  /** Whether a replacement failed on its way: the machine is that generation by its record, and not by its files. */
+  async isPending(machineId: string, generation: string | undefined): Promise<boolean> {
+    return generation !== undefined && isThere(join(this.cradle(machineId), "snapshots", generation));
+  }
+
+  /** Finishes such a replacement. */
   async finish(machineId: string, generation: string): Promise<void> {
-    if (await isThere(join(this.cradle(machineId), "snapshots", generation))) await this.replace(machineId, generation);
+    if (await this.isPending(machineId, generation)) await this.replace(machineId, generation);
   }
 
   /**

@@ -64,7 +64,10 @@ export class MachineCopies {
       const controller = this.#controllers.get(id);
       if (controller === undefined) return undefined;
       await settled(controller, signal);
+      // Its files may just be exchanged by a restore.
+      if (controller.record.newborn === true) await controller.drained(signal);
       if (controller.record.state === "destroyed") return undefined;
+      await this.#requireFiles(controller.record);
       await copier.discard(id);
       const patient = tries >= GIVES_WAY;
       const copied =
@@ -78,6 +81,15 @@ export class MachineCopies {
     throw new HibernautError(
       "aborted",
       `Machine ${id} kept starting and ending while it was copied. Stop it with \`hibernaut machine stop ${id}\`, or mend its app, then ${copier.purpose.verb} again.`,
+      { machine_id: id },
+    );
+  }
+
+  async #requireFiles({ id, snapshot }: MachineRecord): Promise<void> {
+    if (!(await this.#ports.files.seeds.isPending(id, snapshot?.generation))) return;
+    throw new HibernautError(
+      "aborted",
+      `The files of machine ${id} could not be put in their place when it was restored. Start it, which tries that again.`,
       { machine_id: id },
     );
   }

@@ -56,7 +56,13 @@ export class Restores {
   async #replace(controller: MachineController, template: TemplateRecord, signal: AbortSignal): Promise<void> {
     const { deps, controllers, copying } = this.#births;
     const { machine } = template;
-    const { id } = controller.record;
+    const { id, snapshot: present } = controller.record;
+    if (await deps.files.seeds.isPending(id, present?.generation))
+      throw new HibernautError(
+        "unavailable",
+        `The files of machine ${id} could not be put in their place when it was restored before. Start it first, which tries that again.`,
+        { machine_id: id },
+      );
     const origin = { kind: "template", machine: machine.id, template: template.id } as const;
     const seed: Seed = { folder: deps.files.seeds.folder(template.id), record: machine, origin };
     const bytes = await bytesOf(seed.folder, machine);
@@ -89,7 +95,6 @@ export class Restores {
     } finally {
       resume?.();
     }
-    if ((await deps.snapshots.verifiedAt(id, generation)) === undefined) deps.snapshots.arrived(id, generation);
   }
 
   #requireAllowed(controller: MachineController, { app, id, machine }: TemplateRecord, bytes: number): void {
@@ -109,6 +114,12 @@ export class Restores {
         "failed_precondition",
         `Machine ${record.id} crashes, and is about to be started again. Stop it first: \`hibernaut machine stop ${record.id} --app ${app}\`.`,
         { machine_id: record.id },
+      );
+    if ((machine.snapshot?.secrets ?? "") !== deps.secrets.version(app))
+      throw new HibernautError(
+        "failed_precondition",
+        "The app's secrets have changed since the template was made, so that its memory cannot be used. Make a new template.",
+        { template: id },
       );
     requireFreePorts(deps, app, machine.config);
     deps.quotas?.requireChange(record, machine.config);

@@ -3,6 +3,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import type { TemplateRecord } from "@hibernaut/domain/template";
+import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Births, launch, requireName } from "../births/bear.ts";
 import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
@@ -49,7 +50,8 @@ export class Templates {
   }
 
   /**
-   * Keeps the state that a running or sleeping machine has now. The machine continues; a running one is paused meanwhile.
+   * Keeps the state that a running or sleeping machine has now. The machine continues; a running one finishes its open
+   * requests first, while new ones wait, and is paused for the copy.
    * Rejects with `failed_precondition` when nothing can be born from it, with `already_exists` when the name is taken, and as
    * {@link takeSeed} does; then there is no template.
    */
@@ -63,7 +65,14 @@ export class Templates {
     this.#requireName(app, chosen.name);
     this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
-    return this.#keep(record, chosen, signal);
+    // A request in the memory would go on in every machine that is born from it.
+    const resume = record.state === "running" ? deps.holdBack?.(record.id) : undefined;
+    try {
+      if (record.state === "running") await abortable(deps.finishRequests?.(record.id) ?? Promise.resolve(), signal);
+      return await this.#keep(record, chosen, signal);
+    } finally {
+      resume?.();
+    }
   }
 
   /**
@@ -177,7 +186,7 @@ export class Templates {
   ): Promise<MachineView> {
     const { deps, controllers, counts } = this.#options;
     const template = requireTemplate(deps, app, word);
-    const taken = this.#fromPool(template, birth);
+    const taken = this.#fromPool(template, { ...birth, starts: !skipLaunch });
     const born = taken ?? (await bearFrom(this.#options, template, { ...birth, starts: !skipLaunch }, signal));
     counts.add(taken === undefined ? "template" : "pool");
     if (!skipLaunch) launch(born, deps);
@@ -219,12 +228,21 @@ export class Templates {
     await files.seeds.remove(template.id);
   }
 
-  /** Programs that run already cannot get another environment. */
-  #fromPool(template: TemplateRecord, { name, env, cordoned }: Omit<Births, "count">): MachineController | undefined {
-    const { deps, drain } = this.#options;
-    if (env !== undefined) return undefined;
+  /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
+  #fromPool(
+    template: TemplateRecord,
+    { name, env, cordoned, starts }: Omit<Births, "count"> & { starts: boolean },
+  ): MachineController | undefined {
+    const { deps, controllers, drain } = this.#options;
+    const { app, machine } = template;
+    if (env !== undefined || !this.#pools.has(template)) return undefined;
     drain.refuseWork();
-    if (name !== undefined) requireName(deps, template.app, name);
+    if (name !== undefined) requireName(deps, app, name);
+    if (starts) {
+      controllers.admission.require({ id: "", config: machine.config }, `a machine of app ${app}`);
+      const refusal = deps.quotas?.startRefusal(app);
+      if (refusal !== undefined) throw refusal;
+    }
     return this.#pools.take(template, {
       ...(name !== undefined && { name }),
       ...(cordoned !== undefined && { cordoned }),
