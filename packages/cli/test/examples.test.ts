@@ -131,7 +131,7 @@ describe("with a platform, the first example of each command works, with a docum
   });
   afterAll(() => receiver.close());
 
-  /** What the examples talk about: an app with a running machine, a volume with a snapshot, a token. */
+  /** What the examples talk about: an app with a running machine and a template of it, a volume with a snapshot, a token. */
   async function names(): Promise<[named: RegExp, is: string][]> {
     const { machine_id: id } =
       (await client.listMachines("shop")).find(({ name }) => name === "web") ??
@@ -152,6 +152,8 @@ describe("with a platform, the first example of each command works, with a docum
     const [token] = await client.listTokens();
     const [hook] = await client.listWebhooks();
     const { id: webhook } = hook ?? (await client.createWebhook({ url: receiver.url }));
+    const [kept] = await client.listTemplates("shop");
+    if (kept === undefined) await client.createTemplate("shop", { from: id, name: "before-upgrade" });
     // Examples of certificates are about a hostname that others remove.
     await client.addHostname("shop", "www.example.com");
     return [

@@ -20,7 +20,10 @@ export const restore = command({
     ...WAITING,
   ],
   ofApp: true,
-  examples: ["hibernaut machine restore web-1 --template ready --app shop"],
+  examples: [
+    "hibernaut machine restore 3f9c01ab22de41 --template before-upgrade --app shop",
+    "hibernaut machine restore web-1 --template before-upgrade --skip-launch --yes",
+  ],
   async run(context, [word], { template, skipLaunch, yes = false, ...waiting }) {
     if (template === undefined)
       throw new UsageError(
