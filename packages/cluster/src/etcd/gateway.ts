@@ -59,6 +59,8 @@ export class Gateway {
   async call<T>(path: string, body: object, { repeatable, signal }: CallOptions): Promise<T> {
     const end = performance.now() + TOTAL_MS;
     const each = repeatable ? TRY_MS : WRITE_MS;
+    /** What a member answered, or why it could not be reached. */
+    let told: { error: unknown; origin: string } | undefined;
     for (let tries = 1; ; tries += 1) {
       signal?.throwIfAborted();
       const endpoint = this.#endpoint();
@@ -69,8 +71,11 @@ export class Gateway {
         signal?.throwIfAborted();
         if (!mayPass(error)) throw error;
         this.#leave(endpoint);
+        // The last try may have next to no time: that it took too long says less than what was told before.
+        const cutShort = limit.aborted && performance.now() >= end;
+        if (!cutShort || told === undefined) told = { error, origin: endpoint.origin };
         const again = (repeatable || hasDoneNothing(error)) && performance.now() < end - PAUSE_MS;
-        if (this.#closing.signal.aborted || !again) throw unavailable(error, endpoint.origin);
+        if (this.#closing.signal.aborted || !again) throw unavailable(told.error, told.origin);
       }
       if (tries % this.#endpoints.length === 0) await delay(PAUSE_MS);
     }
