@@ -65,7 +65,7 @@ export class Templates {
     this.#requireName(app, chosen.name);
     this.#requirePool(chosen.warmPool ?? 0);
     requireSeed(record, deps);
-    // A request in the memory would go on in every machine that is born from it.
+    // A request in the memory would continue in every machine that is born from it.
     const resume = record.state === "running" ? deps.holdBack?.(record.id) : undefined;
     try {
       if (record.state === "running") await abortable(deps.finishRequests?.(record.id) ?? Promise.resolve(), signal);
