@@ -4,7 +4,7 @@
  * @module-tag again
  */
 import type { Machine } from "@hibernaut/client";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 import { slowed } from "../helpers/slow.ts";
@@ -85,9 +85,10 @@ test("twenty children in three apps and forks of them have what they should, and
   const parents: Member[] = [];
   for (const app of APPS) {
     await client.createApp(app);
+    onTestFinished(() => client.destroyApp(app, { force: true }));
     const config = { image, init: { exec: ["node", "-e", APP] }, services: [{ internal_port: 8080 }] };
     const machine = await client.createMachine(app, { config });
-    await client.waitForMachine(app, machine.id, { state: ["running", "failed"], timeout: 240 });
+    await client.waitForMachine(app, machine.id, { state: ["healthy", "failed"], timeout: 240 });
     const { secret } = await ask(machine);
     await client.createTemplate(app, { from: machine.id, name: "ready" });
     parents.push({ app, machine, rows: [machine.id], secret });
@@ -111,5 +112,4 @@ test("twenty children in three apps and forks of them have what they should, and
     const answer = await ask(machine);
     expect(answer).toMatchObject({ secret, rows: [...rows, machine.id], hostname: machine.id });
   }
-  for (const app of APPS) await client.destroyApp(app, { force: true });
 });
