@@ -31,8 +31,7 @@ export async function bearFrom(
   };
   const context = { deps, controllers, copying, counts, requireStill };
   const births = { ...birth, count: 1 };
-  const origin = { kind: "template", machine: machine.id, template: id } as const;
-  const seed: Seed = { folder: deps.files.seeds.folder(id), record: machine, origin };
+  const seed = seedOf({ id, machine }, deps);
   await requireBirths(context, seed, births, { starts, drafts: 0 });
   const making = async () => {
     await requireWhole(seed, deps, signal);
@@ -44,6 +43,26 @@ export async function bearFrom(
   });
   if (born === undefined) throw new Error("nothing was born");
   return born;
+}
+
+/** What is born from a template, or restored from it, begins with. */
+export function seedOf(
+  { id, machine }: Pick<TemplateRecord, "id" | "machine">,
+  { files }: Pick<MachineDependencies, "files">,
+): Seed {
+  const origin = { kind: "template", machine: machine.id, template: id } as const;
+  return { folder: files.seeds.folder(id), record: machine, origin };
+}
+
+/** Throws `failed_precondition` when the app's secrets have changed since: what has the template's memory would start cold. */
+export function requireSameSecrets(
+  { id, app, machine }: TemplateRecord,
+  { secrets }: Pick<MachineDependencies, "secrets">,
+): void {
+  if ((machine.snapshot?.secrets ?? "") === secrets.version(app)) return;
+  const message =
+    "The app's secrets have changed since the template was made, so that its memory cannot be used. Make a new template.";
+  throw new HibernautError("failed_precondition", message, { template: id });
 }
 
 /** Returns the template of the app that `word` refers to: by id, by name, or by the beginning of its id. Throws `not_found`. */

@@ -9,7 +9,7 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { MachineController } from "../controller.ts";
 import { keepWarmMs } from "../warm/rules.ts";
-import { bearFrom, type TemplateBirths } from "./from-template.ts";
+import { bearFrom, requireSameSecrets, type TemplateBirths } from "./from-template.ts";
 import { chooseNext, membersOf } from "./pool-rules.ts";
 
 /** For each of the steps that put a machine into a pool: about as long as a start on a slow host may take. */
@@ -216,7 +216,7 @@ export class Pools {
     );
     if (next.do === "settle" || next.do === "bear") {
       drain.refuseWork();
-      if (template !== undefined) this.#requireSecrets(template);
+      if (template !== undefined) requireSameSecrets(template, deps);
     }
     switch (next.do) {
       case "nothing":
@@ -237,12 +237,6 @@ export class Pools {
         return true;
       }
     }
-  }
-
-  /** All that is born from it would start from scratch. */
-  #requireSecrets({ app, machine }: TemplateRecord): void {
-    if ((machine.snapshot?.secrets ?? "") === this.#births.deps.secrets.version(app)) return;
-    throw unfit("the app's secrets have changed since the template was made. Make a new template");
   }
 
   /** Lets the machine become itself, and sleep. One that does not is destroyed, and one that may not start now stays. */

@@ -3,8 +3,8 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { abortable } from "@hibernaut/lib/async";
 import { fillCradle, launch } from "../births/bear.ts";
-import { requireTemplate, type TemplateBirths } from "../births/from-template.ts";
-import { bytesOf, requireWhole, type Seed } from "../births/seed.ts";
+import { requireSameSecrets, requireTemplate, seedOf, type TemplateBirths } from "../births/from-template.ts";
+import { bytesOf, requireWhole } from "../births/seed.ts";
 import type { MachineController } from "../controller.ts";
 import { newUlid } from "../identity.ts";
 import { requireFreePorts } from "../tcp-ports.ts";
@@ -63,8 +63,7 @@ export class Restores {
         `The files of machine ${id} could not be put in their place when it was restored before. Start it first, which tries that again.`,
         { machine_id: id },
       );
-    const origin = { kind: "template", machine: machine.id, template: template.id } as const;
-    const seed: Seed = { folder: deps.files.seeds.folder(template.id), record: machine, origin };
+    const seed = seedOf(template, deps);
     const bytes = await bytesOf(seed.folder, machine);
     this.#requireAllowed(controller, template, bytes);
     await deps.files.seeds.requireRoom(bytes);
@@ -82,7 +81,7 @@ export class Restores {
       // Others may have changed meanwhile.
       this.#requireAllowed(controller, template, 0);
       const { config, imageDigest, bundleVersion, snapshot } = machine;
-      const born = { config, imageDigest, bundleVersion, version, origin };
+      const born = { config, imageDigest, bundleVersion, version, origin: seed.origin };
       await controller.restore({ ...born, snapshot: snapshot && { ...snapshot, generation } }, async () => {
         await deps.files.seeds.replace(id, generation);
         await deps.snapshots.discardOthers(id, generation);
@@ -97,8 +96,9 @@ export class Restores {
     }
   }
 
-  #requireAllowed(controller: MachineController, { app, id, machine }: TemplateRecord, bytes: number): void {
+  #requireAllowed(controller: MachineController, template: TemplateRecord, bytes: number): void {
     const { deps, drain } = this.#births;
+    const { app, id, machine } = template;
     drain.refuseWork();
     requireTemplate(deps, app, id);
     const { record } = controller;
@@ -115,12 +115,7 @@ export class Restores {
         `Machine ${record.id} crashes, and is about to be started again. Stop it first: \`hibernaut machine stop ${record.id} --app ${app}\`.`,
         { machine_id: record.id },
       );
-    if ((machine.snapshot?.secrets ?? "") !== deps.secrets.version(app))
-      throw new HibernautError(
-        "failed_precondition",
-        "The app's secrets have changed since the template was made, so that its memory cannot be used. Make a new template.",
-        { template: id },
-      );
+    requireSameSecrets(template, deps);
     requireFreePorts(deps, app, machine.config);
     deps.quotas?.requireChange(record, machine.config);
     if (bytes > 0) deps.diskQuota?.require(app, bytes);
