@@ -39,13 +39,18 @@ static const char *open_pipes(const struct config *config, int ours[3], int thei
   return NULL;
 }
 
+/* What belongs to a user who logs in, and not to the app. */
+static bool is_of_login(const char *variable) {
+  return strncmp(variable, "HOME=", 5) == 0 || strncmp(variable, "USER=", 5) == 0 || strncmp(variable, "LOGNAME=", 8) == 0;
+}
+
 /* Returns the app's environment with the command's on top, as pointers into both. */
 static char **merge_env(const struct config *app, const struct config *command) {
   static char *merged[2 * CONFIG_MAX_WORDS + 1];
   size_t count = 0;
   for (size_t i = 0; i < app->env_count; i++) {
     size_t name = strcspn(app->env[i], "=");
-    bool replaced = false;
+    bool replaced = command->login && is_of_login(app->env[i]);
     for (size_t j = 0; j < command->env_count && !replaced; j++)
       replaced = strncmp(command->env[j], app->env[i], name + 1) == 0;
     if (!replaced) merged[count++] = app->env[i];
@@ -73,12 +78,13 @@ static const char *start(struct stream *stream, const struct config *config, con
       .args = config->args,
       .env = merge_env(app, config),
       .user = as_root ? NULL : config->user != NULL ? config->user : app->user,
-      .workdir = config->workdir != NULL ? config->workdir : as_root ? "/" : app->workdir,
+      .workdir = config->workdir != NULL ? config->workdir : as_root ? "/" : config->login ? NULL : app->workdir,
+      .login = config->login && !as_root,
       .files = {theirs[0], theirs[1], theirs[2]},
       .terminal = config->terminal,
       .hooks = config->hooks,
       .task = config->task,
-      .owner = app->user,
+      .owner = config->user != NULL ? config->user : app->user,
   };
   if (fault == NULL) fault = spawn_start(&what, &stream->pid, error);
   if (config->terminal) theirs[1] = theirs[2] = -1; /* they are one file: close it once */
@@ -99,11 +105,23 @@ void command_start(struct stream *stream, const struct frame *exec, const struct
   if (fault == NULL) fault = start(stream, &config, app, &error);
   if (config.timeout_ms > 0) stream->kill_at = system_monotonic_ms() + config.timeout_ms;
   config_free(&config);
-  if (fault == NULL) return;
+  if (fault == NULL) {
+    stream->untold_pid = stream->pid;
+    if (outbox_room(F_EXEC_STARTED) >= FLOW_CONTROL_ROOM) command_tell_started(stream);
+    return;
+  }
   snprintf(stream->why, sizeof stream->why, "%s%s%s", fault, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
   stream->exited = true;
   stream->how = NOT_STARTED;
   stream->code = error == ENOENT ? 127 : 126; /* as shells do */
+}
+
+void command_tell_started(struct stream *stream) {
+  uint8_t pid[4];
+  if (stream->untold_pid == 0) return;
+  put_u32(pid, (uint32_t)stream->untold_pid);
+  outbox_send(F_EXEC_STARTED, stream->id, pid, sizeof pid);
+  stream->untold_pid = 0;
 }
 
 /* ---- while the command is running ---- */

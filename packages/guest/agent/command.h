@@ -11,6 +11,9 @@
  * that exited does. The command has the app's environment, user and directory, unless it says otherwise. */
 void command_start(struct stream *stream, const struct frame *exec, const struct config *app);
 
+/* Sends F_EXEC_STARTED if that has not been done yet. */
+void command_tell_started(struct stream *stream);
+
 /* Handle F_RESIZE and F_SIGNAL. */
 void command_resize(struct stream *stream, const struct frame *frame);
 void command_signal(struct stream *stream, const struct frame *frame);

@@ -90,6 +90,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
       config->swap_mb = get_u32(value);
       return NULL;
     case C_INPUT: config->input = true; return NULL;
+    case C_LOGIN: config->login = true; return NULL;
     case C_ENTROPY:
       if (length > sizeof config->entropy) return "there is too much entropy";
       memcpy(config->entropy, value, length);

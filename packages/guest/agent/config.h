@@ -33,6 +33,7 @@ enum config_key {
   C_INPUT = 14,    /* empty: F_DATA becomes the standard input, which is /dev/null otherwise */
   C_HOOKS = 15,    /* run the programs in this directory instead of a command, as root */
   C_TASK = 20,     /* carry out this task of task.h, as root, with the arguments; from protocol 4 on */
+  C_LOGIN = 23,    /* empty: run the command as its user logs in, see spawn.h; from protocol 6 on */
 };
 
 #define CONFIG_MAX_WORDS 1024 /* of arguments, and of environment variables */
@@ -60,7 +61,7 @@ struct config {
   struct config_file files[CONFIG_MAX_FILES];
   size_t arg_count, env_count, port_count, host_count, volume_count, file_count, file_bytes;
   uint64_t clock_ns;
-  bool terminal, input;
+  bool terminal, input, login;
   uint16_t rows, columns;
   uint32_t timeout_ms, swap_mb;
   uint8_t entropy[CONFIG_MAX_ENTROPY];

@@ -28,12 +28,13 @@ struct stream {
   bool out_ended, end_sent;
   const char *broken; /* F_RESET has to be sent, with this text */
   pid_t pid;
+  pid_t untold_pid;   /* F_EXEC_STARTED has to be sent with it; 0: it was */
   bool exited;
   int out_left, err_left; /* once the command has exited: how many bytes that it wrote may still have to be read */
   uint32_t code, signal;
   enum command_end how;
   uint64_t kill_at;   /* 0: never */
-  char why[200];
+  char why[320];
 };
 
 /* Handle F_DATA and F_CREDIT. */

@@ -114,6 +114,7 @@ static void accept_one(void) {
 static void tend(struct stream *stream) {
   flow_feed(stream);
   if (outbox_room(F_CREDIT) < FLOW_CONTROL_ROOM) return;
+  command_tell_started(stream);
   flow_grant(stream);
   if (stream->broken != NULL) {
     send_reset(stream->id, stream->broken);

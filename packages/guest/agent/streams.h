@@ -4,8 +4,9 @@
  * before F_QUIESCED has arrived, and after F_AWAKE they continue from there.
  *
  * A connection begins with F_ACCEPT and is over when both sides have sent F_END, or with F_RESET. A command begins
- * with F_EXEC and is over with F_EXEC_EXIT, after all its output, or with an F_RESET from the platform, which kills
- * its process group. A task sends F_END as soon as its output ends, which may be long before it exits. The platform gives commands even numbers, starting at FIRST_COMMAND, and the agent gives
+ * with F_EXEC, says F_EXEC_STARTED once its program runs, and is over with F_EXEC_EXIT, after all its output, or with an
+ * F_RESET from the platform, which kills its process group. A task sends F_END as soon as its output ends, which may be
+ * long before it exits. The platform gives commands even numbers, starting at FIRST_COMMAND, and the agent gives
  * connections odd ones. No number is used twice. */
 #ifndef HIBERNAUT_STREAMS_H
 #define HIBERNAUT_STREAMS_H

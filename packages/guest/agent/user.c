@@ -1,6 +1,7 @@
 #include "user.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,12 +72,16 @@ const char *user_find(struct user *user, const char *spec, const char *passwd, c
   if (line == NULL && !number(name, &id)) return "the image's user is not in its /etc/passwd";
   user->uid = id;
   strcpy(user->home, "/");
+  strcpy(user->name, name);
   if (line != NULL) {
     if (!field(line, 2, text, sizeof text) || !number(text, &id)) return "the image's /etc/passwd has no valid id for its user";
     user->uid = id;
     if (field(line, 3, text, sizeof text) && number(text, &id)) user->gid = id;
     if (field(line, 5, text, sizeof text) && text[0] == '/') strcpy(user->home, text);
-    if (field(line, 0, text, sizeof text)) add_groups(user, text, group);
+    if (field(line, 0, text, sizeof text)) {
+      strcpy(user->name, text);
+      add_groups(user, text, group);
+    }
   }
   if (!field(spec, 1, text, sizeof text) || text[0] == '\0') return NULL;
   if (!number(text, &id)) {
@@ -86,4 +91,12 @@ const char *user_find(struct user *user, const char *spec, const char *passwd, c
   user->gid = id;
   user->group_count = 0; /* as with `docker run --user a:b`: a group that is named is the only one */
   return NULL;
+}
+
+const char *user_path(const struct user *user, const char *path, char *out, size_t size) {
+  if (path[0] == '/') return path;
+  if (path[0] == '~' && (path[1] == '/' || path[1] == '\0')) path++;
+  path += strspn(path, "/");
+  const char *slash = path[0] == '\0' || strcmp(user->home, "/") == 0 ? "" : "/";
+  return snprintf(out, size, "%s%s%s", user->home, slash, path) < (int)size ? out : path;
 }

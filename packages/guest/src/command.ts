@@ -27,6 +27,12 @@ export class GuestCommand implements StreamEnd {
   readonly stderr: Readable;
   /** Resolves after all output has arrived. Rejects with a {@link GuestError} when the guest is gone before that. */
   readonly exit: Promise<CommandExit>;
+  /**
+   * Resolves with the process id, as soon as the program runs. Rejects with a {@link GuestError} when it cannot be run, or
+   * the guest is gone, or its agent is one that does not say it.
+   */
+  readonly started: Promise<number>;
+  readonly #started = Promise.withResolvers<number>();
   readonly #exit = Promise.withResolvers<CommandExit>();
   /** A connection keeps its machine awake only while bytes flow. Anything else does until it ends. */
   readonly #connection: boolean;
@@ -44,6 +50,8 @@ export class GuestCommand implements StreamEnd {
     this.#givers = { out: new CreditGiver(link), err: new CreditGiver(link) };
     this.exit = this.#exit.promise;
     this.exit.catch(() => {}); // A caller that only reads the output need not handle it.
+    this.started = this.#started.promise;
+    this.started.catch(() => {});
     const output = (giver: CreditGiver) =>
       new Readable({ highWaterMark: STREAM_WINDOW / 2, read: () => giver.passedOn() });
     this.stdout = output(this.#givers.out);
@@ -73,11 +81,13 @@ export class GuestCommand implements StreamEnd {
     if (type === FrameType.end) this.#endOutput(); // only tasks say so; the output of a command ends with it
     if (type === FrameType.credit && payload.length === 4) this.#sender.grant(payload.readUInt32LE());
     if (type === FrameType.reset) this.fail(new GuestError(payload.toString("utf8")));
+    if (type === FrameType.execStarted && payload.length === 4) this.#started.resolve(payload.readUInt32LE());
     if (type === FrameType.execExit && payload.length >= 9) this.#ended(payload);
   }
 
   fail(error: Error): void {
     this.#link.forget();
+    this.#started.reject(error);
     this.#exit.reject(error);
     this.stdin.destroy();
     // The outputs just end: `exit` alone reports the error.
@@ -121,15 +131,17 @@ export class GuestCommand implements StreamEnd {
 
   #ended(payload: Buffer): void {
     const how = payload[8];
+    const failure = how === CommandEnd.notStarted ? payload.toString("utf8", 9) : undefined;
     this.#link.forget();
     this.stdin.destroy();
     this.stdout.push(null);
     this.stderr.push(null);
+    this.#started.reject(new GuestError(failure ?? "the guest did not say which process it was"));
     this.#exit.resolve({
       code: payload.readUInt32LE(0),
       signal: payload.readUInt32LE(4),
       timedOut: how === CommandEnd.timedOut,
-      failure: how === CommandEnd.notStarted ? payload.toString("utf8", 9) : undefined,
+      failure,
     });
   }
 }

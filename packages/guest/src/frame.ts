@@ -46,6 +46,7 @@ export const FrameType = {
   printed: 0x8e,
   listening: 0x8f,
   became: 0x90,
+  execStarted: 0x91,
 } as const;
 
 /**

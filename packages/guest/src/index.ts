@@ -8,10 +8,12 @@ export { encodeListeners, isLoopback, type Listener, listenerText } from "./list
 export {
   type CommandExit,
   type CommandSpec,
+  type FileTaskName,
   FORKS_PROTOCOL,
   type GuestConfig,
   type GuestExit,
   type GuestIdentity,
+  SANDBOX_PROTOCOL,
   TASKS_PROTOCOL,
   type TaskName,
 } from "./protocol.ts";

@@ -59,8 +59,23 @@ export const FORKS_PROTOCOL = 5;
 /** The first version of the protocol whose agents have tasks. */
 export const TASKS_PROTOCOL = 4;
 
+/** The first version of the protocol whose agents serve sandboxes: process ids, logins, kept commands, and tasks for files. */
+export const SANDBOX_PROTOCOL = 6;
+
 /** What agents do themselves, so that an image needs no program for it: `packages/guest/agent/task.h`. */
-export type TaskName = "stat" | "copy-out" | "copy-in" | "connect";
+export type TaskName = "stat" | "copy-out" | "copy-in" | "connect" | FileTaskName;
+
+/** Tasks for files, from {@link SANDBOX_PROTOCOL} on: `packages/guest/agent/fs.h`. */
+export type FileTaskName =
+  | "fs-stat"
+  | "fs-list"
+  | "fs-mkdir"
+  | "fs-move"
+  | "fs-remove"
+  | "fs-read"
+  | "fs-write"
+  | "fs-compose"
+  | "fs-watch";
 
 /** A command to run in the guest. */
 export interface CommandSpec {
@@ -72,6 +87,11 @@ export interface CommandSpec {
   user?: string;
   /** Default: the app's. */
   workdir?: string;
+  /**
+   * Run the command as its user logs in: HOME, USER and LOGNAME are the user's, and the directory, which has to exist, is
+   * relative to the user's home. From {@link SANDBOX_PROTOCOL} on.
+   */
+  login?: true;
   /** Run the command on a terminal of this size, in characters. */
   terminal?: { rows: number; columns: number };
   /** Whether the command has an input. Otherwise it reads from /dev/null. */

@@ -28,6 +28,7 @@ export const Key = {
   task: 20,
   mac: 21,
   entropy: 22,
+  login: 23,
 } as const;
 
 /** Bytes of a record before its value: key and length. */
@@ -113,6 +114,7 @@ export function encodeCommand(spec: CommandSpec): Buffer {
   if (spec.workdir !== undefined) records.push(record(Key.workdir, spec.workdir));
   if (spec.hooks !== undefined) records.push(record(Key.hooks, spec.hooks));
   if (spec.task !== undefined) records.push(record(Key.task, spec.task));
+  if (spec.login === true) records.push(record(Key.login, ""));
   if (spec.input === true) records.push(record(Key.input, ""));
   if (terminal !== undefined) records.push(record(Key.terminal, uint32(terminal.rows + terminal.columns * 65_536)));
   const payload = Buffer.concat(records);

@@ -30,6 +30,7 @@ const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.accept,
   FrameType.dataErr,
   FrameType.execExit,
+  FrameType.execStarted,
 ]);
 
 /** The streams of one guest. */

@@ -1,6 +1,7 @@
 /** A command as the platform holds it: its end, its influence on the guest, and what waits while the machine sleeps. */
 import { text } from "node:stream/consumers";
 import { beforeEach, describe, expect, test } from "vitest";
+import { GuestError } from "../src/error.ts";
 import { FrameType } from "../src/frame.ts";
 import { GuestStreams } from "../src/streams.ts";
 
@@ -63,6 +64,32 @@ describe("the end of a command", () => {
     command.kill();
     await expect(command.exit).rejects.toThrow("the caller is gone");
     expect(sent.at(-1)).toMatchObject({ type: FrameType.reset, stream: 16 });
+  });
+});
+
+describe("the start of a command", () => {
+  const pid = Buffer.from([42, 0, 0, 0]);
+
+  test("is its process id, said once", async () => {
+    const command = streams.run({ args: ["app"] });
+    say(FrameType.execStarted, Buffer.alloc(3));
+    say(FrameType.execStarted, pid);
+    say(FrameType.execStarted, Buffer.alloc(4));
+    expect(await command.started).toBe(42);
+    say(FrameType.execExit, exitPayload(0));
+    expect(await command.started).toBe(42);
+  });
+
+  test.each([
+    ["cannot be run", () => say(FrameType.execExit, exitPayload(127, 0, 2, "no such program")), "no such program"],
+    ["is of a guest that is gone", () => streams.reset("the machine ended"), "the machine ended"],
+    ["is of an older agent", () => say(FrameType.execExit, exitPayload(0)), "did not say which process"],
+    ["is refused", () => say(FrameType.reset, Buffer.from("too many streams")), "too many streams"],
+  ])("that %s rejects", async (_what, happen, why) => {
+    const command = streams.run({ args: ["app"] });
+    happen();
+    await expect(command.started).rejects.toThrow(GuestError);
+    await expect(command.started).rejects.toThrow(why);
   });
 });
 

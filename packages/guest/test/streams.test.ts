@@ -256,6 +256,15 @@ describe.runIf(asRoot)("commands over the agent's own code (root only: they chan
     );
   }, 60_000);
 
+  test("a command says which process it is, or why it cannot be one", async () => {
+    const peer = await new Peer().open();
+    const command = peer.streams.run({ args: ["sh", "-c", "echo $$"], login: true, workdir: "/tmp" });
+    expect(await command.started).toBe(Number((await readAll(command.stdout, [])).toString()));
+    const nowhere = peer.streams.run({ args: ["sh"], login: true, workdir: "/no/such" });
+    await expect(nowhere.started).rejects.toThrow("cwd '/no/such' does not exist");
+    expect(await peer.close()).toBe(0);
+  });
+
   test("both outputs of a command share the credit, and neither runs dry", async () => {
     const peer = await new Peer().open();
     const both = "head -c 300000 /dev/zero & head -c 300000 /dev/zero >&2; wait";

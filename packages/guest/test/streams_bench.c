@@ -85,6 +85,7 @@ static void note(const struct frame *frame) {
     case F_DATA_ERR: keep(record->err, &record->err_size, frame); break;
     case F_END: record->end = true; break;
     case F_CREDIT: record->credit_given += get_u32(frame->payload); break;
+    case F_EXEC_STARTED: record->pid = get_u32(frame->payload); break;
     case F_RESET: record->reset = true, keep_text(record, frame, 0); break;
     case F_EXEC_EXIT:
       record->exited = true;

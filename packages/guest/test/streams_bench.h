@@ -17,6 +17,7 @@ struct record {
   size_t out_size, err_size;
   uint64_t credit_given; /* how many more bytes the platform may send */
   bool accepted, end, reset, exited;
+  uint32_t pid;          /* from F_EXEC_STARTED */
   uint32_t code, signal;
   uint8_t how;
   char text[256];        /* from a reset or an exit */

@@ -52,7 +52,7 @@ static uint32_t some_length(void) {
 }
 
 static void say_something(uint32_t round) {
-  static const uint8_t types[] = {F_DATA, F_DATA, F_DATA, F_CREDIT, F_CREDIT, F_CREDIT, F_END, F_RESET, F_RESIZE, F_SIGNAL, F_EXEC, 0x77};
+  static const uint8_t types[] = {F_DATA, F_DATA, F_DATA, F_CREDIT, F_CREDIT, F_CREDIT, F_END, F_RESET, F_RESIZE, F_SIGNAL, F_EXEC, F_EXEC_STARTED, 0x77};
   uint8_t type = types[random_below(sizeof types)];
   uint32_t id = some_stream(), length = some_length();
   if (type == F_RESET && random_below(4) != 0) type = F_DATA;

@@ -203,6 +203,68 @@ static void command_output_and_code(void) {
   EXPECT(bench_files() == files);
 }
 
+static void command_says_that_it_runs(void) {
+  struct record *record = shell("echo $$; read never", WITH_INPUT, sizeof WITH_INPUT);
+  EXPECT(record->pid == 0);
+  bench_turn(0);
+  EXPECT(record->pid > 1);
+  UNTIL(record->out_size > 0);
+  EXPECT((uint32_t)atoi(record->out) == record->pid);
+}
+
+/* With login, as the user `who` (NULL: the app's), in `directory` (NULL: none is given). */
+static struct record *log_in(const char *script, const char *who, const char *directory) {
+  uint8_t records[2048];
+  size_t size = add_record(records, C_LOGIN, "", 0);
+  size += add_record(records + size, C_ENV, "LOGNAME=given", 13);
+  if (who != NULL) size += add_record(records + size, C_USER, who, strlen(who));
+  if (directory != NULL) size += add_record(records + size, C_WORKDIR, directory, strlen(directory));
+  return shell(script, records, size);
+}
+
+static void login_has_the_users_own_environment_and_home(void) {
+  struct record *record = log_in("echo $HOME $USER $LOGNAME $COLOUR; pwd", NULL, NULL);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->out, "/root root given blue\n/root\n");
+  record = log_in("echo $HOME $USER", "65000", "/tmp"); /* without an entry in /etc/passwd */
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->out, "/ 65000\n");
+}
+
+static void login_in_directories(void) {
+  static const struct { const char *directory, *out, *why; } cases[] = {
+      {"", "/root\n", ""},
+      {"~", "/root\n", ""},
+      {"~/", "/root\n", ""},
+      {"~/../tmp", "/tmp\n", ""},
+      {"../tmp", "/tmp\n", ""},
+      {"/tmp", "/tmp\n", ""},
+      {"/nonexistent/x", "", "cwd '/nonexistent/x' does not exist"},
+      {"no such", "", "cwd '/root/no such' does not exist"},
+      {"/etc/passwd", "", "cwd '/etc/passwd' is not a directory"},
+      {"~root", "", "cwd '/root/~root' does not exist"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct record *record = log_in("pwd -P", NULL, cases[i].directory);
+    UNTIL(record->exited);
+    EXPECT_TEXT(record->out, cases[i].out);
+    EXPECT_TEXT(record->text, cases[i].why);
+    EXPECT(record->how == (cases[i].why[0] != '\0' ? 2 : 0) && (record->pid == 0) == (record->how == 2));
+  }
+  char directory[1000] = "/";
+  memset(directory + 1, 'x', 900);
+  struct record *record = log_in("pwd", NULL, directory);
+  UNTIL(record->exited);
+  EXPECT(strstr(record->text, "xxx...' cannot be entered: File name too long") != NULL);
+}
+
+static void login_of_nobody(void) {
+  struct record *record = log_in("pwd", "no-such-user", NULL);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->text, "user 'no-such-user' does not exist");
+  EXPECT(record->how == 2);
+}
+
 static void command_with_input(void) {
   struct record *record = shell("cat; exit 3", WITH_INPUT, sizeof WITH_INPUT);
   bench_say(F_DATA, record->id, "one\n", 4);
@@ -378,6 +440,7 @@ int main(void) {
   system_open_standard_files();
   app.env[app.env_count++] = (char *)"COLOUR=blue";
   app.env[app.env_count++] = (char *)"SHAPE=round";
+  app.env[app.env_count++] = (char *)"HOME=/of/the/app";
   app.workdir = (char *)"/tmp";
   streams_init(&app);
   bench_open();
@@ -390,6 +453,10 @@ int main(void) {
   RUN_HERE(connections_beyond_the_limit_wait);
   RUN_HERE(another_session_ends_everything);
   RUN_AS_ROOT(command_output_and_code);
+  RUN_AS_ROOT(command_says_that_it_runs);
+  RUN_AS_ROOT(login_has_the_users_own_environment_and_home);
+  RUN_AS_ROOT(login_in_directories);
+  RUN_AS_ROOT(login_of_nobody);
   RUN_AS_ROOT(command_with_input);
   RUN_AS_ROOT(command_that_closes_its_input);
   RUN_AS_ROOT(command_that_cannot_be_started);

@@ -1,7 +1,7 @@
 /** Whether a command can be run in a machine, or why that is not possible. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { type CommandSpec, encodeCommand, TASKS_PROTOCOL } from "@hibernaut/guest";
+import { type CommandSpec, encodeCommand, SANDBOX_PROTOCOL, TASKS_PROTOCOL } from "@hibernaut/guest";
 import { capital } from "@hibernaut/lib/text";
 import type { LiveGuest } from "./guest.ts";
 
@@ -13,9 +13,14 @@ export interface CommandedMachine {
   protocol: number;
 }
 
+/** Whether a command asks for what agents learned with {@link SANDBOX_PROTOCOL}. */
+function isForSandboxes({ task, login }: CommandSpec): boolean {
+  return task?.startsWith("fs-") === true || login === true;
+}
+
 /**
- * Throws `failed_precondition` unless the machine runs, with a guest bundle that supports commands, and tasks for a task,
- * and `invalid_argument` when the command is too long. Returns the guest, in which nothing has happened yet.
+ * Throws `failed_precondition` unless the machine runs, with a guest bundle that supports what the command asks for, and
+ * `invalid_argument` when the command is too long. Returns the guest, in which nothing has happened yet.
  */
 export function requireCommand(
   { record: { id, state }, live, protocol }: CommandedMachine,
@@ -38,6 +43,12 @@ export function requireCommand(
     throw new HibernautError(
       "failed_precondition",
       `Machine ${id} runs an older guest bundle that cannot copy files or forward ports. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
+      { machine_id: id, agent_protocol: protocol },
+    );
+  if (isForSandboxes(spec) && protocol < SANDBOX_PROTOCOL)
+    throw new HibernautError(
+      "failed_precondition",
+      `Machine ${id} runs an older guest bundle that cannot serve as a sandbox. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
       { machine_id: id, agent_protocol: protocol },
     );
   try {
