@@ -12,6 +12,7 @@
 
 #include "outbox.h"
 #include "spawn.h"
+#include "streams.h"
 #include "system.h"
 
 /* More than the kernel keeps of what was written to a terminal and not read yet (two buffers, 8 KiB and 4 KiB). */
@@ -65,6 +66,7 @@ static void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_
 static const char *start(struct stream *stream, const struct config *config, const struct config *app, int *error) {
   int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
   const char *fault;
+  if (config->label != NULL && (config->hooks != NULL || config->task != NULL)) return "only a program can be kept";
   if (config->arg_count == 0 && config->hooks == NULL && config->task == NULL) return "no command was given";
   if (config->terminal) {
     fault = open_terminal(config, &ours[0], &theirs[0]);
@@ -104,9 +106,11 @@ void command_start(struct stream *stream, const struct frame *exec, const struct
   stream->ends_itself = stream->task && strcmp(config.task, "copy-in") == 0;
   if (fault == NULL) fault = start(stream, &config, app, &error);
   if (config.timeout_ms > 0) stream->kill_at = system_monotonic_ms() + config.timeout_ms;
+  stream->label = config.label, stream->label_length = config.label_length;
+  config.label = NULL;
   config_free(&config);
   if (fault == NULL) {
-    stream->untold_pid = stream->pid;
+    stream->untold_pid = stream->first_pid = stream->pid;
     if (outbox_room(F_EXEC_STARTED) >= FLOW_CONTROL_ROOM) command_tell_started(stream);
     return;
   }
@@ -122,6 +126,30 @@ void command_tell_started(struct stream *stream) {
   put_u32(pid, (uint32_t)stream->untold_pid);
   outbox_send(F_EXEC_STARTED, stream->id, pid, sizeof pid);
   stream->untold_pid = 0;
+}
+
+/* ---- another platform ---- */
+
+bool command_keep(struct stream *stream) {
+  if (stream->label == NULL || stream->broken != NULL || stream->how == NOT_STARTED) return false;
+  stream->credit = STREAM_WINDOW;
+  stream->passed_on = 0; /* the next platform begins without what waits, and needs no credit for what was passed on */
+  stream->untold_pid = 0;
+  stream->untold = true;
+  return true;
+}
+
+void command_tell_kept(struct stream *stream, uint64_t session) {
+  static uint8_t payload[KEPT_LABEL + CONFIG_MAX_LABEL];
+  uint32_t length = KEPT_LABEL + (uint32_t)stream->label_length;
+  if (!stream->untold || outbox_room(F_KEPT) < length) return;
+  bool has_input = stream->in >= 0 && !stream->finish;
+  put_u32(payload + KEPT_PID, (uint32_t)stream->first_pid);
+  payload[KEPT_FLAGS] = (uint8_t)((stream->terminal ? KEPT_ON_TERMINAL : 0) | (has_input ? KEPT_HAS_INPUT : 0));
+  put_u32(payload + KEPT_WAITING, stream->used);
+  put_u64(payload + KEPT_SESSION, session);
+  memcpy(payload + KEPT_LABEL, stream->label, stream->label_length);
+  stream->untold = !outbox_send(F_KEPT, stream->id, payload, length);
 }
 
 /* ---- while the command is running ---- */

@@ -70,6 +70,17 @@ static const char *append_file_data(struct config *config, const uint8_t *value,
   return NULL;
 }
 
+static const char *set_label(struct config *config, const uint8_t *value, size_t length) {
+  if (length > CONFIG_MAX_LABEL) return "the label is too long";
+  uint8_t *label = malloc(length + 1); /* never NULL for an empty one */
+  if (label == NULL) return "out of memory";
+  memcpy(label, value, length);
+  free(config->label);
+  config->label = label;
+  config->label_length = length;
+  return NULL;
+}
+
 static const char *set_one(struct config *config, uint8_t key, const uint8_t *value, size_t length) {
   switch (key) {
     case C_CLOCK:
@@ -97,6 +108,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
       config->entropy_length = length;
       return NULL;
     case C_FILE_DATA: return append_file_data(config, value, length);
+    case C_LABEL: return set_label(config, value, length);
     default: break;
   }
   if (memchr(value, 0, length) != NULL) return "a value contains a zero byte";
@@ -147,6 +159,7 @@ void config_forget_files(struct config *config) {
 void config_free(struct config *config) {
   free(config->hostname), free(config->user), free(config->workdir);
   free(config->address), free(config->gateway), free(config->dns), free(config->mac), free(config->hooks), free(config->task);
+  free(config->label);
   for (size_t i = 0; i < config->arg_count; i++) free(config->args[i]);
   for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
   for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);

@@ -34,6 +34,7 @@ enum config_key {
   C_HOOKS = 15,    /* run the programs in this directory instead of a command, as root */
   C_TASK = 20,     /* carry out this task of task.h, as root, with the arguments; from protocol 4 on */
   C_LOGIN = 23,    /* empty: run the command as its user logs in, see spawn.h; from protocol 6 on */
+  C_LABEL = 24,    /* up to CONFIG_MAX_LABEL bytes: keep the command for a later platform, see streams.h; from protocol 6 on */
 };
 
 #define CONFIG_MAX_WORDS 1024 /* of arguments, and of environment variables */
@@ -42,6 +43,7 @@ enum config_key {
 #define CONFIG_MAX_VOLUMES 8
 #define CONFIG_MAX_FILES 32
 #define CONFIG_MAX_ENTROPY 64 /* the kernel takes no more at once */
+#define CONFIG_MAX_LABEL 8192
 #define CONFIG_MAX_FILE_BYTES (4u << 20) /* of all files: more than the platform sends, and little for a machine */
 
 struct config_file {
@@ -66,6 +68,8 @@ struct config {
   uint32_t timeout_ms, swap_mb;
   uint8_t entropy[CONFIG_MAX_ENTROPY];
   size_t entropy_length;
+  uint8_t *label; /* NULL: none */
+  size_t label_length;
 };
 
 /* Takes the records of one frame. Returns NULL, or says what is wrong with a record; those before it are kept. */

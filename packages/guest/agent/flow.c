@@ -77,7 +77,7 @@ void flow_grant(struct stream *stream) {
 }
 
 bool flow_may_send(const struct stream *stream, uint8_t type) {
-  return stream->credit > 0 && outbox_room(type) >= FLOW_CHUNK;
+  return stream->credit > 0 && !stream->untold && outbox_room(type) >= FLOW_CHUNK;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -112,6 +112,6 @@ void flow_close(struct stream *stream) {
   close_in(stream);
   if (stream->out >= 0) close(stream->out);
   if (stream->err >= 0) close(stream->err);
-  free(stream->waiting);
+  free(stream->waiting), free(stream->label);
   *stream = (struct stream){.in = -1, .out = -1, .err = -1};
 }

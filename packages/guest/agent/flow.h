@@ -29,6 +29,10 @@ struct stream {
   const char *broken; /* F_RESET has to be sent, with this text */
   pid_t pid;
   pid_t untold_pid;   /* F_EXEC_STARTED has to be sent with it; 0: it was */
+  pid_t first_pid;    /* the same as pid, also once it has exited */
+  uint8_t *label;     /* of a command that is kept for the next platform; NULL: it is not */
+  size_t label_length;
+  bool untold;        /* F_KEPT has to be sent before anything else */
   bool exited;
   int out_left, err_left; /* once the command has exited: how many bytes that it wrote may still have to be read */
   uint32_t code, signal;

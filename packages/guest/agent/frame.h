@@ -71,6 +71,7 @@ enum frame_type {
   F_BECAME = 0x90,       /* u32 errno, u8 whether the image has hooks to run after a fork, text: why not; 0 and empty when
                           * it worked, or the machine was that one already */
   F_EXEC_STARTED = 0x91, /* u32 pid: the command's program runs */
+  F_KEPT = 0x92,         /* see enum kept_offset: a command that an earlier platform started and that goes on */
 };
 
 /* Where the fields of payloads are, in bytes. */
@@ -95,6 +96,15 @@ enum awake_offset {
   AWAKE_ENTROPY = 16, /* 64 bytes of randomness */
   AWAKE_STOOD = 80,   /* u64, if known: by how many ns the machine's clock fell behind in its sleep */
 };
+enum kept_offset {
+  KEPT_PID = 0,     /* u32 */
+  KEPT_FLAGS = 4,   /* u8, sum of KEPT_ON_TERMINAL and KEPT_HAS_INPUT */
+  KEPT_WAITING = 5, /* u32 bytes of input that wait for the command: by so much less than a window it may be sent now */
+  KEPT_SESSION = 9, /* u64: for the platform with this session. Another one finds it still on its way, and ignores it */
+  KEPT_LABEL = 17,  /* the rest: as in C_LABEL */
+};
+#define KEPT_ON_TERMINAL 1u
+#define KEPT_HAS_INPUT 2u /* F_END has not come yet */
 
 struct frame {
   uint8_t type;

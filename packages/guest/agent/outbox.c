@@ -3,23 +3,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "frame.h"
+#include "streams.h"
 
 #define OUTBOX_SIZE (5u * FRAME_MAX)
 /* Output of the app and bytes of streams have a share each, so that neither keeps the other out. */
 #define LOG_SHARE (2u * FRAME_MAX)
 #define STREAM_SHARE (2u * FRAME_MAX)
+/* For the announcements of all commands that are kept: in addition, so that not even a busy queue delays them. */
+#define KEPT_SHARE (STREAMS_MAX * (FRAME_HEADER + KEPT_LABEL + CONFIG_MAX_LABEL))
 #define CONTROL_ROOM 4096u /* reserved for control frames, except for answers that a peer can request without limit */
 
-static uint8_t queue[OUTBOX_SIZE];
+static uint8_t queue[OUTBOX_SIZE + KEPT_SHARE];
 static size_t queued;
-static size_t logged, streamed;  /* of the bytes in the queue: output of the app, bytes of streams */
+static size_t logged, streamed, kept; /* of the bytes in the queue: output of the app, bytes of streams, announcements */
 static size_t front_left;        /* bytes left of the first frame, once its beginning is written; 0 before that */
 static size_t *front_share;      /* the share that these bytes count towards */
 static uint64_t dropped;
 
 static size_t *share_of(uint8_t type) {
   if (type == F_LOG) return &logged;
+  if (type == F_KEPT) return &kept;
   return type == F_DATA || type == F_DATA_ERR ? &streamed : NULL;
 }
 
@@ -29,7 +34,8 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t room_for(uint8_t type) {
   bool control = share_of(type) == NULL && type != F_PONG && type != F_ERROR;
   size_t limit = control ? OUTBOX_SIZE : OUTBOX_SIZE - CONTROL_ROOM;
-  size_t room = queued < limit ? limit - queued : 0;
+  size_t used = queued - kept, room = used < limit ? limit - used : 0;
+  if (share_of(type) == &kept) return KEPT_SHARE - kept;
   if (share_of(type) == &logged) return least(room, LOG_SHARE - logged);
   if (share_of(type) == &streamed) return least(room, STREAM_SHARE - streamed);
   return room;

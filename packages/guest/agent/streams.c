@@ -16,6 +16,7 @@
 
 static struct stream streams[STREAMS_MAX];
 static const struct config *app;
+static uint64_t session; /* of the platform */
 static int listener = -1;
 static uint32_t next_connection = FIRST_COMMAND + 1;
 static size_t first; /* the stream whose turn comes first */
@@ -82,8 +83,14 @@ bool streams_handle(const struct frame *frame) {
   return true;
 }
 
-void streams_reset(void) {
-  for (size_t i = 0; i < STREAMS_MAX; i++) if (streams[i].id != 0) end_stream(&streams[i]);
+void streams_reset(uint64_t next_session) {
+  session = next_session;
+  for (size_t i = 0; i < STREAMS_MAX; i++) {
+    struct stream *stream = &streams[i];
+    if (stream->id == 0) continue;
+    if (command_keep(stream)) command_tell_kept(stream, session);
+    else end_stream(stream);
+  }
 }
 
 /* ---- to the platform ---- */
@@ -113,6 +120,8 @@ static void accept_one(void) {
 
 static void tend(struct stream *stream) {
   flow_feed(stream);
+  command_tell_kept(stream, session);
+  if (stream->untold) return;
   if (outbox_room(F_CREDIT) < FLOW_CONTROL_ROOM) return;
   command_tell_started(stream);
   flow_grant(stream);

@@ -7,7 +7,12 @@
  * with F_EXEC, says F_EXEC_STARTED once its program runs, and is over with F_EXEC_EXIT, after all its output, or with an
  * F_RESET from the platform, which kills its process group. A task sends F_END as soon as its output ends, which may be
  * long before it exits. The platform gives commands even numbers, starting at FIRST_COMMAND, and the agent gives
- * connections odd ones. No number is used twice. */
+ * connections odd ones. No number is used twice.
+ *
+ * A command with C_LABEL is kept: when another platform takes over, which F_HELLO_REQUEST and F_AWAKE say with another
+ * session, other streams end, and this one is announced with F_KEPT before F_HELLO or F_AWOKEN. All that was sent on it
+ * before F_KEPT is void for the new platform: it belonged to the old one, and what is lost of it stays lost. From there
+ * on credit begins anew. */
 #ifndef HIBERNAUT_STREAMS_H
 #define HIBERNAUT_STREAMS_H
 
@@ -46,7 +51,7 @@ bool streams_reaped(pid_t pid, int status);
 /* Returns the milliseconds until a command has to be killed, or -1. */
 int streams_wait_ms(void);
 
-/* Ends all streams, because another platform has taken over that does not know them. */
-void streams_reset(void);
+/* Another platform has taken over, which does not know the streams: announces the kept commands and ends all others. */
+void streams_reset(uint64_t session);
 
 #endif

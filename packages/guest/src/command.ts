@@ -32,6 +32,8 @@ export class GuestCommand implements StreamEnd {
    * the guest is gone, or its agent is one that does not say it.
    */
   readonly started: Promise<number>;
+  /** Whether it was started by an earlier platform. */
+  readonly kept: boolean;
   readonly #started = Promise.withResolvers<number>();
   readonly #exit = Promise.withResolvers<CommandExit>();
   /** A connection keeps its machine awake only while bytes flow. Anything else does until it ends. */
@@ -43,15 +45,24 @@ export class GuestCommand implements StreamEnd {
   readonly #sender: CreditedSender;
   readonly #givers: Record<"out" | "err", CreditGiver>;
 
-  constructor(link: StreamLink, { connection = false } = {}) {
+  /**
+   * `kept`: the command was started by an earlier platform, as this process. So many bytes of its input, which that platform
+   * sent, still wait for it.
+   */
+  constructor(
+    link: StreamLink,
+    { connection = false, kept }: { connection?: boolean; kept?: { pid: number; waiting: number } } = {},
+  ) {
+    this.kept = kept !== undefined;
     this.#connection = connection;
     this.#link = link;
-    this.#sender = new CreditedSender(link);
+    this.#sender = new CreditedSender(link, Math.max(0, STREAM_WINDOW - (kept?.waiting ?? 0)));
     this.#givers = { out: new CreditGiver(link), err: new CreditGiver(link) };
     this.exit = this.#exit.promise;
     this.exit.catch(() => {}); // A caller that only reads the output need not handle it.
     this.started = this.#started.promise;
     this.started.catch(() => {});
+    if (kept !== undefined) this.#started.resolve(kept.pid);
     const output = (giver: CreditGiver) =>
       new Readable({ highWaterMark: STREAM_WINDOW / 2, read: () => giver.passedOn() });
     this.stdout = output(this.#givers.out);

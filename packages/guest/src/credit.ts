@@ -10,11 +10,12 @@ const GRANT = STREAM_WINDOW / 4;
 /** Sends bytes as far as the credit goes. The rest waits, and so does the writer. */
 export class CreditedSender {
   readonly #link: StreamLink;
-  #credit = STREAM_WINDOW;
+  #credit: number;
   #waiting: { bytes: Uint8Array; sent: () => void } | undefined;
 
-  constructor(link: StreamLink) {
+  constructor(link: StreamLink, credit = STREAM_WINDOW) {
     this.#link = link;
+    this.#credit = credit;
   }
 
   /** Calls `sent` once all bytes have been sent. Call it again only after that. */

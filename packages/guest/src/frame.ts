@@ -47,6 +47,7 @@ export const FrameType = {
   listening: 0x8f,
   became: 0x90,
   execStarted: 0x91,
+  kept: 0x92,
 } as const;
 
 /**

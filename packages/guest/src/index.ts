@@ -13,6 +13,7 @@ export {
   type GuestConfig,
   type GuestExit,
   type GuestIdentity,
+  type KeptCommand,
   SANDBOX_PROTOCOL,
   TASKS_PROTOCOL,
   type TaskName,

@@ -92,6 +92,11 @@ export interface CommandSpec {
    * relative to the user's home. From {@link SANDBOX_PROTOCOL} on.
    */
   login?: true;
+  /**
+   * Keep the command when this platform ends: the next one is told of it, with this label of at most 8192 bytes. Not for
+   * tasks and hooks. From {@link SANDBOX_PROTOCOL} on.
+   */
+  label?: Buffer;
   /** Run the command on a terminal of this size, in characters. */
   terminal?: { rows: number; columns: number };
   /** Whether the command has an input. Otherwise it reads from /dev/null. */
@@ -116,6 +121,14 @@ export interface CommandExit {
   timedOut: boolean;
   /** Why the command could not be started. */
   failure: string | undefined;
+}
+
+/** A command that an earlier platform started, as the agent announces it. */
+export interface KeptCommand {
+  /** Whether it has a terminal. */
+  terminal: boolean;
+  /** Whether its input may still be written. */
+  input: boolean;
 }
 
 /** Sends one frame to the agent. */

@@ -29,12 +29,15 @@ export const Key = {
   mac: 21,
   entropy: 22,
   login: 23,
+  label: 24,
 } as const;
 
 /** Bytes of a record before its value: key and length. */
 const HEAD_BYTES = 5;
 /** How many bytes a value may have to fit into a frame. */
 const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
+/** How many bytes a label may have. The same as CONFIG_MAX_LABEL in config.h. */
+export const MAX_LABEL = 8192;
 /** Bytes of a file per record: half of a frame, so that frames are filled well. */
 const FILE_CHUNK = MAX_PAYLOAD / 2 - HEAD_BYTES;
 
@@ -104,7 +107,9 @@ function payloadsOf(records: readonly Buffer[]): Buffer[] {
 
 /** Returns the payload that starts a command. Throws a RangeError when it is too long for a frame. */
 export function encodeCommand(spec: CommandSpec): Buffer {
-  const { terminal, timeoutMs = 0 } = spec;
+  const { terminal, timeoutMs = 0, label } = spec;
+  if (label !== undefined && label.length > MAX_LABEL)
+    throw new RangeError(`a label may have ${MAX_LABEL} bytes, not ${label.length}`);
   const records = [
     ...spec.args.map((arg) => record(Key.arg, arg)),
     ...Object.entries(spec.env ?? {}).map(([name, value]) => record(Key.env, `${name}=${value}`)),
@@ -115,6 +120,7 @@ export function encodeCommand(spec: CommandSpec): Buffer {
   if (spec.hooks !== undefined) records.push(record(Key.hooks, spec.hooks));
   if (spec.task !== undefined) records.push(record(Key.task, spec.task));
   if (spec.login === true) records.push(record(Key.login, ""));
+  if (label !== undefined) records.push(record(Key.label, label));
   if (spec.input === true) records.push(record(Key.input, ""));
   if (terminal !== undefined) records.push(record(Key.terminal, uint32(terminal.rows + terminal.columns * 65_536)));
   const payload = Buffer.concat(records);

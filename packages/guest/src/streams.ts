@@ -9,7 +9,7 @@ import { GuestCommand } from "./command.ts";
 import { GuestConnection } from "./connection.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
-import type { CommandSpec, SendFrame, StreamEnd, StreamLink } from "./protocol.ts";
+import type { CommandSpec, KeptCommand, SendFrame, StreamEnd, StreamLink } from "./protocol.ts";
 import { encodeCommand } from "./records.ts";
 
 /** The platform gives its streams even numbers. The low numbers are the app's output. */
@@ -31,7 +31,15 @@ const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.dataErr,
   FrameType.execExit,
   FrameType.execStarted,
+  FrameType.kept,
 ]);
+/** Where the fields of F_KEPT are, in bytes: `enum kept_offset` in frame.h. The label is the rest of the payload. */
+export const KeptOffset = { pid: 0, flags: 4, waiting: 5, session: 9, label: 17 } as const;
+/** KEPT_ON_TERMINAL and KEPT_HAS_INPUT in frame.h. */
+export const KeptFlag = { onTerminal: 1, hasInput: 2 } as const;
+/** The agent keeps fewer (STREAMS_MAX in streams.h), and numbers its streams lower, but a guest is not trusted to. */
+export const MOST_KEPT = 128;
+const MOST_STREAM = 0x7fff_ffff;
 
 /** The streams of one guest. */
 export class GuestStreams {
@@ -39,6 +47,9 @@ export class GuestStreams {
   #session = randomBytes(8);
   /** A program connected to the local API. */
   onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
+  /** A command that an earlier platform started, and kept with this label, goes on. Called before the guest can be reached. */
+  onKept: (command: GuestCommand, label: Buffer, about: KeptCommand) => void = (command) =>
+    command.kill("nobody knows the command any more");
   readonly #streams = new Map<number, StreamEnd>();
   #send: SendFrame | undefined;
   /** Frames that wait until the guest can be reached. Bounded, see {@link #hold}. */
@@ -81,6 +92,7 @@ export class GuestStreams {
   receive(frame: Frame): boolean {
     if (!STREAM_TYPES.has(frame.type)) return false;
     if (frame.type === FrameType.accept) this.#accept(frame.stream);
+    else if (frame.type === FrameType.kept) this.#keep(frame);
     else {
       const stream = this.#streams.get(frame.stream);
       if (stream !== undefined) stream.receive(frame);
@@ -129,6 +141,25 @@ export class GuestStreams {
     const connection = new GuestConnection(this.#link(id));
     this.#streams.set(id, connection);
     this.onConnection(connection);
+  }
+
+  #keep({ stream: id, payload }: Frame): void {
+    if (id % 2 !== 0 || id < FIRST_COMMAND || id > MOST_STREAM || this.#streams.has(id)) return; // No agent uses such a number.
+    if (payload.length < KeptOffset.label) return;
+    // What an earlier platform was told may still be on its way.
+    if (!payload.subarray(KeptOffset.session, KeptOffset.label).equals(this.#session)) return;
+    const others = [...this.#streams.values()].filter((stream) => stream instanceof GuestCommand && stream.kept);
+    if (others.length >= MOST_KEPT) return;
+    const pid = payload.readUInt32LE(KeptOffset.pid);
+    const flags = payload.readUInt8(KeptOffset.flags);
+    const waiting = payload.readUInt32LE(KeptOffset.waiting);
+    const command = new GuestCommand(this.#link(id), { kept: { pid, waiting } });
+    this.#streams.set(id, command);
+    this.#nextCommand = Math.max(this.#nextCommand, id + 2);
+    this.onKept(command, payload.subarray(KeptOffset.label), {
+      terminal: (flags & KeptFlag.onTerminal) !== 0,
+      input: (flags & KeptFlag.hasInput) !== 0,
+    });
   }
 
   #link(id: number): StreamLink {

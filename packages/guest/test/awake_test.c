@@ -182,6 +182,6 @@ int main(void) {
   RUN(no_program_is_started_in_a_frozen_group);
   RUN(a_fork_stays_frozen_until_it_has_become_itself);
   RUN(a_machine_with_an_earlier_memory_of_its_own_becomes_itself_too);
-  streams_reset();
+  streams_reset(0);
   return end_tests();
 }

@@ -120,6 +120,12 @@ test("what a sleeping machine is told is the last size and every signal once, in
   ]);
 });
 
+test("a label that is too long is refused before anything is sent", () => {
+  streams.run({ args: ["app"], label: Buffer.alloc(8192) });
+  expect(() => streams.run({ args: ["app"], label: Buffer.alloc(8193) })).toThrow(RangeError);
+  expect(sent).toHaveLength(1);
+});
+
 test("a command that does not fit a frame is refused before anything is sent", () => {
   expect(() => streams.run({ args: ["x".repeat(40_000), "y".repeat(40_000)] })).toThrow(RangeError);
   expect(sent).toEqual([]);

@@ -11,8 +11,8 @@ import { STREAM_WINDOW } from "../src/credit.ts";
 import { encodeFrame, FrameType, HEADER, MAGIC, MAX_PAYLOAD } from "../src/frame.ts";
 import { EXIT_BYTES, ExitOffset, HelloOffset, PHASES } from "../src/hello.ts";
 import { LISTENER_BYTES } from "../src/listening.ts";
-import { Key } from "../src/records.ts";
-import { FIRST_COMMAND, MOST_CONNECTIONS } from "../src/streams.ts";
+import { Key, MAX_LABEL } from "../src/records.ts";
+import { FIRST_COMMAND, KeptFlag, KeptOffset, MOST_CONNECTIONS, MOST_KEPT } from "../src/streams.ts";
 
 const AGENT = join(import.meta.dirname, "../agent");
 
@@ -112,6 +112,12 @@ describe("payloads", () => {
     expect(Key).toEqual(renamed(enumOf("config.h", "config_key"), "C_"));
   });
 
+  test("of F_KEPT have the same fields and flags", () => {
+    expect(KeptOffset).toEqual(renamed(enumOf("frame.h", "kept_offset"), "KEPT_"));
+    expect(KeptFlag.onTerminal).toBe(defined("frame.h", "KEPT_ON_TERMINAL"));
+    expect(KeptFlag.hasInput).toBe(defined("frame.h", "KEPT_HAS_INPUT"));
+  });
+
   test("of F_EXEC_EXIT have the same exit codes for copies", () => {
     expect(CopyExit).toEqual(renamed(enumOf("copy.h", "copy_exit"), "COPY_"));
   });
@@ -126,6 +132,8 @@ describe("limits", () => {
   test("of streams are the same, or stricter in the agent", () => {
     expect(STREAM_WINDOW).toBe(defined("streams.h", "STREAM_WINDOW"));
     expect(FIRST_COMMAND).toBe(defined("streams.h", "FIRST_COMMAND"));
+    expect(MOST_KEPT).toBeGreaterThanOrEqual(defined("streams.h", "STREAMS_MAX"));
+    expect(MAX_LABEL).toBe(defined("config.h", "CONFIG_MAX_LABEL"));
     expect(MOST_CONNECTIONS).toBeGreaterThanOrEqual(defined("streams.h", "CONNECTIONS_MAX"));
   });
 

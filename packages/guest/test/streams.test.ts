@@ -5,12 +5,14 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { Duplex, type Readable } from "node:stream";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 import { GuestAgent } from "../src/agent.ts";
+import type { GuestCommand } from "../src/command.ts";
 import { STREAM_WINDOW } from "../src/credit.ts";
 import { FrameReader, FrameType } from "../src/frame.ts";
-import { GuestStreams } from "../src/streams.ts";
+import type { KeptCommand } from "../src/protocol.ts";
+import { GuestStreams, KeptOffset, MOST_KEPT } from "../src/streams.ts";
 import { agentParts, compile } from "./compile.ts";
 
 const PARTS = "streams flow command connection outbox frame config spawn hooks user system task copy tar connect";
@@ -142,6 +144,14 @@ async function writeAll(to: NodeJS.WritableStream, bytes: Buffer, sizes: number[
   to.end();
 }
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 const sizes = fc.array(fc.integer({ min: 1, max: 100_000 }), { minLength: 1, maxLength: 5 });
 const pauses = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 5 });
 const amount = fc.integer({ min: 0, max: 400_000 });
@@ -265,6 +275,66 @@ describe.runIf(asRoot)("commands over the agent's own code (root only: they chan
     expect(await peer.close()).toBe(0);
   });
 
+  test("a kept command goes on under the next platform, and what nobody wants there is killed", async () => {
+    const peer = await new Peer().open();
+    await peer.agent.awake(soon());
+    const label = Buffer.from([0, 255, 10, ...Buffer.from("mine")]);
+    const command = peer.streams.run({ args: ["sh", "-c", "cat; exit 4"], input: true, label });
+    const unwanted = peer.streams.run({ args: ["sleep", "1000"], label: Buffer.alloc(0) });
+    const [pid, unwantedPid] = await Promise.all([command.started, unwanted.started]);
+    command.stdin.write("for the first");
+    await once(command.stdout, "data");
+    for (const how of ["hello", "awake"] as const) {
+      const streams = new GuestStreams();
+      const kept: [GuestCommand, Buffer, KeptCommand][] = [];
+      const kill = streams.onKept;
+      streams.onKept = (found, text, about) => {
+        if (text.length === 0) kill(found, text, about);
+        else kept.push([found, text, about]);
+      };
+      const next = new GuestAgent(peer.channel, streams);
+      await next[how](soon());
+      const [found, text, about] = kept[0] ?? [];
+      expect([kept.length, text, about]).toEqual([1, label, { terminal: false, input: true }]);
+      expect(await found?.started).toBe(pid);
+      found?.stdin.write(`for ${how}`);
+      expect((await once(found?.stdout as Readable, "data"))[0].toString()).toBe(`for ${how}`);
+      await expect.poll(() => isAlive(unwantedPid)).toBe(false);
+      expect(streams.run({ args: ["true"] }).kept).toBe(false);
+      if (how === "hello") continue;
+      found?.stdin.end();
+      expect(await found?.exit).toMatchObject({ code: 4 });
+      await expect.poll(() => streams.open).toBe(0);
+    }
+    expect(await peer.close()).toBe(0);
+  });
+
+  test("however much of a kept command's input waits, none that the next platform sends is lost", async () => {
+    const peer = await new Peer().open();
+    await peer.agent.awake(soon());
+    const first = numbered(STREAM_WINDOW, 3);
+    const script = "read go < /dev/null; sleep 0.3; exec cat";
+    peer.streams.run({ args: ["sh", "-c", script], input: true, label: Buffer.from("x") }).stdin.write(first);
+    const full = peer.streams.run({ args: ["sh", "-c", script], input: true, label: Buffer.from("y") });
+    full.stdin.write(Buffer.concat([first, first]));
+    await full.started;
+    peer.streams.reset("the platform ended");
+    const streams = new GuestStreams();
+    const second = numbered(200_000, 9);
+    const heard: Promise<Buffer>[] = [];
+    streams.onKept = (command) => {
+      heard.push(readAll(command.stdout, [2]));
+      void writeAll(command.stdin, second, [30_000]);
+    };
+    await new GuestAgent(peer.channel, streams).hello(soon());
+    for (const all of await Promise.all(heard)) {
+      expect(all.length % STREAM_WINDOW).toBe(second.length % STREAM_WINDOW);
+      expect(all.subarray(-second.length).equals(second)).toBe(true);
+    }
+    expect(heard).toHaveLength(2);
+    expect(await peer.close()).toBe(0);
+  });
+
   test("both outputs of a command share the credit, and neither runs dry", async () => {
     const peer = await new Peer().open();
     const both = "head -c 300000 /dev/zero & head -c 300000 /dev/zero >&2; wait";
@@ -288,14 +358,7 @@ describe.runIf(asRoot)("commands over the agent's own code (root only: they chan
     await next.awake(soon());
     await ended;
     expect(ours.destroyed).toBe(true);
-    const alive = () => {
-      try {
-        return process.kill(Number(pid), 0);
-      } catch {
-        return false;
-      }
-    };
-    await expect.poll(alive).toBe(false);
+    await expect.poll(() => isAlive(Number(pid))).toBe(false);
     // The numbers begin again, and nothing of the old streams comes through.
     const again = next.streams.run({ args: ["echo", "new"] });
     expect((await readAll(again.stdout, [])).toString()).toBe("new\n");
@@ -396,6 +459,78 @@ describe("a guest that keeps to nothing", () => {
     expect(resets).toHaveLength(200 - 128);
     streams.receive({ type: FrameType.execExit, stream: 16, payload: Buffer.alloc(9) });
     expect(await command.exit).toMatchObject({ code: 0 });
+  });
+});
+
+describe("kept commands, as a guest announces them", () => {
+  const announcement = (session: Buffer, { pid = 7, flags = 3, waiting = 0, label = "label" } = {}) => {
+    const head = Buffer.alloc(KeptOffset.session);
+    head.writeUInt32LE(pid, KeptOffset.pid);
+    head.writeUInt8(flags, KeptOffset.flags);
+    head.writeUInt32LE(waiting, KeptOffset.waiting);
+    return Buffer.concat([head, session, Buffer.from(label)]);
+  };
+  let streams: GuestStreams;
+  let found: { command: GuestCommand; label: Buffer; about: KeptCommand }[];
+  beforeEach(() => {
+    streams = new GuestStreams();
+    found = [];
+    streams.onKept = (command, label, about) => found.push({ command, label, about });
+  });
+  const say = (stream: number, payload = announcement(streams.session)) =>
+    streams.receive({ type: FrameType.kept, stream, payload });
+
+  test("are commands with their number, and later ones have higher numbers", async () => {
+    const sent: number[] = [];
+    expect(say(40)).toBe(true);
+    expect(found).toMatchObject([{ label: Buffer.from("label"), about: { terminal: true, input: true } }]);
+    expect(await found[0]?.command.started).toBe(7);
+    streams.run({ args: ["a"] });
+    streams.flow((_type, _payload, stream) => sent.push(stream));
+    expect(sent).toEqual([42]);
+    streams.receive({ type: FrameType.execExit, stream: 40, payload: Buffer.alloc(9) });
+    expect(await found[0]?.command.exit).toMatchObject({ code: 0 });
+  });
+
+  test("are ignored with a wrong number, of another session, cut short, or in place of another stream", () => {
+    const command = streams.run({ args: ["a"] });
+    for (const wrong of [0, 14, 17, 0x8000_0000, 0xffff_fffe]) say(wrong);
+    say(18, announcement(Buffer.alloc(8, 1)));
+    say(18, announcement(streams.session, { label: "" }).subarray(0, -1));
+    say(16);
+    expect([found, streams.open, command.kept]).toEqual([[], 1, false]);
+    for (let id = 18; id < 18 + 2 * 200; id += 2) say(id);
+    expect(streams.open).toBe(1 + MOST_KEPT);
+  });
+
+  test("get no more input than their agent has room for", () => {
+    let sent = 0;
+    say(16, announcement(streams.session, { waiting: STREAM_WINDOW - 10 }));
+    say(18, announcement(streams.session, { waiting: 0xffff_ffff }));
+    streams.flow((type, payload) => {
+      if (type === FrameType.data) sent += payload.length;
+    });
+    for (const { command } of found) command.stdin.write(Buffer.alloc(1000));
+    expect(sent).toBe(10);
+  });
+
+  test("frames from before the announcement are ignored, and nothing answers them", () => {
+    const sent: number[] = [];
+    streams.receive({ type: FrameType.data, stream: 16, payload: Buffer.from("old") });
+    streams.receive({ type: FrameType.credit, stream: 16, payload: Buffer.alloc(4, 1) });
+    say(16);
+    streams.flow((type) => sent.push(type));
+    expect(sent).toEqual([]);
+    expect(found[0]?.command.stdout.readableLength).toBe(0);
+  });
+
+  test("are killed unless somebody wants them", () => {
+    const strict = new GuestStreams();
+    const sent: [number, number][] = [];
+    strict.receive({ type: FrameType.kept, stream: 20, payload: announcement(strict.session) });
+    strict.flow((type, _payload, stream) => sent.push([type, stream]));
+    expect(sent).toEqual([[FrameType.reset, 20]]);
+    expect(strict.open).toBe(0);
   });
 });
 

@@ -86,6 +86,13 @@ static void note(const struct frame *frame) {
     case F_END: record->end = true; break;
     case F_CREDIT: record->credit_given += get_u32(frame->payload); break;
     case F_EXEC_STARTED: record->pid = get_u32(frame->payload); break;
+    case F_KEPT:
+      record->kept = true;
+      record->announced++;
+      record->pid = get_u32(frame->payload + KEPT_PID), record->waiting = get_u32(frame->payload + KEPT_WAITING);
+      record->flags = frame->payload[KEPT_FLAGS];
+      snprintf(record->label, sizeof record->label, "%.*s", (int)(frame->length - KEPT_LABEL), (const char *)frame->payload + KEPT_LABEL);
+      break;
     case F_RESET: record->reset = true, keep_text(record, frame, 0); break;
     case F_EXEC_EXIT:
       record->exited = true;
@@ -149,8 +156,16 @@ uint64_t bench_forget_ended(void) {
   return connections;
 }
 
+void bench_take_over(void) {
+  read_all();
+  while (record_count > 0) forget(record_count - 1);
+  streams_reset(1);
+}
+
 void bench_reset(void) {
-  streams_reset();
+  streams_reset(1);
+  read_all();
+  for (size_t i = 0; i < record_count; i++) if (records[i]->kept) bench_say(F_RESET, records[i]->id, NULL, 0);
   while (waitpid(-1, NULL, 0) > 0) {}
   read_all();
   while (record_count > 0) forget(record_count - 1);

@@ -16,7 +16,11 @@ struct record {
   char *out, *err;       /* texts */
   size_t out_size, err_size;
   uint64_t credit_given; /* how many more bytes the platform may send */
-  bool accepted, end, reset, exited;
+  bool accepted, end, reset, exited, kept;
+  uint8_t flags;         /* from F_KEPT, as the next two */
+  uint32_t waiting;
+  uint32_t announced;    /* how many F_KEPT came */
+  char label[100];
   uint32_t pid;          /* from F_EXEC_STARTED */
   uint32_t code, signal;
   uint8_t how;
@@ -53,7 +57,10 @@ uint32_t bench_newest(void);
 /* Runs turns until a connection newer than `after` is accepted, and returns the newest one, or 0. */
 uint32_t bench_accepted(uint32_t after);
 
-/* Ends all streams, as another platform does, and forgets all records. */
+/* Forgets all records, and is another platform from now on. */
+void bench_take_over(void);
+
+/* The same, and ends what it is told of. */
 void bench_reset(void);
 
 /* Sends a frame from the platform. */

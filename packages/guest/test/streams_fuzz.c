@@ -52,20 +52,23 @@ static uint32_t some_length(void) {
 }
 
 static void say_something(uint32_t round) {
-  static const uint8_t types[] = {F_DATA, F_DATA, F_DATA, F_CREDIT, F_CREDIT, F_CREDIT, F_END, F_RESET, F_RESIZE, F_SIGNAL, F_EXEC, F_EXEC_STARTED, 0x77};
+  static const uint8_t types[] = {F_DATA, F_DATA, F_DATA, F_CREDIT, F_CREDIT, F_CREDIT, F_END, F_RESET, F_RESIZE, F_SIGNAL, F_EXEC, F_EXEC_STARTED, F_KEPT, 0x77};
   uint8_t type = types[random_below(sizeof types)];
   uint32_t id = some_stream(), length = some_length();
   if (type == F_RESET && random_below(4) != 0) type = F_DATA;
   if (type == F_DATA) length = length < 4000 || random_below(20) == 0 ? length : 100;
   for (uint32_t i = 0; i < 16 && i < length; i++) bytes[i] = (uint8_t)random_below(i % 4 == 3 ? 2 : 256);
   if (type == F_EXEC && random_below(3) == 0) { /* records that are valid except for a byte or two */
-    static const uint8_t good[] = {C_ENV, 3, 0, 0, 0, 'A', '=', 'b', C_TERMINAL, 4, 0, 0, 0, 1, 0, 1, 0, C_TIMEOUT, 4, 0, 0, 0, 9, 0, 0, 0};
+    static const uint8_t good[] = {C_ENV, 3, 0, 0, 0, 'A', '=', 'b', C_TERMINAL, 4, 0, 0, 0, 1, 0, 1, 0, C_TIMEOUT, 4, 0, 0, 0, 9, 0, 0, 0,
+                                   C_LOGIN, 0, 0, 0, 0, C_LABEL, 1, 0, 0, 0, 'x'};
     memcpy(bytes, good, length = sizeof good);
     bytes[random_below(length)] = (uint8_t)random_below(256);
   }
   if (round % COMMANDS_EVERY == 0) {
     static const uint8_t cat[] = {C_ARG, 8, 0, 0, 0, '/', 'b', 'i', 'n', '/', 'c', 'a', 't', C_INPUT, 0, 0, 0, 0};
+    static const uint8_t label[] = {C_LABEL, 3, 0, 0, 0, 'a', 0, 'b'};
     memcpy(bytes, cat, length = sizeof cat);
+    if (random_below(2) == 0) memcpy(bytes + length, label, sizeof label), length += sizeof label;
     type = F_EXEC, id = 100000 + round;
   }
   if (id < 1u << 16 && type == F_DATA) sent_to[id] += length;
@@ -113,7 +116,7 @@ static void streams_take_anything(void) {
     if (round % 1000 != 999) continue;
     check_credit();
     accepted += bench_forget_ended();
-    if (random_below(20) == 0) streams_reset();
+    if (random_below(20) == 0) streams_reset(round);
   }
   for (int i = 0; i < PROGRAMS; i++) if (programs[i] >= 0) close(programs[i]);
   printf("  seed %#llx: %u frames, %llu connections\n", (unsigned long long)SEED, round, (unsigned long long)accepted);

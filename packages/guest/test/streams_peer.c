@@ -28,11 +28,17 @@ static struct config app;
 static bool quiet;
 static uint64_t session;
 
+static void meet(uint64_t next) {
+  if (session != 0 && session != next) streams_reset(next);
+  session = next;
+}
+
 static void handle(const struct frame *frame) {
   uint8_t hello[28] = {2}, awoken[9] = {0};
   if (streams_handle(frame)) return;
   switch (frame->type) {
     case F_HELLO_REQUEST:
+      if (frame->length >= 8) meet(get_u64(frame->payload));
       outbox_send(F_HELLO, 0, hello, sizeof hello);
       quiet = false;
       break;
@@ -41,8 +47,7 @@ static void handle(const struct frame *frame) {
       quiet = true;
       break;
     case F_AWAKE:
-      if (session != 0 && session != get_u64(frame->payload + 8)) streams_reset();
-      session = get_u64(frame->payload + 8);
+      meet(get_u64(frame->payload + AWAKE_SESSION));
       put_u64(awoken, system_wall_ns());
       outbox_send(F_AWOKEN, 0, awoken, sizeof awoken);
       quiet = false;
@@ -81,6 +86,6 @@ int main(int count, char **words) {
     }
     outbox_write(1);
   }
-  streams_reset();
+  streams_reset(0);
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "config.h"
 #include "frame.h"
+#include "outbox.h"
 #include "streams.h"
 #include "streams_bench.h"
 #include "system.h"
@@ -162,7 +163,7 @@ static void another_session_ends_everything(void) {
   int files = bench_files(), fds[5];
   for (int i = 0; i < 5; i++) fds[i] = bench_connect();
   for (int i = 0; i < 5; i++) bench_turn(0);
-  streams_reset();
+  streams_reset(2);
   EXPECT(bench_files() == files + 5 && bench_ready() == 0);
   for (int i = 0; i < 5; i++) close(fds[i]);
 }
@@ -263,6 +264,123 @@ static void login_of_nobody(void) {
   UNTIL(record->exited);
   EXPECT_TEXT(record->text, "user 'no-such-user' does not exist");
   EXPECT(record->how == 2);
+}
+
+static struct record *kept(const char *script, const char *label, const uint8_t *more, size_t more_size) {
+  uint8_t records[2048];
+  size_t size = add_record(records, C_LABEL, label, strlen(label));
+  if (more_size > 0) memcpy(records + size, more, more_size);
+  return shell(script, records, size + more_size);
+}
+
+static void kept_command_goes_on_under_another_platform(void) {
+  struct record *record = kept("echo $$; cat; echo over; exit 6", "a label", WITH_INPUT, sizeof WITH_INPUT);
+  struct record *other = shell("sleep 1000", NULL, 0);
+  uint32_t id = record->id, other_id = other->id;
+  UNTIL(record->out_size > 0 && record->pid > 0);
+  uint32_t pid = record->pid;
+  bench_take_over();
+  bench_turn(0);
+  EXPECT(bench_find(other_id) == NULL);
+  record = bench_record(id);
+  EXPECT(record->kept && record->pid == pid && record->flags == KEPT_HAS_INPUT && record->waiting == 0);
+  EXPECT_TEXT(record->label, "a label");
+  bench_say(F_DATA, id, "again\n", 6);
+  UNTIL(record->out_size == 6 && record->credit_given == 6);
+  bench_say(F_END, id, NULL, 0);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->out, "again\nover\n");
+  EXPECT(record->code == 6);
+}
+
+static void kept_command_has_credit_anew(void) {
+  /* It neither reads nor is it read: both directions are full. */
+  struct record *record = kept("head -c 60000 /dev/zero; head -c 60000 /dev/zero; read a; echo $a", "x", WITH_INPUT, sizeof WITH_INPUT);
+  uint32_t id = record->id;
+  bench_say(F_DATA, id, block, STREAM_WINDOW);
+  UNTIL(record->out_size == STREAM_WINDOW);
+  bench_take_over();
+  bench_turn(0);
+  record = bench_record(id);
+  uint32_t waiting = record->waiting;
+  EXPECT(waiting == STREAM_WINDOW - 65536); /* the pipe took all of it */
+  memset(block, 'y', STREAM_WINDOW);
+  bench_say(F_DATA, id, block, STREAM_WINDOW - waiting);
+  UNTIL(record->out_size == 120000 - STREAM_WINDOW);
+  bench_take_over(); /* now a window waits, of which nothing may be lost */
+  bench_turn(0);
+  record = bench_record(id);
+  EXPECT(record->waiting == STREAM_WINDOW && !record->reset);
+  bench_say(F_DATA, id, "\n", 1); /* more than is allowed */
+  UNTIL(record->reset);
+  EXPECT_TEXT(record->text, "more was sent than the credit allowed");
+}
+
+static void kept_command_that_ended_meanwhile(void) {
+  struct record *record = kept("head -c 70000 /dev/zero; exit 8", "x", NULL, 0);
+  uint32_t id = record->id;
+  UNTIL(record->out_size == STREAM_WINDOW);
+  for (int turns = 0; turns < 20; turns++) bench_turn(5);
+  bench_take_over();
+  record = bench_record(id);
+  UNTIL(record->exited);
+  EXPECT(record->kept && record->pid > 0 && record->flags == 0);
+  EXPECT(record->out_size == 70000 - STREAM_WINDOW && record->code == 8);
+}
+
+static void kept_terminal_and_empty_label(void) {
+  struct record *record = kept("stty -echo; echo ready; read line; stty size; echo $line", "", ON_A_TERMINAL, sizeof ON_A_TERMINAL);
+  uint32_t id = record->id;
+  UNTIL(strstr(record->out, "ready") != NULL);
+  bench_take_over();
+  bench_turn(0);
+  record = bench_record(id);
+  EXPECT(record->kept && record->flags == (KEPT_ON_TERMINAL | KEPT_HAS_INPUT));
+  EXPECT_TEXT(record->label, "");
+  bench_say(F_RESIZE, id, "\x32\0\x78\0", 4);
+  bench_say(F_DATA, id, "typed\n", 6);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->out, "50 120\r\ntyped\r\n");
+}
+
+static void labels_that_are_refused(void) {
+  static uint8_t records[CONFIG_MAX_LABEL + 100];
+  size_t size = add_record(records, C_LABEL, block, CONFIG_MAX_LABEL + 1);
+  struct record *record = bench_record(command_id += 2);
+  bench_say(F_EXEC, record->id, records, (uint32_t)size);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->text, "the label is too long");
+  size = add_record(records, C_LABEL, "x", 1);
+  size += add_record(records + size, C_TASK, "stat", 4);
+  record = bench_record(command_id += 2);
+  bench_say(F_EXEC, record->id, records, (uint32_t)size);
+  uint32_t id = record->id;
+  bench_take_over(); /* what could not be started is not kept */
+  bench_turn(0);
+  EXPECT(bench_find(id) == NULL);
+}
+
+/* As many as there may be, with the longest labels: all are announced before anything else, whatever is queued. A
+ * platform that reads nothing and is followed by another one delays the announcements, and nothing overtakes them. */
+static void kept_commands_in_great_number(void) {
+  static uint8_t records[CONFIG_MAX_LABEL + 200];
+  uint32_t before = command_id;
+  size_t size = add_record(records, C_ARG, "/bin/sh", 7);
+  size += add_record(records + size, C_ARG, "-c", 2);
+  size += add_record(records + size, C_ARG, "yes", 3);
+  size += add_record(records + size, C_LABEL, block, CONFIG_MAX_LABEL);
+  for (size_t i = 0; i < STREAMS_MAX; i++) bench_say(F_EXEC, command_id += 2, records, (uint32_t)size);
+  for (int turns = 0; turns < 10; turns++) bench_turn_unread(10); /* the queue is full */
+  streams_reset(2);
+  EXPECT(outbox_send(F_HELLO, 0, NULL, 0));
+  streams_reset(2);
+  for (int turns = 0; turns < 3; turns++) bench_turn_unread(0);
+  bench_turn(0);
+  for (uint32_t id = before + 2; id <= command_id; id += 2) {
+    struct record *record = bench_record(id);
+    UNTIL(record->announced == 2);
+    EXPECT(record->kept && !record->reset);
+  }
 }
 
 static void command_with_input(void) {
@@ -457,6 +575,12 @@ int main(void) {
   RUN_AS_ROOT(login_has_the_users_own_environment_and_home);
   RUN_AS_ROOT(login_in_directories);
   RUN_AS_ROOT(login_of_nobody);
+  RUN_AS_ROOT(kept_command_goes_on_under_another_platform);
+  RUN_AS_ROOT(kept_command_has_credit_anew);
+  RUN_AS_ROOT(kept_command_that_ended_meanwhile);
+  RUN_AS_ROOT(kept_terminal_and_empty_label);
+  RUN_AS_ROOT(labels_that_are_refused);
+  RUN_AS_ROOT(kept_commands_in_great_number);
   RUN_AS_ROOT(command_with_input);
   RUN_AS_ROOT(command_that_closes_its_input);
   RUN_AS_ROOT(command_that_cannot_be_started);

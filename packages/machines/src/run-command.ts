@@ -14,8 +14,8 @@ export interface CommandedMachine {
 }
 
 /** Whether a command asks for what agents learned with {@link SANDBOX_PROTOCOL}. */
-function isForSandboxes({ task, login }: CommandSpec): boolean {
-  return task?.startsWith("fs-") === true || login === true;
+function isForSandboxes({ task, login, label }: CommandSpec): boolean {
+  return task?.startsWith("fs-") === true || login === true || label !== undefined;
 }
 
 /**
