@@ -7,5 +7,6 @@ export { certificateMetrics } from "./certificate-metrics.ts";
 export type { Api } from "./deps.ts";
 export { listenForApi } from "./listen.ts";
 export { acceptPlain, apiTlsOf } from "./tls.ts";
+export { verifyToken } from "./tokens.ts";
 export { warmMetrics } from "./warm-metrics.ts";
 export { webhookMetrics } from "./webhook-metrics.ts";

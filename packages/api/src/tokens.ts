@@ -8,6 +8,9 @@ import type { TokenRecord, TokenStore } from "@hibernaut/store";
 /** Lets people and secret scanners see what a string is. */
 const TOKEN_PREFIX = "hib_";
 
+/** The keys that E2B's clients accept are this and hex digits. */
+const E2B_PREFIX = "e2b_";
+
 /** A token just made: the only moment at which it is readable. */
 export interface CreatedToken {
   record: TokenRecord;
@@ -23,6 +26,8 @@ interface RotatedToken extends CreatedToken {
 interface NewTokenOptions extends Partial<Grant> {
   /** Milliseconds from now; absent or null for no end. */
   lifeMs?: number | null;
+  /** Whether E2B's clients have to accept it as their key. Default: false. */
+  e2b?: boolean;
 }
 
 /** How a token is rotated. */
@@ -88,8 +93,13 @@ export function rotateToken(store: TokenStore, id: string, { overlapMs, lifeMs }
   throw new HibernautError("aborted", `Token ${id} or one of its apps is gone by now. See \`hibernaut tokens list\`.`);
 }
 
-function newToken(name: string, { scopes, apps, lifeMs }: Grant & { lifeMs: number | null }): CreatedToken {
-  const token = TOKEN_PREFIX + wiping(randomBytes(32), (bytes) => bytes.toString("base64url"));
+function newToken(
+  name: string,
+  { scopes, apps, lifeMs, e2b = false }: Grant & { lifeMs: number | null; e2b?: boolean },
+): CreatedToken {
+  const token = wiping(randomBytes(32), (bytes) =>
+    e2b ? E2B_PREFIX + bytes.toString("hex") : TOKEN_PREFIX + bytes.toString("base64url"),
+  );
   const now = Date.now();
   const record: TokenRecord = {
     id: randomBytes(6).toString("hex"),

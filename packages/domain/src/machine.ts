@@ -1,6 +1,7 @@
 /** The records that are stored about apps, machines and releases. */
 import type { MachineConfig } from "./config.ts";
 import type { QuotaOverrides } from "./quota.ts";
+import type { Sandbox } from "./sandbox.ts";
 
 /** States that last. A machine is `restarting` between the end of its app and the next start by the restart policy. */
 export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
@@ -202,6 +203,8 @@ export interface MachineRecord {
   newborn?: boolean;
   /** It waits in the pool of its template, asleep, until someone asks for a machine. Absent in all others. */
   pooled?: true;
+  /** Absent in all machines that are no sandboxes. */
+  sandbox?: Sandbox;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;

@@ -17,12 +17,13 @@ export interface Listens {
   proxyTlsListen?: At | undefined;
   proxyMetricsListen?: At | undefined;
   peerListen: At;
+  sandboxListen?: At | undefined;
 }
 
 /** Returns the ports that no TCP service can have. A port that the system chooses is not known yet. */
 export function ownPorts(settings: Listens): ReadonlySet<number> {
-  const { apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen } = settings;
-  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen];
+  const { apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen, sandboxListen } = settings;
+  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen, sandboxListen];
   const ports = [DNS_PORT, ...ETCD_PORTS, ...listens.flatMap((listen) => listen?.port ?? [])];
   return new Set(ports.filter((port) => port > 0));
 }

@@ -64,6 +64,7 @@ import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
+import { openSandboxes } from "./sandboxes.ts";
 import { VERSION } from "./version.ts";
 
 /** How often expired volume snapshots are deleted. Their retention is counted in days. */
@@ -433,6 +434,8 @@ async function runLocked(
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
   open.defer(resources.consoles.start());
+  const sandboxes = await openSandboxes(settings, { resources, tokens: store.tokens, keyFile, connections, log });
+  open.defer(() => sandboxes?.close());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);

@@ -16,6 +16,7 @@ import { parseSetting, unacceptable } from "./parse.ts";
 import { configFolder } from "./places.ts";
 import { PLATFORM_SETTINGS } from "./platform.ts";
 import { PROXY_SETTINGS } from "./proxy.ts";
+import { SANDBOX_SETTINGS } from "./sandboxes.ts";
 import { TRACE_SETTINGS } from "./traces.ts";
 import { USAGE_SETTINGS } from "./usage.ts";
 import { WEBHOOK_SETTINGS } from "./webhooks.ts";
@@ -29,6 +30,7 @@ export const SETTING_GROUPS = {
   Proxy: PROXY_SETTINGS,
   Certificates: CERTIFICATE_SETTINGS,
   Machines: MACHINE_SETTINGS,
+  Sandboxes: SANDBOX_SETTINGS,
   Images: IMAGE_SETTINGS,
   Usage: USAGE_SETTINGS,
   Traces: TRACE_SETTINGS,
@@ -42,6 +44,7 @@ const SettingsSchema = Type.Object({
   ...PROXY_SETTINGS,
   ...CERTIFICATE_SETTINGS,
   ...MACHINE_SETTINGS,
+  ...SANDBOX_SETTINGS,
   ...IMAGE_SETTINGS,
   ...USAGE_SETTINGS,
   ...TRACE_SETTINGS,

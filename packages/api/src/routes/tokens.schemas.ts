@@ -57,6 +57,12 @@ export const CreateTokenBody = Type.Object(
       }),
     ),
     expires_in: life("Seconds for which it is valid. Default: forever."),
+    e2b: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether it is a key for E2B's clients, which accept only a form of their own. It then needs one app, and may make [sandboxes](docs/sandboxes.md) in it. Default: false.",
+      }),
+    ),
   },
   closed,
 );

@@ -1,4 +1,5 @@
 /** `/v1/tokens` */
+import { HibernautError } from "@hibernaut/domain/errors";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { Ok } from "../schemas.ts";
@@ -36,12 +37,19 @@ export function tokenRoutes(
     "/v1/tokens",
     route(
       "Create a token; its secret is shown once",
-      { scope: "admin", audited: ["name", "scopes", "apps", "expires_in"] },
+      { scope: "admin", audited: ["name", "scopes", "apps", "expires_in", "e2b"] },
       { body: CreateTokenBody, created: NewToken },
     ),
-    async ({ body: { name, scopes, apps, expires_in: lifeS } }, reply) => {
+    async ({ body: { name, scopes, apps, expires_in: lifeS, e2b = false } }, reply) => {
+      if (e2b && apps?.length !== 1)
+        throw new HibernautError(
+          "invalid_argument",
+          "A key for E2B's clients belongs to one app: its sandboxes are machines of that app. Name it in `apps`.",
+          { field: "apps" },
+        );
       const made = await write((shared) =>
         createToken(shared.tokens, name, {
+          ...(e2b && { e2b, scopes: ["deploy", "exec"] }),
           ...(scopes !== undefined && { scopes: [...new Set(scopes)] }),
           ...(apps !== undefined && { apps: [...new Set(apps)] }),
           ...(lifeS !== undefined && { lifeMs: lifeS * 1000 }),

@@ -6,6 +6,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import type { Sandbox } from "@hibernaut/domain/sandbox";
 import { adviceFor, isThere } from "@hibernaut/lib/absence";
 import { copySparseUntilAborted, reserve } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
@@ -34,6 +35,8 @@ export interface Births {
   /** In addition to what the seed's machine had. Programs that are running already do not see it. */
   env?: Record<string, string>;
   cordoned?: boolean;
+  /** It is a sandbox. Of several, each is one. */
+  sandbox?: Sandbox;
   /** It waits in the pool of its template. */
   pooled?: true;
 }
@@ -134,7 +137,7 @@ function namesOf({ count, name }: Births): (string | undefined)[] {
 /** The machine as it is stored: asleep, with the memory of another one. */
 function recordOf(
   { record: parent, origin }: Seed,
-  { name, env, cordoned, pooled }: Omit<Births, "name"> & { name: string },
+  { name, env, cordoned, pooled, sandbox }: Omit<Births, "name"> & { name: string },
   { clock, settings }: Pick<MachineDependencies, "clock" | "settings">,
 ): MachineRecord {
   const { config, snapshot } = parent;
@@ -147,7 +150,7 @@ function recordOf(
     ...(cordoned !== undefined && { cordoned }),
   });
   const asleep = { state: "suspended", snapshot, coldReason: "", resetLayer: false, origin, newborn: true } as const;
-  return { ...born, ...asleep, ...(pooled !== undefined && { pooled }) };
+  return { ...born, ...asleep, ...(pooled !== undefined && { pooled }), ...(sandbox !== undefined && { sandbox }) };
 }
 
 /** Copies the seed's files for one machine, whose memory is that generation; durable once this resolves. */

@@ -9,6 +9,7 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { MachineController } from "../controller.ts";
 import { keepWarmMs } from "../warm/rules.ts";
+import type { Births } from "./bear.ts";
 import { bearFrom, requireSameSecrets, type TemplateBirths } from "./from-template.ts";
 import { chooseNext, membersOf } from "./pool-rules.ts";
 
@@ -100,7 +101,7 @@ export class Pools {
   /** Gives a machine out of the pool to someone, at once and to nobody else. Undefined when none is ready. */
   take(
     { id }: TemplateRecord,
-    { name, cordoned = false }: { name?: string; cordoned?: boolean },
+    { name, cordoned = false, sandbox }: Pick<Births, "name" | "cordoned" | "sandbox">,
   ): MachineController | undefined {
     const { controllers } = this.#births;
     const ready = this.#ready(id);
@@ -108,7 +109,7 @@ export class Pools {
     if (taken === undefined) return undefined;
     const { keepWarmS } = this.#births.deps.settings;
     controllers.warm.shorten(taken.record.id, Math.max(keepWarmMs(taken.record.config, keepWarmS), TAKEN_WARM_MS));
-    taken.note({ type: "taken", name: name ?? taken.record.name, cordoned });
+    taken.note({ type: "taken", name: name ?? taken.record.name, cordoned, ...(sandbox !== undefined && { sandbox }) });
     background(this.#refill(id, taken), "filling the pool of a template");
     return taken;
   }

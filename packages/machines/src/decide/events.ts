@@ -1,6 +1,7 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "@hibernaut/domain/machine";
+import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { GuestExit } from "@hibernaut/guest";
 import type { FailedCarryOver } from "@hibernaut/hypervisor";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
@@ -118,7 +119,9 @@ export type Note =
   /** Whether the proxy leaves the machine alone. */
   | { type: "cordon"; on: boolean }
   /** Someone takes the machine out of its pool, and names it. */
-  | { type: "taken"; name: string; cordoned: boolean }
+  | { type: "taken"; name: string; cordoned: boolean; sandbox?: Sandbox }
+  /** What makes the machine a sandbox. */
+  | { type: "sandbox"; sandbox: Sandbox }
   /** Its files are those of a template from now on, of which `becomes` is what the record says. */
   | { type: "restored"; becomes: Restored }
   /** Why no request reaches the app; null when one does. */

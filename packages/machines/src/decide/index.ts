@@ -61,6 +61,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "plan_wake":
     case "cordon":
     case "taken":
+    case "sandbox":
     case "restored":
     case "prepared":
     case "prewarm_over":

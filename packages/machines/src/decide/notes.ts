@@ -48,6 +48,8 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return remarked({ ...record, cordoned: note.on }, { type: note.on ? "cordoned" : "uncordoned" }, context);
     case "taken":
       return taken(record, note, context);
+    case "sandbox":
+      return { record: { ...record, sandbox: note.sandbox }, effect: null, tell: { followers: true } };
     case "restored":
       return restored(record, note.becomes, context);
     case "prepared":
@@ -90,7 +92,7 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
 /** From now on it is a machine like any other. Its schedule counts from now, too. */
 function taken(
   record: MachineRecord,
-  { name, cordoned }: Extract<Note, { type: "taken" }>,
+  { name, cordoned, sandbox }: Extract<Note, { type: "taken" }>,
   context: DecideContext,
 ): Decision {
   const { pooled, ...machine } = record;
@@ -98,7 +100,10 @@ function taken(
   const scheduleHandled = record.config.schedule === undefined ? null : context.now.toISOString();
   const details = { template: record.origin?.template };
   return remarked(
-    { ...machine, name, cordoned, scheduleHandled, wakeAt: null, keepAwake: null },
+    {
+      ...{ ...machine, name, cordoned, scheduleHandled, wakeAt: null, keepAwake: null },
+      ...(sandbox !== undefined && { sandbox }),
+    },
     { type: "taken", details },
     context,
   );

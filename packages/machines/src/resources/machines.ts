@@ -2,6 +2,7 @@
 import { type MachineConfig } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "@hibernaut/domain/machine";
+import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { VmmUsage } from "@hibernaut/hypervisor";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
@@ -147,6 +148,11 @@ export class Machines {
    */
   cordon(app: string, id: string, { on }: { on: boolean }): void {
     this.#controllers.find(app, id).cordon(on);
+  }
+
+  /** Changes what makes the machine a sandbox. */
+  setSandbox(app: string, id: string, sandbox: Sandbox): void {
+    this.#controllers.find(app, id).note({ type: "sandbox", sandbox });
   }
 
   /** Ends the prewarm in progress, if there is one. */

@@ -231,7 +231,7 @@ export class Templates {
   /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
   #fromPool(
     template: TemplateRecord,
-    { name, env, cordoned, starts }: Omit<Births, "count"> & { starts: boolean },
+    { name, env, cordoned, sandbox, starts }: Omit<Births, "count"> & { starts: boolean },
   ): MachineController | undefined {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
@@ -246,6 +246,7 @@ export class Templates {
     return this.#pools.take(template, {
       ...(name !== undefined && { name }),
       ...(cordoned !== undefined && { cordoned }),
+      ...(sandbox !== undefined && { sandbox }),
     });
   }
 
@@ -271,7 +272,7 @@ export class Templates {
 }
 
 /** What is kept of the machine's record: what a birth needs, and nothing that is over with the moment. */
-function keptOf({ temporary: _, ...record }: MachineRecord): MachineRecord {
+function keptOf({ temporary: _temporary, sandbox: _sandbox, ...record }: MachineRecord): MachineRecord {
   return {
     ...record,
     cordoned: false,

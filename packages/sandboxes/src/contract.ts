@@ -1,0 +1,20 @@
+/** What sandboxes need of the platform. */
+import type { Grant } from "@hibernaut/domain/scopes";
+import type { Resources } from "@hibernaut/machines";
+
+/** What a key may do: it belongs to one app, whose machines its sandboxes are. */
+export interface KeyHolder {
+  app: string;
+  grant: Grant;
+}
+
+export interface SandboxNeeds {
+  resources: Pick<Resources, "machines" | "commands" | "forwards" | "templates" | "forks">;
+  /** Whose key it is. Undefined for any other string, and for a token that may not make machines. */
+  holderOf(key: string): KeyHolder | undefined;
+  /** A secret of this platform, 32 bytes, from which the tokens of its sandboxes are derived. */
+  secret: Buffer;
+  /** The domain below which `<port>-<sandbox>` are names. */
+  domain: string;
+  log: { info(details: object, message: string): void; warn(details: object, message: string): void };
+}

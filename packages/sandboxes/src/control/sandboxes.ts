@@ -1,0 +1,204 @@
+/** `/sandboxes` */
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Static } from "typebox";
+import { failureOf, Refusal } from "../failure.ts";
+import type { ChosenSandbox } from "../life/chosen.ts";
+import { pageOf } from "../life/page.ts";
+import { detailWire, INSIDE_VERSION, listedWire, type SandboxState, type SandboxView } from "../life/view.ts";
+import {
+  ConnectBody,
+  DEFAULT_TIMEOUT_S,
+  ForkBody,
+  ListQuery,
+  NewSandbox,
+  PauseBody,
+  RefreshBody,
+  ResumeBody,
+  SandboxParams,
+  TimeoutBody,
+} from "./schemas.ts";
+import type { ControlDeps } from "./server.ts";
+
+interface ById {
+  Params: Static<typeof SandboxParams>;
+}
+
+const STATES: readonly string[] = ["running", "paused"] satisfies SandboxState[];
+
+export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }: ControlDeps): void {
+  const opened = (view: SandboxView) => {
+    const { id, sandbox, origin } = view.record;
+    return {
+      ...{ sandboxID: id, templateID: origin?.template ?? sandbox.template, alias: sandbox.template },
+      ...{ clientID: "hibernaut", envdVersion: INSIDE_VERSION, domain: needs.domain },
+      ...(sandbox.secure && { envdAccessToken: tokens.of(id, "inside") }),
+      ...(sandbox.network?.allow_public_traffic === false && { trafficAccessToken: tokens.of(id, "traffic") }),
+    };
+  };
+
+  app.post<{ Body: Static<typeof NewSandbox> }>(
+    "/sandboxes",
+    { schema: { body: NewSandbox } },
+    async (request, reply) => {
+      const view = await sandboxes.create(request.sandboxApp, chosenOf(request.body), goneSignal(reply));
+      return reply.code(201).send(opened(view));
+    },
+  );
+
+  const list = async (
+    appName: string,
+    query: Static<typeof ListQuery>,
+    reply: FastifyReply,
+    byDefault?: SandboxState[],
+  ) => {
+    const { state, nextToken, ...rest } = query;
+    const states = state === undefined ? byDefault : statesOf(state);
+    const { page, next, running } = pageOf(sandboxes.list(appName), {
+      ...rest,
+      ...(states !== undefined && { states }),
+      ...(nextToken !== undefined && { after: nextToken }),
+    });
+    if (next !== undefined) reply.header("X-Next-Token", next);
+    if (states?.includes("running") ?? true) reply.header("X-Total-Running", running);
+    return page.map(listedWire);
+  };
+  app.get<{ Querystring: Static<typeof ListQuery> }>(
+    "/v2/sandboxes",
+    { schema: { querystring: ListQuery } },
+    (request, reply) => list(request.sandboxApp, request.query, reply),
+  );
+  app.get<{ Querystring: Static<typeof ListQuery> }>(
+    "/sandboxes",
+    { schema: { querystring: ListQuery } },
+    (request, reply) => list(request.sandboxApp, request.query, reply, ["running"]),
+  );
+
+  const params = SandboxParams;
+  app.get<ById>("/sandboxes/:sandboxID", { schema: { params } }, async (request) => {
+    const view = sandboxes.get(request.sandboxApp, request.params.sandboxID);
+    const token = view.record.sandbox.secure ? tokens.of(view.record.id, "inside") : undefined;
+    return detailWire(view, { domain: needs.domain, token });
+  });
+  app.delete<ById>("/sandboxes/:sandboxID", { schema: { params } }, async (request, reply) => {
+    await sandboxes.kill(request.sandboxApp, request.params.sandboxID);
+    return reply.code(204).send();
+  });
+  app.post<ById & { Body: Static<typeof ConnectBody> }>(
+    "/sandboxes/:sandboxID/connect",
+    { schema: { params, body: ConnectBody } },
+    async ({ sandboxApp, params: { sandboxID }, body }, reply) => {
+      const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, body.timeout, goneSignal(reply));
+      return reply.code(resumed ? 201 : 200).send(opened(view));
+    },
+  );
+  app.post<ById & { Body: Static<typeof ResumeBody> | null }>(
+    "/sandboxes/:sandboxID/resume",
+    { schema: { params } },
+    async ({ sandboxApp, params: { sandboxID }, body }, reply) => {
+      const { view, resumed } = await sandboxes.connect(
+        sandboxApp,
+        sandboxID,
+        secondsOf(body?.timeout),
+        goneSignal(reply),
+      );
+      if (!resumed) throw new Refusal(409, `Sandbox ${sandboxID} is running already.`);
+      return reply.code(201).send(opened(view));
+    },
+  );
+  app.post<ById & { Body: Static<typeof PauseBody> | null }>(
+    "/sandboxes/:sandboxID/pause",
+    { schema: { params } },
+    async ({ sandboxApp, params: { sandboxID }, body }, reply) => {
+      await sandboxes.pause(sandboxApp, sandboxID, { memory: body?.memory !== false }, goneSignal(reply));
+      return reply.code(204).send();
+    },
+  );
+  app.post<ById & { Body: Static<typeof TimeoutBody> }>(
+    "/sandboxes/:sandboxID/timeout",
+    { schema: { params, body: TimeoutBody } },
+    async (request, reply) => {
+      sandboxes.setTimeout(request.sandboxApp, request.params.sandboxID, request.body.timeout);
+      return reply.code(204).send();
+    },
+  );
+  app.post<ById & { Body: Static<typeof RefreshBody> | null }>(
+    "/sandboxes/:sandboxID/refreshes",
+    { schema: { params } },
+    async (request, reply) => {
+      const seconds = secondsOf(request.body?.duration);
+      sandboxes.setTimeout(request.sandboxApp, request.params.sandboxID, seconds, { atLeast: true });
+      return reply.code(204).send();
+    },
+  );
+  app.post<ById & { Body: Static<typeof ForkBody> }>(
+    "/sandboxes/:sandboxID/fork",
+    { schema: { params, body: ForkBody } },
+    async ({ sandboxApp, params: { sandboxID }, body: { count = 1, timeout } }, reply) => {
+      const chosen = { count, timeoutS: secondsOf(timeout) };
+      const settled = await sandboxes.fork(sandboxApp, sandboxID, chosen, goneSignal(reply));
+      return reply
+        .code(201)
+        .send(
+          settled.map((one) =>
+            one.status === "fulfilled" ? { sandbox: opened(one.value) } : { error: failureOf(one.reason) },
+          ),
+        );
+    },
+  );
+}
+
+function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
+  const { network, volumeMounts = [], iam } = body;
+  if (volumeMounts.length > 0)
+    throw new Refusal(501, "Sandboxes have no volumes yet: a template cannot be made of a machine that has one.");
+  if (iam !== undefined)
+    throw new Refusal(501, "There are no workload identities on a server of your own. Leave `iam` out.");
+  if (network?.rules !== undefined && Object.keys(network.rules as object).length > 0)
+    throw new Refusal(501, "Requests of sandboxes are not changed on their way yet. Leave `network.rules` out.");
+  if (network?.egressProxy !== undefined)
+    throw new Refusal(501, "Sandboxes use no proxy yet. Leave `network.egressProxy` out.");
+  const { allowOut, denyOut, allowPublicTraffic, maskRequestHost } = network ?? {};
+  return {
+    template: body.templateID,
+    timeoutS: secondsOf(body.timeout),
+    onTimeout: body.autoPause === true ? "pause" : "kill",
+    autoResume: body.autoResume?.enabled === true,
+    secure: body.secure === true,
+    metadata: body.metadata ?? {},
+    env: body.envVars ?? {},
+    allowInternetAccess: body.allow_internet_access,
+    network:
+      network === undefined
+        ? undefined
+        : {
+            ...(allowOut !== undefined && { allow_out: allowOut }),
+            ...(denyOut !== undefined && { deny_out: denyOut }),
+            ...(allowPublicTraffic !== undefined && { allow_public_traffic: allowPublicTraffic }),
+            ...(maskRequestHost !== undefined && { mask_request_host: maskRequestHost }),
+          },
+  };
+}
+
+function statesOf(text: string): SandboxState[] {
+  const states = text.split(",");
+  const wrong = states.find((state) => !STATES.includes(state));
+  if (wrong !== undefined)
+    throw new Refusal(400, `A sandbox is never '${wrong}': the states are ${STATES.join(" and ")}.`);
+  return states as SandboxState[];
+}
+
+/** Bodies that may be absent are checked here. */
+function secondsOf(value: unknown): number {
+  if (value === undefined) return DEFAULT_TIMEOUT_S;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
+  throw new Refusal(400, "A time is a whole number of seconds.");
+}
+
+/** Aborted when the client has gone before it got its answer. */
+export function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) controller.abort(new Refusal(499, "The client is gone."));
+  });
+  return controller.signal;
+}

@@ -1,0 +1,64 @@
+/** The shapes of requests to the control API, as far as anything here depends on them. Fields that are not known are ignored. */
+import { Type } from "typebox";
+import { DEFAULT_TIMEOUT_S, MOST_LISTED } from "../life/limits.ts";
+
+const Texts = Type.Record(Type.String(), Type.String());
+const Timeout = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
+const List = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 500 });
+
+const Network = Type.Object({
+  allowOut: Type.Optional(List),
+  denyOut: Type.Optional(List),
+  allowPublicTraffic: Type.Optional(Type.Boolean()),
+  maskRequestHost: Type.Optional(Type.String({ maxLength: 300 })),
+  rules: Type.Optional(Type.Unknown()),
+  egressProxy: Type.Optional(Type.Unknown()),
+});
+
+export const NewSandbox = Type.Object({
+  templateID: Type.String({ minLength: 1, maxLength: 200 }),
+  timeout: Type.Optional(Timeout),
+  autoPause: Type.Optional(Type.Boolean()),
+  autoPauseMemory: Type.Optional(Type.Boolean()),
+  autoResume: Type.Optional(Type.Object({ enabled: Type.Boolean() })),
+  secure: Type.Optional(Type.Boolean()),
+  allow_internet_access: Type.Optional(Type.Boolean()),
+  network: Type.Optional(Network),
+  metadata: Type.Optional(Texts),
+  envVars: Type.Optional(Texts),
+  mcp: Type.Optional(Type.Unknown()),
+  iam: Type.Optional(Type.Unknown()),
+  volumeMounts: Type.Optional(Type.Array(Type.Unknown())),
+});
+
+export const SandboxParams = Type.Object({ sandboxID: Type.String({ minLength: 1, maxLength: 80 }) });
+export const TemplateParams = Type.Object({ templateID: Type.String({ minLength: 1, maxLength: 200 }) });
+
+export const ConnectBody = Type.Object({ timeout: Timeout });
+export const ResumeBody = Type.Object({ timeout: Type.Optional(Timeout), autoPause: Type.Optional(Type.Boolean()) });
+export const TimeoutBody = Type.Object({ timeout: Timeout });
+export const RefreshBody = Type.Object({ duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })) });
+export const PauseBody = Type.Object({ memory: Type.Optional(Type.Boolean()) });
+export const SnapshotBody = Type.Object({ name: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })) });
+export const ForkBody = Type.Object({
+  timeout: Type.Optional(Timeout),
+  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+});
+
+export const ListQuery = Type.Object({
+  metadata: Type.Optional(Type.String({ maxLength: 8192 })),
+  state: Type.Optional(Type.String({ maxLength: 100 })),
+  order: Type.Optional(Type.Union([Type.Literal("asc"), Type.Literal("desc")])),
+  startedAfter: Type.Optional(Type.String({ maxLength: 64 })),
+  template: Type.Optional(Type.String({ maxLength: 200 })),
+  nextToken: Type.Optional(Type.String({ maxLength: 300 })),
+  limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
+});
+
+export const SnapshotsQuery = Type.Object({
+  sandboxID: Type.Optional(Type.String({ maxLength: 80 })),
+  nextToken: Type.Optional(Type.String({ maxLength: 300 })),
+  limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
+});
+
+export { DEFAULT_TIMEOUT_S };

@@ -1,0 +1,70 @@
+/** `/templates` and `/snapshots`: a snapshot of a sandbox is a template, as it is everywhere here. */
+import { guestSize } from "@hibernaut/domain/config";
+import type { TemplateView } from "@hibernaut/machines";
+import type { FastifyInstance } from "fastify";
+import type { Static } from "typebox";
+import { INSIDE_VERSION } from "../life/view.ts";
+import { goneSignal } from "./sandboxes.ts";
+import { SandboxParams, SnapshotBody, SnapshotsQuery, TemplateParams } from "./schemas.ts";
+import type { ControlDeps } from "./server.ts";
+
+export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: ControlDeps): void {
+  const { templates } = needs.resources;
+
+  app.post<{ Params: Static<typeof SandboxParams>; Body: Static<typeof SnapshotBody> }>(
+    "/sandboxes/:sandboxID/snapshots",
+    { schema: { params: SandboxParams, body: SnapshotBody } },
+    async ({ sandboxApp, params: { sandboxID }, body: { name } }, reply) => {
+      const { record } = sandboxes.get(sandboxApp, sandboxID);
+      const chosen = { machine: record.id, ...(name !== undefined && { name }) };
+      const made = await templates.createOf(sandboxApp, chosen, goneSignal(reply));
+      return reply.code(201).send(snapshotWire(made));
+    },
+  );
+  app.get<{ Querystring: Static<typeof SnapshotsQuery> }>(
+    "/snapshots",
+    { schema: { querystring: SnapshotsQuery } },
+    async ({ sandboxApp, query: { sandboxID, limit, nextToken } }, reply) => {
+      const all = templates
+        .list(sandboxApp)
+        .filter(({ template }) => sandboxID === undefined || template.machine.id === sandboxID)
+        .toReversed();
+      const from = nextToken === undefined ? 0 : all.findIndex(({ template }) => template.id === nextToken) + 1;
+      const page = all.slice(from, from + limit);
+      if (from + limit < all.length) reply.header("X-Next-Token", page.at(-1)?.template.id);
+      return page.map(snapshotWire);
+    },
+  );
+  app.get("/templates", async ({ sandboxApp }) => templates.list(sandboxApp).map(templateWire));
+  app.get<{ Params: Static<typeof TemplateParams> }>(
+    "/templates/aliases/:templateID",
+    { schema: { params: TemplateParams } },
+    async ({ sandboxApp, params: { templateID } }) => {
+      const { template } = sandboxes.requireTemplate(sandboxApp, templateID);
+      return { templateID: template.id, public: false };
+    },
+  );
+  app.delete<{ Params: Static<typeof TemplateParams> }>(
+    "/templates/:templateID",
+    { schema: { params: TemplateParams } },
+    async ({ sandboxApp, params: { templateID } }, reply) => {
+      await templates.delete(sandboxApp, sandboxes.requireTemplate(sandboxApp, templateID).template.id);
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** Without a tag, `default` is meant. */
+function snapshotWire({ template: { id, name } }: TemplateView) {
+  return { snapshotID: `${id}:default`, names: [`${name}:default`] };
+}
+
+function templateWire({ template, machines }: TemplateView) {
+  const { cpus, memoryMb } = guestSize(template.machine.config);
+  return {
+    ...{ templateID: template.id, buildID: template.id, public: false, createdBy: null, buildStatus: "ready" },
+    ...{ cpuCount: Math.max(1, Math.ceil(cpus)), memoryMB: memoryMb, diskSizeMB: 0, envdVersion: INSIDE_VERSION },
+    ...{ createdAt: template.createdAt, updatedAt: template.createdAt, lastSpawnedAt: null },
+    ...{ spawnCount: machines.length, buildCount: 1, aliases: [template.name], names: [template.name] },
+  };
+}

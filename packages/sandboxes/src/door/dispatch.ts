@@ -1,0 +1,175 @@
+/** Takes each request where it belongs, and opens the inside of a sandbox only to who may. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import type { SandboxNeeds } from "../contract.ts";
+import { failureOf, Refusal } from "../failure.ts";
+import { fileService } from "../inside/file-service.ts";
+import { SandboxGuest } from "../inside/guest.ts";
+import { type Inside, namedUser } from "../inside/inside.ts";
+import { MOST_MESSAGE_BYTES } from "../inside/limits.ts";
+import { processService } from "../inside/process-service.ts";
+import type { Processes } from "../inside/processes.ts";
+import { transfer } from "../inside/transfer.ts";
+import { Watchers } from "../inside/watchers.ts";
+import type { Sandboxes } from "../life/sandboxes.ts";
+import type { SandboxTokens } from "../life/tokens.ts";
+import { type SandboxView, stateOf } from "../life/view.ts";
+import { addressOf, INSIDE_PORT, type SandboxAddress } from "./address.ts";
+import type { Door } from "./listener.ts";
+import { passOn, passUpgrade } from "./ports.ts";
+
+interface DispatchDeps {
+  needs: SandboxNeeds;
+  sandboxes: Sandboxes;
+  tokens: SandboxTokens;
+  processes: Processes;
+  control(request: IncomingMessage, response: ServerResponse): void;
+}
+
+const INSIDE = createContextKey<Inside | undefined>(undefined);
+/** Answered for sandboxes whose state nobody may learn without a token, too. */
+const OPEN_PATHS = ["/health"];
+
+export function dispatch({ needs, sandboxes, tokens, processes, control }: DispatchDeps): Door {
+  const insides = new WeakMap<IncomingMessage, Inside>();
+  const guests = new Map<string, SandboxGuest>();
+  const watchers = new Watchers();
+  const insideOf = (context: HandlerContext) => {
+    const inside = context.values.get(INSIDE);
+    if (inside === undefined) throw new Refusal(500, "The request has no sandbox.");
+    return inside;
+  };
+  const transferred = (request: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void) => {
+    const inside = insides.get(request);
+    if (inside === undefined) fail(new Refusal(500, "The request has no sandbox."));
+    else transfer(inside, request, response).catch(fail);
+  };
+  const failures = new WeakMap<ServerResponse, (error: unknown) => void>();
+  const services = connectNodeAdapter({
+    routes(router) {
+      processService(router, insideOf);
+      fileService(router, insideOf);
+    },
+    grpc: false,
+    readMaxBytes: MOST_MESSAGE_BYTES,
+    contextValues: (request) => createContextValues().set(INSIDE, insides.get(request as IncomingMessage)),
+    fallback: (request, response) => {
+      const fail = failures.get(response as ServerResponse) ?? (() => {});
+      transferred(request as IncomingMessage, response as ServerResponse, fail);
+    },
+  });
+
+  /** The sandbox, running: woken if it may be. Throws 502, as the clients expect it, when it is not there to be used. */
+  const awake = async (address: SandboxAddress, signal: AbortSignal): Promise<SandboxView> => {
+    const view = sandboxes.find(address.id);
+    if (view === undefined) throw new Refusal(502, "The sandbox was not found");
+    const { app, id, state, sandbox } = view.record;
+    if (state === "running") return view;
+    if (stateOf(view) === "paused" && !sandbox.auto_resume) throw new Refusal(502, "The sandbox was not found");
+    return sandboxes.awake(app, id, signal);
+  };
+
+  const guestOf = ({ record: { app, id } }: SandboxView): SandboxGuest => {
+    const known = guests.get(id);
+    if (known !== undefined) return known;
+    if (guests.size > 10_000) guests.clear(); // those of sandboxes that are gone; the others are made again
+    const made = new SandboxGuest((spec) => needs.resources.commands.run(app, id, spec));
+    guests.set(id, made);
+    return made;
+  };
+
+  const enter = async (address: SandboxAddress, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const found = sandboxes.find(address.id);
+    if (found !== undefined) requireInside(found, request, tokens);
+    const view = await awake(address, goneSignal(response));
+    const inside = { view, guest: guestOf(view), processes, watchers, named: namedUser(request.headers.authorization) };
+    insides.set(request, inside);
+    await new Promise<void>((resolve, reject) => {
+      failures.set(response, reject);
+      response.once("close", resolve);
+      services(request, response);
+    });
+  };
+
+  const portOf = async (address: SandboxAddress, request: IncomingMessage, signal: AbortSignal) => {
+    const found = sandboxes.find(address.id);
+    if (found !== undefined) requireTraffic(found, request, tokens);
+    const view = await awake(address, signal);
+    const { app, id, sandbox } = view.record;
+    const mask = sandbox.network?.mask_request_host;
+    const { port } = address;
+    if (port === 0) throw new Refusal(400, "The port is none: it is from 1 to 65535.");
+    return {
+      port,
+      connect: () => needs.resources.forwards.connect(app, id, port),
+      host: mask?.replaceAll("${PORT}", String(port)),
+    };
+  };
+
+  return {
+    async handle(request, response) {
+      const address = addressOf(request.headers, needs.domain);
+      if (address === undefined) control(request, response);
+      else if (address.port === INSIDE_PORT) await enter(address, request, response);
+      else await passOn(request, response, await portOf(address, request, goneSignal(response)));
+    },
+    async upgrade(request, socket, head) {
+      const address = addressOf(request.headers, needs.domain);
+      if (address === undefined || address.port === INSIDE_PORT)
+        throw new Refusal(400, "Nothing here can be upgraded to.");
+      passUpgrade(request, socket, head, await portOf(address, request, AbortSignal.timeout(60_000)));
+    },
+    refusal(request, error) {
+      const { code, message } = failureOf(error);
+      const address = addressOf(request.headers, needs.domain);
+      const ofPort = address !== undefined && code === 502 ? { sandboxId: address.id } : {};
+      const port = address !== undefined && /port \d+ is not open/.test(message) ? { port: address.port } : {};
+      return { status: code, body: { ...ofPort, ...port, message, code } };
+    },
+  };
+}
+
+function requireInside(view: SandboxView, request: IncomingMessage, tokens: SandboxTokens): void {
+  const { id, sandbox } = view.record;
+  const url = new URL(request.url ?? "/", "http://sandbox");
+  if (!sandbox.secure || OPEN_PATHS.includes(url.pathname)) return;
+  const header = request.headers["x-access-token"];
+  if (tokens.opens(id, "inside", typeof header === "string" ? header : undefined)) return;
+  const signature = url.searchParams.get("signature");
+  const operation = request.method === "POST" ? "write" : "read";
+  const until = url.searchParams.get("signature_expiration");
+  if (signature !== null && url.pathname === "/files") {
+    const expiration = until === null ? {} : { expiration: Number(until) };
+    const signed = {
+      path: url.searchParams.get("path") ?? "",
+      user: url.searchParams.get("username") ?? "",
+      signature,
+    };
+    if (tokens.signed(id, operation, { ...signed, ...expiration })) return;
+    const past = until !== null && !(Number(until) * 1000 > Date.now());
+    throw new Refusal(401, past ? "signature is already expired" : "invalid signature");
+  }
+  throw new Refusal(401, "The access token of this sandbox is missing or wrong.");
+}
+
+function requireTraffic(
+  { record: { id, sandbox } }: SandboxView,
+  request: IncomingMessage,
+  tokens: SandboxTokens,
+): void {
+  if (sandbox.network?.allow_public_traffic !== false) return;
+  const header = request.headers["e2b-traffic-access-token"];
+  if (tokens.opens(id, "traffic", typeof header === "string" ? header : undefined)) return;
+  throw new Refusal(
+    403,
+    "This sandbox answers only with its traffic access token, in the header `e2b-traffic-access-token`.",
+  );
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once("close", () => controller.abort(new Refusal(499, "The client is gone.")));
+  return controller.signal;
+}

@@ -1,0 +1,116 @@
+/** Requests to ports of sandboxes: passed on to whatever listens there, over the channel to the machine's agent. */
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { GuestCommand } from "@hibernaut/guest";
+import { background } from "@hibernaut/lib/background";
+import { Refusal } from "../failure.ts";
+
+/** Headers of the connection, not of the request. */
+const HOP_BY_HOP = ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
+/** What was meant for the way here, and is not for the program. */
+const OURS = ["e2b-sandbox-id", "e2b-sandbox-port", "e2b-traffic-access-token"];
+/** How `connect` in the agent ends when nothing listens. */
+const REFUSED = 2;
+
+interface PortRequest {
+  port: number;
+  /** Opens a connection to the port. */
+  connect(): GuestCommand;
+  /** The `Host` that the program sees. Undefined: as it was sent. */
+  host: string | undefined;
+}
+
+/** Passes one request on, and its response back. Rejects with a {@link Refusal} if nothing listens. */
+export async function passOn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { port, connect, host }: PortRequest,
+): Promise<void> {
+  const connection = connect();
+  const upstream = httpRequest({
+    createConnection: () => duplexOf(connection),
+    method: request.method,
+    path: request.url,
+    headers: headersFor(request, host),
+    setHost: false,
+  });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    upstream.once("response", resolve).once("error", reject);
+    connection.exit.then(
+      ({ code }) => reject(closed(port, code)),
+      (error: unknown) => reject(error),
+    );
+  });
+  response.on("close", () => upstream.destroy());
+  background(
+    pipeline(request, upstream).catch(() => {}),
+    "a request to a sandbox's port",
+  );
+  const answer = await answered.catch((error: unknown) => {
+    upstream.destroy();
+    throw error instanceof Refusal ? error : closed(port, 0);
+  });
+  const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
+  response.writeHead(answer.statusCode ?? 502, headers);
+  await pipeline(answer, response).catch(() => response.destroy());
+}
+
+/** Passes a connection on that becomes something else than HTTP, such as a WebSocket. */
+export function passUpgrade(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  { connect, host }: PortRequest,
+): void {
+  const upstream = duplexOf(connect());
+  const lines = Object.entries(headersFor(request, host, { upgrade: true })).flatMap(([name, values]) =>
+    [values].flat().map((value) => `${name}: ${value}`),
+  );
+  upstream.write(`${request.method} ${request.url} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
+  if (head.length > 0) upstream.write(head);
+  const end = () => {
+    socket.destroy();
+    upstream.destroy();
+  };
+  socket.pipe(upstream).pipe(socket);
+  socket.on("error", end).on("close", end);
+  upstream.on("error", end).on("close", end);
+}
+
+function headersFor(
+  request: IncomingMessage,
+  host: string | undefined,
+  { upgrade = false } = {},
+): Record<string, string | string[]> {
+  const kept = Object.entries(request.headersDistinct).filter(([name]) => {
+    if (OURS.includes(name) || name === "host") return false;
+    return upgrade || !HOP_BY_HOP.includes(name);
+  });
+  return {
+    host: host ?? request.headers.host ?? "localhost",
+    ...Object.fromEntries(kept.map(([name, values]) => [name, values ?? []])),
+  };
+}
+
+/** A connection as a stream in both directions. */
+function duplexOf(connection: GuestCommand): Duplex {
+  const duplex = Duplex.from({ readable: connection.stdout, writable: connection.stdin });
+  duplex.on("close", () => connection.kill()).on("error", () => {});
+  connection.stderr.resume();
+  // What `http` expects of a socket.
+  return Object.assign(duplex, {
+    setTimeout: () => duplex,
+    setNoDelay: () => duplex,
+    setKeepAlive: () => duplex,
+    ref: () => duplex,
+    unref: () => duplex,
+  });
+}
+
+function closed(port: number, code: number): Refusal {
+  return new Refusal(
+    502,
+    code === REFUSED ? `The sandbox is running but port ${port} is not open` : "The connection was lost",
+  );
+}

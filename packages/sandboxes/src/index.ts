@@ -1,0 +1,43 @@
+/** What other packages may use. */
+import type { ConnectionBudget } from "@hibernaut/connections";
+import type { Listen } from "@hibernaut/settings";
+import type { SandboxNeeds } from "./contract.ts";
+import { buildControl } from "./control/server.ts";
+import { dispatch } from "./door/dispatch.ts";
+import { openDoor } from "./door/listener.ts";
+import { Processes } from "./inside/processes.ts";
+import { Sandboxes } from "./life/sandboxes.ts";
+import { SandboxTokens } from "./life/tokens.ts";
+
+export { buildBase } from "./base/build.ts";
+export type { KeyHolder, SandboxNeeds } from "./contract.ts";
+
+interface OpenOptions extends SandboxNeeds {
+  at: Listen;
+  tls?: { cert: string; key: string } | undefined;
+  connections: ConnectionBudget;
+}
+
+/** Opens the port at which programs that use E2B's clients find their sandboxes. */
+export async function openSandboxes({
+  at,
+  tls,
+  connections,
+  ...needs
+}: OpenOptions): Promise<{ url: string; close(): Promise<void> }> {
+  const sandboxes = new Sandboxes(needs);
+  const tokens = new SandboxTokens(needs.secret);
+  const processes = new Processes();
+  const control = await buildControl({ needs, sandboxes, tokens });
+  const door = dispatch({ needs, sandboxes, tokens, processes, control: control.handle });
+  const { url, close } = await openDoor(door, { at, tls, connections, log: needs.log });
+  sandboxes.start();
+  return {
+    url,
+    async close() {
+      sandboxes.close();
+      await close();
+      await control.close();
+    },
+  };
+}

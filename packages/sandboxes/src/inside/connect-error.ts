@@ -1,0 +1,41 @@
+/** Errors of the services, in Connect's codes. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import { failureOf } from "../failure.ts";
+
+const CODES: Record<number, Code> = {
+  400: Code.InvalidArgument,
+  401: Code.Unauthenticated,
+  403: Code.PermissionDenied,
+  404: Code.NotFound,
+  409: Code.AlreadyExists,
+  429: Code.ResourceExhausted,
+  499: Code.Canceled,
+  501: Code.Unimplemented,
+  503: Code.Unavailable,
+  504: Code.DeadlineExceeded,
+  507: Code.ResourceExhausted,
+};
+
+export function connectError(error: unknown): ConnectError {
+  if (error instanceof ConnectError) return error;
+  const { code, message } = failureOf(error);
+  return new ConnectError(message, CODES[code] ?? Code.Internal, undefined, undefined, error);
+}
+
+/** Does the work, and says in Connect's terms why it failed. */
+export async function answering<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw connectError(error);
+  }
+}
+
+/** The same for a stream. */
+export async function* streaming<T>(work: () => AsyncIterable<T>): AsyncGenerator<T, void> {
+  try {
+    yield* work();
+  } catch (error) {
+    throw connectError(error);
+  }
+}

@@ -1,0 +1,28 @@
+/** The inside of one sandbox that a request is for, as the services need it. */
+import type { SandboxView } from "../life/view.ts";
+import { Files } from "./files.ts";
+import { SandboxGuest } from "./guest.ts";
+import type { Processes } from "./processes.ts";
+import type { Watchers } from "./watchers.ts";
+
+export interface Inside {
+  view: SandboxView;
+  guest: SandboxGuest;
+  processes: Processes;
+  watchers: Watchers;
+  /** What the client's `Authorization: Basic <user>:` names. */
+  named: string | undefined;
+}
+
+/** The files, as the request's user sees them. */
+export async function filesOf({ guest, named }: Inside): Promise<Files> {
+  return new Files(guest, await guest.user(named));
+}
+
+/** The user of `Authorization: Basic`, which has no password. */
+export function namedUser(authorization: string | undefined): string | undefined {
+  const [scheme = "", encoded = ""] = (authorization ?? "").split(" ");
+  if (scheme.toLowerCase() !== "basic") return undefined;
+  const [user = ""] = Buffer.from(encoded, "base64").toString("utf8").split(":");
+  return user === "" ? undefined : user;
+}

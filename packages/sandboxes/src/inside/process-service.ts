@@ -1,0 +1,146 @@
+/** The service `process.Process`. */
+import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { Refusal } from "../failure.ts";
+import { answering, streaming } from "./connect-error.ts";
+import type { Inside } from "./inside.ts";
+import { KEEPALIVE_HEADER, keptAlive } from "./keepalive.ts";
+import type { ProcessMessage, Process as Program } from "./process.ts";
+import type { ProcessWord } from "./processes.ts";
+import {
+  type ProcessInput,
+  type ProcessSelector,
+  Process as ProcessService,
+  Signal,
+  type StartRequest,
+} from "./protocol/processes_pb.js";
+
+const SIGNALS: Partial<Record<Signal, number>> = { [Signal.SIGTERM]: 15, [Signal.SIGKILL]: 9 };
+
+/** Registers the service. `insideOf` finds the sandbox of a request. */
+export function processService(router: ConnectRouter, insideOf: (context: HandlerContext) => Inside): void {
+  const programOf = (context: HandlerContext, selector: ProcessSelector | undefined) => {
+    const { processes, view } = insideOf(context);
+    return processes.require(view.record.id, wordOf(selector));
+  };
+  const implementation: ServiceImpl<typeof ProcessService> = {
+    list: (_request, context) =>
+      answering(async () => {
+        const { processes, view } = insideOf(context);
+        return {
+          processes: processes.list(view.record.id).map(({ pid, label: { cmd, args, envs, cwd, tag } }) => ({
+            pid,
+            config: { cmd, args, envs, ...(cwd !== undefined && { cwd }) },
+            ...(tag !== undefined && { tag }),
+          })),
+        };
+      }),
+    start: (request, context) =>
+      streaming(async function* () {
+        const program = await begin(request, insideOf(context), context);
+        yield* eventsOf(program, context);
+      }),
+    connect: (request, context) => streaming(() => eventsOf(programOf(context, request.process), context)),
+    update: (request, context) =>
+      answering(async () => {
+        const program = programOf(context, request.process);
+        const { size } = request.pty ?? {};
+        if (size !== undefined) program.resize(size.rows, size.cols);
+        return {};
+      }),
+    streamInput: (requests, context) =>
+      answering(async () => {
+        let program: Program | undefined;
+        for await (const { event } of requests) {
+          if (event.case === "start") program = programOf(context, event.value.process);
+          if (event.case !== "data") continue;
+          if (program === undefined) throw new Refusal(400, "The first message has to say which process it is for.");
+          await write(program, event.value.input);
+        }
+        return {};
+      }),
+    sendInput: (request, context) =>
+      answering(async () => {
+        await write(programOf(context, request.process), request.input);
+        return {};
+      }),
+    sendSignal: (request, context) =>
+      answering(async () => {
+        const signal = SIGNALS[request.signal];
+        if (signal === undefined) throw new Refusal(400, "Only SIGTERM and SIGKILL can be sent.");
+        programOf(context, request.process).signal(signal);
+        return {};
+      }),
+    closeStdin: (request, context) =>
+      answering(async () => {
+        programOf(context, request.process).closeInput();
+        return {};
+      }),
+  };
+  router.service(ProcessService, implementation);
+}
+
+async function begin(request: StartRequest, inside: Inside, context: HandlerContext): Promise<Program> {
+  const { cmd = "", args = [], envs = {}, cwd } = request.process ?? {};
+  if (cmd === "") throw new Refusal(400, "`process.cmd` is empty: there is nothing to start.");
+  const { guest, processes, view } = inside;
+  const { size } = request.pty ?? {};
+  return processes.start(view.record.id, guest, {
+    ...{ cmd, args, envs, terminal: request.pty !== undefined, stdin: request.stdin ?? true },
+    ...(cwd !== undefined && { cwd }),
+    ...(request.tag !== undefined && { tag: request.tag }),
+    ...(size !== undefined && { size: { rows: size.rows, columns: size.cols } }),
+    user: await guest.user(inside.named),
+    env: view.record.sandbox.env,
+    timeoutMs: context.timeoutMs() ?? 0,
+  });
+}
+
+function eventsOf(program: Program, context: HandlerContext) {
+  const header = context.requestHeader.get(KEEPALIVE_HEADER);
+  return keptAlive(followed(program, context.signal), header, () => ({
+    event: { event: { case: "keepalive" as const, value: {} } },
+  }));
+}
+
+async function* followed(program: Program, signal: AbortSignal) {
+  const messages = program.follow(signal);
+  yield { event: { event: { case: "start" as const, value: { pid: program.pid } } } };
+  for await (const message of messages) yield { event: { event: eventOf(message) } };
+}
+
+function eventOf(message: ProcessMessage) {
+  if (message.kind !== "end") {
+    const { kind, bytes } = message;
+    return { case: "data" as const, value: { output: { case: kind, value: new Uint8Array(bytes) } } };
+  }
+  const { exit } = message;
+  if ("lost" in exit) return end({ exitCode: -1, exited: false, status: "lost", error: exit.lost });
+  if (exit.signal !== 0) {
+    const status = exit.timedOut ? "signal: killed (its time was over)" : `signal: ${exit.signal}`;
+    return end({ exitCode: -1, exited: false, status, error: status });
+  }
+  const status = `exit status ${exit.code}`;
+  return end({ exitCode: exit.code, exited: true, status, ...(exit.code !== 0 && { error: status }) });
+}
+
+function end(value: { exitCode: number; exited: boolean; status: string; error?: string }) {
+  return { case: "end" as const, value };
+}
+
+function wordOf(selector: ProcessSelector | undefined): ProcessWord {
+  const { case: kind, value } = selector?.selector ?? {};
+  if (kind === "pid") return { pid: value as number };
+  if (kind === "tag") return { tag: value as string };
+  throw new Refusal(400, "The request does not say which process it is for.");
+}
+
+async function write(program: Program, input: ProcessInput | undefined): Promise<void> {
+  const { case: kind, value } = input?.input ?? {};
+  if (kind === undefined || value === undefined) throw new Refusal(400, "The request has no input.");
+  if ((kind === "pty") !== program.label.terminal)
+    throw new Refusal(
+      400,
+      program.label.terminal ? "The process has a terminal: send `pty`." : "The process has no terminal: send `stdin`.",
+    );
+  await program.write(value);
+}

@@ -1,0 +1,161 @@
+/** Contents of files over plain HTTP: `/files`, `/files/compose`, and what else the agent of E2B answers. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createGzip } from "node:zlib";
+import { Busboy } from "@fastify/busboy";
+import { guestSize } from "@hibernaut/domain/config";
+import { Refusal } from "../failure.ts";
+import type { Files } from "./files.ts";
+import { filesOf, type Inside } from "./inside.ts";
+import { metadataOf } from "./metadata.ts";
+import type { EntryInfo } from "./protocol/files_pb.js";
+
+/** The longest body of `/files/compose`, in bytes: some thousand paths. */
+const MOST_COMPOSE_BYTES = 1024 * 1024;
+/** How many files one upload may have. */
+const MOST_PARTS = 1000;
+
+/** Answers a request. Rejects with a {@link Refusal} before anything was sent. */
+export async function transfer(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? "/", "http://sandbox");
+  switch (`${request.method} ${url.pathname}`) {
+    case "GET /health":
+      response.writeHead(204).end();
+      return;
+    case "GET /envs":
+      return json(response, inside.view.record.sandbox.env);
+    case "GET /metrics":
+      return json(response, metricsOf(inside));
+    case "GET /files":
+    case "HEAD /files":
+      return download(await filesFor(inside, url), url, request, response);
+    case "POST /files":
+      return upload(await filesFor(inside, url), url, request, response);
+    case "POST /files/compose":
+      return compose(inside, request, response);
+    default:
+      throw new Refusal(404, `${request.method} ${url.pathname} is nothing that a sandbox answers.`);
+  }
+}
+
+async function filesFor(inside: Inside, url: URL): Promise<Files> {
+  const named = url.searchParams.get("username") ?? inside.named;
+  return filesOf({ ...inside, named: named === "" ? undefined : named });
+}
+
+async function download(files: Files, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = pathOf(url);
+  const { command, ended } = files.read(path);
+  response.on("close", () => command.kill());
+  const chunks = (command.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done === true) await ended;
+  const zipped = accepts(request, "gzip");
+  response.writeHead(200, {
+    "Content-Type": "application/octet-stream",
+    "Content-Disposition": `inline; filename*=UTF-8''${encodeURIComponent(path.slice(path.lastIndexOf("/") + 1))}`,
+    Vary: "Accept-Encoding",
+    ...(zipped ? { "Content-Encoding": "gzip" } : {}),
+  });
+  if (request.method === "HEAD") return void response.end();
+  const whole = async function* () {
+    for (let next = first; next.done !== true; next = await chunks.next()) yield next.value;
+    await ended; // a file that is cut short breaks the response off
+  };
+  if (zipped) await pipeline(whole, createGzip({ level: 1 }), response);
+  else await pipeline(whole, response);
+}
+
+async function upload(files: Files, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const metadata = metadataOf(request.rawHeaders);
+  const body = request.headers["content-encoding"] === "gzip" ? request.pipe(createGunzip()) : request;
+  const type = request.headers["content-type"] ?? "";
+  const path = url.searchParams.get("path") ?? undefined;
+  const made = type.startsWith("multipart/form-data")
+    ? await parts(type, body, (name, part) => files.write(path ?? name, part, metadata))
+    : [await files.write(pathOf(url), body, metadata)];
+  json(response, made.map(uploadedWire));
+}
+
+/** Writes each file of a form, one after the other. */
+async function parts(
+  type: string,
+  body: Readable,
+  write: (name: string, part: Readable) => Promise<EntryInfo>,
+): Promise<EntryInfo[]> {
+  const form = new Busboy({
+    headers: { "content-type": type },
+    preservePath: true,
+    limits: { files: MOST_PARTS, fields: 0 },
+  });
+  const writes: Promise<EntryInfo>[] = [];
+  form.on("file", (_field, part, name) => {
+    const written = write(name, part);
+    written.catch(() => part.resume());
+    writes.push(written);
+  });
+  try {
+    await pipeline(body, form);
+  } catch (error) {
+    await Promise.allSettled(writes);
+    if (error instanceof Error && "code" in error) throw error;
+    throw new Refusal(400, `The form cannot be read: ${error instanceof Error ? error.message : "it is cut short"}.`);
+  }
+  return Promise.all(writes);
+}
+
+async function compose(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MOST_COMPOSE_BYTES) throw new Refusal(400, "The body is too long.");
+    chunks.push(chunk);
+  }
+  const { source_paths: sources, destination, username } = parsed(Buffer.concat(chunks).toString("utf8"));
+  if (!Array.isArray(sources) || sources.length === 0 || !sources.every((one) => typeof one === "string"))
+    throw new Refusal(400, "`source_paths` is a list of at least one path.");
+  if (typeof destination !== "string" || destination === "") throw new Refusal(400, "`destination` is a path.");
+  const named = typeof username === "string" && username !== "" ? username : inside.named;
+  const entry = await (await filesOf({ ...inside, named })).compose(sources, destination);
+  json(response, uploadedWire(entry));
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // said below
+  }
+  throw new Refusal(400, "The body is no JSON object.");
+}
+
+function pathOf(url: URL): string {
+  const path = url.searchParams.get("path") ?? "";
+  if (path === "") throw new Refusal(400, "`path` is missing: which file is meant?");
+  return path;
+}
+
+function uploadedWire({ name, path, metadata }: EntryInfo) {
+  return { name, path, type: "file", ...(Object.keys(metadata).length > 0 && { metadata }) };
+}
+
+function metricsOf({ view: { record } }: Inside) {
+  const { cpus, memoryMb } = guestSize(record.config);
+  return { ts: Math.floor(Date.now() / 1000), cpu_count: Math.max(1, Math.ceil(cpus)), mem_total_mib: memoryMb };
+}
+
+function accepts({ headers }: IncomingMessage, coding: string): boolean {
+  return String(headers["accept-encoding"] ?? "")
+    .split(",")
+    .some((one) => {
+      const [name = "", ...parameters] = one.trim().split(";");
+      return name.trim() === coding && !parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
+    });
+}
+
+function json(response: ServerResponse, body: unknown): void {
+  response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
+}

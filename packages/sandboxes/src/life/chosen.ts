@@ -1,0 +1,54 @@
+/** What a client chooses for a new sandbox, and what the record says then. */
+import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
+import { Refusal } from "../failure.ts";
+import { MOST_ENV_BYTES, MOST_METADATA_BYTES, MOST_TIMEOUT_S } from "./limits.ts";
+
+export interface ChosenSandbox {
+  template: string;
+  timeoutS: number;
+  onTimeout: Sandbox["on_timeout"];
+  autoResume: boolean;
+  secure: boolean;
+  metadata: Record<string, string>;
+  env: Record<string, string>;
+  network?: SandboxNetwork | undefined;
+  allowInternetAccess?: boolean | undefined;
+}
+
+/** Returns what makes a machine this sandbox. Throws a {@link Refusal} for what no sandbox can be. */
+export function sandboxOf(chosen: ChosenSandbox, now: number): Sandbox {
+  const { template, metadata, env, network, allowInternetAccess, secure } = chosen;
+  requireTimeout(chosen.timeoutS);
+  requireSize("metadata", metadata, MOST_METADATA_BYTES);
+  requireSize("envVars", env, MOST_ENV_BYTES);
+  if (chosen.autoResume && chosen.onTimeout !== "pause")
+    throw new Refusal(400, "`autoResume` needs `autoPause`: a sandbox that is killed cannot be resumed.");
+  return {
+    ...{ template, metadata, env, secure },
+    started_at: new Date(now).toISOString(),
+    ends_at: endAfter(chosen.timeoutS, now),
+    on_timeout: chosen.onTimeout,
+    auto_resume: chosen.autoResume,
+    ...(network !== undefined && { network }),
+    ...(allowInternetAccess !== undefined && { allow_internet_access: allowInternetAccess }),
+  };
+}
+
+/** Throws a {@link Refusal} when no sandbox may live that long. */
+export function requireTimeout(seconds: number): void {
+  if (seconds > MOST_TIMEOUT_S)
+    throw new Refusal(
+      400,
+      `The timeout cannot be greater than ${MOST_TIMEOUT_S / 3600} hours; it can be set again later.`,
+    );
+}
+
+/** RFC 3339. */
+export function endAfter(seconds: number, now: number): string {
+  return new Date(now + seconds * 1000).toISOString();
+}
+
+function requireSize(field: string, record: Record<string, string>, most: number): void {
+  if (Buffer.byteLength(JSON.stringify(record)) > most)
+    throw new Refusal(400, `\`${field}\` has more than ${most} bytes. Store the rest in a file of the sandbox.`);
+}

@@ -1,0 +1,167 @@
+/** The life of sandboxes: machines of one app each, born from templates, that end when their time is over. */
+import { isHibernautError } from "@hibernaut/domain/errors";
+import type { Sandbox } from "@hibernaut/domain/sandbox";
+import { messageOf } from "@hibernaut/lib/text";
+import type { TemplateView } from "@hibernaut/machines";
+import type { SandboxNeeds } from "../contract.ts";
+import { isMissing, Refusal } from "../failure.ts";
+import { type ChosenSandbox, endAfter, requireTimeout, sandboxOf } from "./chosen.ts";
+import { Expiry } from "./expiry.ts";
+import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
+import { asSandbox, type SandboxView, stateOf } from "./view.ts";
+
+/** Every method throws a {@link Refusal} with 404 for a sandbox that the app does not have. */
+export class Sandboxes {
+  readonly #needs: SandboxNeeds;
+  readonly #expiry: Expiry;
+
+  constructor(needs: SandboxNeeds) {
+    this.#needs = needs;
+    this.#expiry = new Expiry({ all: () => this.#all(), end: (sandbox) => this.#end(sandbox), log: needs.log });
+  }
+
+  /** Ends those whose time was over while the platform was down, and from now on each in time. */
+  start(): void {
+    this.#expiry.look();
+  }
+
+  close(): void {
+    this.#expiry.close();
+  }
+
+  /** Makes a sandbox, and resolves once it runs. Then nothing is left of one that did not get so far. */
+  async create(app: string, chosen: ChosenSandbox, signal: AbortSignal): Promise<SandboxView> {
+    const { resources } = this.#needs;
+    const sandbox = sandboxOf(chosen, Date.now());
+    const { template } = this.requireTemplate(app, chosen.template);
+    const { record } = await resources.templates.bear(app, template.id, { sandbox }, signal);
+    return this.#running(app, record.id, signal);
+  }
+
+  list(app: string): SandboxView[] {
+    return this.#needs.resources.machines.list(app).flatMap((machine) => asSandbox(machine) ?? []);
+  }
+
+  get(app: string, id: string): SandboxView {
+    const found = this.find(id);
+    if (found === undefined || found.record.app !== app) throw missing(id);
+    return found;
+  }
+
+  /** The sandbox with exactly this id, whose app is not known yet. */
+  find(id: string): SandboxView | undefined {
+    return this.#all().find(({ record }) => record.id === id);
+  }
+
+  /** Resolves once it is gone. */
+  async kill(app: string, id: string): Promise<void> {
+    this.get(app, id);
+    const { machines } = this.#needs.resources;
+    machines.destroy(app, id, { force: true });
+    await machines.wait(app, id, ["destroyed"], { timeoutMs: GONE_TIMEOUT_MS }).catch((error: unknown) => {
+      // It is destroyed in any case, and nobody can use it.
+      if (!isMissing(error))
+        this.#needs.log.warn({ machine: id, reason: messageOf(error) }, "a killed sandbox takes long");
+    });
+  }
+
+  /**
+   * Wakes the sandbox if it is paused, and lets it live that long from now. The time of a running one is never shortened.
+   * Resolves with whether it was paused.
+   */
+  async connect(
+    app: string,
+    id: string,
+    timeoutS: number,
+    signal: AbortSignal,
+  ): Promise<{ view: SandboxView; resumed: boolean }> {
+    requireTimeout(timeoutS);
+    const before = this.get(app, id);
+    const resumed = stateOf(before) === "paused";
+    const ends = endAfter(timeoutS, Date.now());
+    if (resumed || ends > before.record.sandbox.ends_at) this.#change(before, { ends_at: ends });
+    return { view: await this.awake(app, id, signal), resumed };
+  }
+
+  /** Wakes the sandbox if it sleeps, and resolves once it runs. */
+  async awake(app: string, id: string, signal: AbortSignal): Promise<SandboxView> {
+    const { machines } = this.#needs.resources;
+    if (this.get(app, id).record.state !== "running") machines.start(app, id, { reason: "sandbox" });
+    const view = await this.#running(app, id, signal);
+    this.#expiry.look();
+    return view;
+  }
+
+  /** Sets how long it lives from now, or `atLeast` that long. */
+  setTimeout(app: string, id: string, timeoutS: number, { atLeast = false } = {}): void {
+    requireTimeout(timeoutS);
+    const sandbox = this.get(app, id);
+    const ends = endAfter(timeoutS, Date.now());
+    if (!atLeast || ends > sandbox.record.sandbox.ends_at) this.#change(sandbox, { ends_at: ends });
+  }
+
+  /** Suspends it to a snapshot, or without `memory` stops it with its disk. Rejects with 409 when it is paused already. */
+  async pause(app: string, id: string, { memory }: { memory: boolean }, signal: AbortSignal): Promise<void> {
+    const { machines } = this.#needs.resources;
+    if (stateOf(this.get(app, id)) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
+    if (memory) machines.suspend(app, id, { reason: "sandbox" });
+    else machines.sleep(app, id, { how: "stop", otherwise: "stop" }, { reason: "sandbox" });
+    await machines.wait(app, id, ["suspended", "stopped"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
+  }
+
+  /** Forks it: each fork is a sandbox of its own that lives that long. The sandbox itself runs on. */
+  async fork(app: string, id: string, { count, timeoutS }: { count: number; timeoutS: number }, signal: AbortSignal) {
+    requireTimeout(timeoutS);
+    const { sandbox: parent } = this.get(app, id).record;
+    const now = Date.now();
+    const sandbox = { ...parent, started_at: new Date(now).toISOString(), ends_at: endAfter(timeoutS, now) };
+    const born = await this.#needs.resources.forks.fork(app, id, { count, sandbox }, signal);
+    return Promise.allSettled(born.map(({ record }) => this.#running(app, record.id, signal)));
+  }
+
+  /** Returns the template that `word` means: an id or a name, with or without `:default`. Throws 404. */
+  requireTemplate(app: string, word: string): TemplateView {
+    const name = word.replace(/:(?:default|latest)$/, "").replace(/^.*\//, "");
+    try {
+      return this.#needs.resources.templates.get(app, name);
+    } catch (error) {
+      if (!isMissing(error) && !isHibernautError(error, "invalid_argument")) throw error;
+      const advice = name === "base" ? ` Make it with \`hibernaut sandbox template base --app ${app}\`.` : "";
+      throw new Refusal(404, `There is no template '${name.slice(0, 80)}'.${advice}`);
+    }
+  }
+
+  /** All of all apps. */
+  #all(): SandboxView[] {
+    return this.#needs.resources.machines.all().flatMap((machine) => asSandbox(machine) ?? []);
+  }
+
+  #change({ record }: SandboxView, change: Partial<Sandbox>): void {
+    this.#needs.resources.machines.setSandbox(record.app, record.id, { ...record.sandbox, ...change });
+    this.#expiry.look();
+  }
+
+  async #running(app: string, id: string, signal: AbortSignal): Promise<SandboxView> {
+    const { machines } = this.#needs.resources;
+    const state = await machines.wait(app, id, ["running", "failed", "stopped"], {
+      timeoutMs: RUNNING_TIMEOUT_MS,
+      signal,
+    });
+    this.#expiry.look();
+    if (state === "running") return this.get(app, id);
+    const why = machines.get(app, id).record.stateReason;
+    throw new Refusal(503, `Sandbox ${id} did not come up: it is ${state}${why === null ? "" : `, because ${why}`}.`);
+  }
+
+  /** Begins what the time of a sandbox ends with. */
+  #end({ record: { app, id, sandbox } }: SandboxView): void {
+    const { machines } = this.#needs.resources;
+    if (sandbox.on_timeout === "pause")
+      machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { reason: "sandbox timeout" });
+    else machines.destroy(app, id, { force: true });
+  }
+}
+
+function missing(id: string): Refusal {
+  return new Refusal(404, `Sandbox '${id.slice(0, 80)}' was not found.`);
+}
