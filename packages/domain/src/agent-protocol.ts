@@ -4,16 +4,16 @@
  */
 
 /** What the present agent speaks: `PROTOCOL` in `packages/guest/agent/frame.h`. */
-export const CURRENT_PROTOCOL = 5;
+export const CURRENT_PROTOCOL = 6;
 
 /** What an agent speaks whose bundle or snapshot does not say it: that was not recorded in version 0.1. */
 export const UNRECORDED_PROTOCOL = 1;
 
 /**
- * How many versions before the current one the platform speaks. Four, because version 0.1 speaks protocol 1, and a
+ * How many versions before the current one the platform speaks. Five, because version 0.1 speaks protocol 1, and a
  * machine that has slept since then must not lose its memory. Once a later version is released, two are enough.
  */
-const OLDER_PROTOCOLS = 4;
+const OLDER_PROTOCOLS = 5;
 
 /** The versions that a platform speaks whose own agent speaks `current`, oldest first. */
 export function spokenProtocols(current = CURRENT_PROTOCOL): readonly number[] {
@@ -23,7 +23,7 @@ export function spokenProtocols(current = CURRENT_PROTOCOL): readonly number[] {
 
 /**
  * Says why the platform cannot talk to an agent, such as `its agent speaks protocol 1, and this version of Hibernaut
- * speaks 2 to 5`. Undefined when it can.
+ * speaks 2 to 6`. Undefined when it can.
  */
 export function unspoken(protocol: number, current = CURRENT_PROTOCOL): string | undefined {
   const spoken = spokenProtocols(current);

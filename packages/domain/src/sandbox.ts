@@ -28,6 +28,8 @@ export interface Sandbox {
   /** When its time is over, if it runs by then. */
   ends_at: string;
   on_timeout: SandboxEnd;
+  /** A pause when its time is over stops it, with its disk. Absent: it is suspended. */
+  keep_memory?: false;
   /** Whether a request to a paused one wakes it. */
   auto_resume: boolean;
   /** Whether its files and processes need its token. */

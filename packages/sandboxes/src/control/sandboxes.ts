@@ -8,6 +8,7 @@ import { detailWire, INSIDE_VERSION, listedWire, type SandboxState, type Sandbox
 import {
   ConnectBody,
   DEFAULT_TIMEOUT_S,
+  DEFAULT_TIMEOUT_V2_S,
   ForkBody,
   ListQuery,
   NewSandbox,
@@ -36,14 +37,15 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
     };
   };
 
-  app.post<{ Body: Static<typeof NewSandbox> }>(
-    "/sandboxes",
-    { schema: { body: NewSandbox } },
-    async (request, reply) => {
-      const view = await sandboxes.create(request.sandboxApp, chosenOf(request.body), goneSignal(reply));
-      return reply.code(201).send(opened(view));
-    },
-  );
+  /** Newer clients leave out what the second version of the route has for all: a token, and five minutes. */
+  for (const [path, byDefault] of [
+    ["/sandboxes", { timeout: DEFAULT_TIMEOUT_S, secure: false }],
+    ["/v2/sandboxes", { timeout: DEFAULT_TIMEOUT_V2_S, secure: true }],
+  ] as const)
+    app.post<{ Body: Static<typeof NewSandbox> }>(path, { schema: { body: NewSandbox } }, async (request, reply) => {
+      const chosen = chosenOf({ ...byDefault, ...request.body });
+      return reply.code(201).send(opened(await sandboxes.create(request.sandboxApp, chosen, goneSignal(reply))));
+    });
 
   const list = async (
     appName: string,
@@ -83,14 +85,17 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
     await sandboxes.kill(request.sandboxApp, request.params.sandboxID);
     return reply.code(204).send();
   });
-  app.post<ById & { Body: Static<typeof ConnectBody> }>(
-    "/sandboxes/:sandboxID/connect",
-    { schema: { params, body: ConnectBody } },
-    async ({ sandboxApp, params: { sandboxID }, body }, reply) => {
-      const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, body.timeout, goneSignal(reply));
-      return reply.code(resumed ? 201 : 200).send(opened(view));
-    },
-  );
+  for (const path of ["/sandboxes/:sandboxID/connect", "/v2/sandboxes/:sandboxID/connect"])
+    app.post<ById & { Body: Static<typeof ConnectBody> }>(
+      path,
+      { schema: { params, body: ConnectBody } },
+      async ({ sandboxApp, params: { sandboxID }, body: { timeout = DEFAULT_TIMEOUT_V2_S, memory } }, reply) => {
+        if (memory === false)
+          throw new Refusal(501, "A paused sandbox is resumed with its memory. To begin without it, pause it with `keepMemory: false`.");
+        const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, timeout, goneSignal(reply));
+        return reply.code(resumed ? 201 : 200).send(opened(view));
+      },
+    );
   app.post<ById & { Body: Static<typeof ResumeBody> | null }>(
     "/sandboxes/:sandboxID/resume",
     { schema: { params } },
@@ -162,6 +167,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
     template: body.templateID,
     timeoutS: secondsOf(body.timeout),
     onTimeout: body.autoPause === true ? "pause" : "kill",
+    keepMemory: body.autoPauseMemory !== false,
     autoResume: body.autoResume?.enabled === true,
     secure: body.secure === true,
     metadata: body.metadata ?? {},

@@ -1,6 +1,6 @@
 /** The shapes of requests to the control API, as far as anything here depends on them. Fields that are not known are ignored. */
 import { Type } from "typebox";
-import { DEFAULT_TIMEOUT_S, MOST_LISTED } from "../life/limits.ts";
+import { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S, MOST_LISTED } from "../life/limits.ts";
 
 const Texts = Type.Record(Type.String(), Type.String());
 const Timeout = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
@@ -34,7 +34,7 @@ export const NewSandbox = Type.Object({
 export const SandboxParams = Type.Object({ sandboxID: Type.String({ minLength: 1, maxLength: 80 }) });
 export const TemplateParams = Type.Object({ templateID: Type.String({ minLength: 1, maxLength: 200 }) });
 
-export const ConnectBody = Type.Object({ timeout: Timeout });
+export const ConnectBody = Type.Object({ timeout: Type.Optional(Timeout), memory: Type.Optional(Type.Boolean()) });
 export const ResumeBody = Type.Object({ timeout: Type.Optional(Timeout), autoPause: Type.Optional(Type.Boolean()) });
 export const TimeoutBody = Type.Object({ timeout: Timeout });
 export const RefreshBody = Type.Object({ duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })) });
@@ -61,4 +61,4 @@ export const SnapshotsQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
 });
 
-export { DEFAULT_TIMEOUT_S };
+export { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S };

@@ -30,6 +30,8 @@ export async function openDoor(
   { at, tls, connections, log }: ListenOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const handler = (request: IncomingMessage, response: ServerResponse) => {
+    // The adapter of the services listens once more for every message that it writes.
+    response.setMaxListeners(0);
     allowBrowsers(request, response);
     if (request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined) {
       response.writeHead(204).end();

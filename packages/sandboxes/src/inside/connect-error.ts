@@ -1,5 +1,6 @@
 /** Errors of the services, in Connect's codes. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { isHibernautError } from "@hibernaut/domain/errors";
 import { failureOf } from "../failure.ts";
 
 const CODES: Record<number, Code> = {
@@ -18,8 +19,10 @@ const CODES: Record<number, Code> = {
 
 export function connectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;
-  const { code, message } = failureOf(error);
-  return new ConnectError(message, CODES[code] ?? Code.Internal, undefined, undefined, error);
+  const { code: status, message } = failureOf(error);
+  // Over HTTP both are 409.
+  const code = isHibernautError(error, "failed_precondition") ? Code.FailedPrecondition : CODES[status];
+  return new ConnectError(message, code ?? Code.Internal, undefined, undefined, error);
 }
 
 /** Does the work, and says in Connect's terms why it failed. */

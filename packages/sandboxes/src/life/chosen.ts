@@ -7,6 +7,8 @@ export interface ChosenSandbox {
   template: string;
   timeoutS: number;
   onTimeout: Sandbox["on_timeout"];
+  /** Whether a pause when its time is over keeps the memory. */
+  keepMemory: boolean;
   autoResume: boolean;
   secure: boolean;
   metadata: Record<string, string>;
@@ -29,6 +31,7 @@ export function sandboxOf(chosen: ChosenSandbox, now: number): Sandbox {
     ends_at: endAfter(chosen.timeoutS, now),
     on_timeout: chosen.onTimeout,
     auto_resume: chosen.autoResume,
+    ...(!chosen.keepMemory && { keep_memory: false as const }),
     ...(network !== undefined && { network }),
     ...(allowInternetAccess !== undefined && { allow_internet_access: allowInternetAccess }),
   };

@@ -2,6 +2,8 @@
 
 /** How long a sandbox lives unless its client says otherwise, in seconds: as the API documents it. */
 export const DEFAULT_TIMEOUT_S = 15;
+/** The same for the second version of the route that makes one. */
+export const DEFAULT_TIMEOUT_V2_S = 300;
 /** The longest that a client may ask for, in seconds. A day: whoever forgets a sandbox loses no more than that. */
 export const MOST_TIMEOUT_S = 24 * 60 * 60;
 /** How long a request waits until its sandbox runs, in milliseconds: a little less than the clients' own 60 s. */

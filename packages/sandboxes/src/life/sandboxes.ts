@@ -157,7 +157,12 @@ export class Sandboxes {
   #end({ record: { app, id, sandbox } }: SandboxView): void {
     const { machines } = this.#needs.resources;
     if (sandbox.on_timeout === "pause")
-      machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { reason: "sandbox timeout" });
+      machines.sleep(
+        app,
+        id,
+        { how: sandbox.keep_memory === false ? "stop" : "suspend", otherwise: "stop" },
+        { reason: "sandbox timeout" },
+      );
     else machines.destroy(app, id, { force: true });
   }
 }
