@@ -104,6 +104,7 @@ void command_start(struct stream *stream, const struct frame *exec, const struct
   stream->terminal = config.terminal;
   stream->task = config.task != NULL;
   stream->ends_itself = stream->task && strcmp(config.task, "copy-in") == 0;
+  stream->cleans_up = stream->task && (strcmp(config.task, "fs-write") == 0 || strcmp(config.task, "fs-compose") == 0);
   if (fault == NULL) fault = start(stream, &config, app, &error);
   if (config.timeout_ms > 0) stream->kill_at = system_monotonic_ms() + config.timeout_ms;
   stream->label = config.label, stream->label_length = config.label_length;
@@ -170,7 +171,8 @@ uint64_t command_time_left(const struct stream *stream, uint64_t now) {
 }
 
 void command_kill(const struct stream *stream) {
-  if (stream->pid > 0 && !stream->ends_itself) kill(-stream->pid, SIGKILL);
+  /* The signal comes before the end of the input, which therefore is never taken for a complete one. */
+  if (stream->pid > 0 && !stream->ends_itself) kill(-stream->pid, stream->cleans_up ? SIGTERM : SIGKILL);
 }
 
 void command_kill_when_due(struct stream *stream, uint64_t now) {

@@ -19,6 +19,7 @@ struct stream {
   bool command, terminal;
   bool task;          /* a command that the agent carries out itself: sends F_END after its output */
   bool ends_itself;   /* a task that notices the end of its files and must not be killed, so that it can clean up */
+  bool cleans_up;     /* a task that has to clean up, and does that at SIGTERM */
   int in, out, err;   /* in == out for connections and terminals; -1 when done */
   uint8_t *waiting;   /* STREAM_WINDOW bytes of room for what goes to `in` */
   uint32_t used;      /* bytes that wait */

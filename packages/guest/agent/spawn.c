@@ -116,6 +116,16 @@ static const char *user_fault(const char *user) {
   return text;
 }
 
+/* Finds the user to whom belongs what a task creates. */
+static const char *find_owner(struct user *owner, const struct spawn *what, const char *passwd, const char *group) {
+  const char *spec = what->owner != NULL ? what->owner : "";
+  const char *fault = user_find(owner, spec, passwd, group);
+  if (fault == NULL || strncmp(what->task, TASK_FS, strlen(TASK_FS)) != 0) return fault;
+  owner->unknown = true;
+  snprintf(owner->name, sizeof owner->name, "%s", spec);
+  return NULL;
+}
+
 const char *spawn_start(const struct spawn *what, pid_t *pid, int *error) {
   static char passwd[65536], group[65536];
   struct user user, owner = {0};
@@ -126,7 +136,7 @@ const char *spawn_start(const struct spawn *what, pid_t *pid, int *error) {
   system_read_file("/etc/group", group, sizeof group);
   const char *fault = user_find(&user, what->user != NULL ? what->user : "", passwd, group);
   if (fault != NULL && what->login) return user_fault(what->user != NULL ? what->user : "root");
-  if (fault == NULL && what->task != NULL) fault = user_find(&owner, what->owner != NULL ? what->owner : "", passwd, group);
+  if (fault == NULL && what->task != NULL) fault = find_owner(&owner, what, passwd, group);
   if (fault != NULL) return fault;
   const char *workdir = directory_of(what, &user);
   if (pipe2(report, O_CLOEXEC) < 0) {

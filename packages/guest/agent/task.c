@@ -10,6 +10,7 @@
 
 #include "connect.h"
 #include "copy.h"
+#include "fs.h"
 
 #define UNKNOWN_TASK 125
 
@@ -35,6 +36,7 @@ _Noreturn void task_run(const char *name, char *const *args, const struct user *
   if (strcmp(name, "copy-out") == 0) _exit(copy_out(first));
   if (strcmp(name, "copy-in") == 0) _exit(copy_in(first, strcmp(second, "archive") == 0 ? NULL : owner));
   if (strcmp(name, "connect") == 0) _exit(connect_run(first));
+  if (strncmp(name, TASK_FS, strlen(TASK_FS)) == 0) _exit(fs_run(name, args, owner));
   dprintf(2, "the agent has no task of this name\n");
   _exit(UNKNOWN_TASK);
 }

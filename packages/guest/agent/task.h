@@ -4,11 +4,14 @@
 
 #include "user.h"
 
+#define TASK_FS "fs-" /* how tasks of fs.h begin */
+
 /* Runs a task and exits. Closes every file but the standard ones first. `owner` gets the files that are copied in,
  * unless the arguments say otherwise.
  *
  *   stat <path>, copy-out <path>, copy-in <directory> image|archive: see copy.h
- *   connect <port>: see connect.h */
+ *   connect <port>: see connect.h
+ *   fs-*: see fs.h. They say themselves when the owner is unknown */
 _Noreturn void task_run(const char *name, char *const *args, const struct user *owner);
 
 #endif

@@ -93,6 +93,13 @@ const char *user_find(struct user *user, const char *spec, const char *passwd, c
   return NULL;
 }
 
+void user_name(const char *table, unsigned id, char name[USER_NAME_MAX]) {
+  char text[16];
+  snprintf(text, sizeof text, "%u", id);
+  const char *line = line_with(table, 2, text);
+  if (line == NULL || !field(line, 0, name, USER_NAME_MAX)) strcpy(name, text);
+}
+
 const char *user_path(const struct user *user, const char *path, char *out, size_t size) {
   if (path[0] == '/') return path;
   if (path[0] == '~' && (path[1] == '/' || path[1] == '\0')) path++;

@@ -10,6 +10,7 @@ export {
   type CommandSpec,
   type FileTaskName,
   FORKS_PROTOCOL,
+  FsExit,
   type GuestConfig,
   type GuestExit,
   type GuestIdentity,

@@ -77,6 +77,19 @@ export type FileTaskName =
   | "fs-compose"
   | "fs-watch";
 
+/** How tasks for files end: `enum fs_exit` in `packages/guest/agent/fs.h`. */
+export const FsExit = {
+  done: 0,
+  failed: 1,
+  notFound: 2,
+  refused: 3,
+  exists: 4,
+  notDirectory: 5,
+  isDirectory: 6,
+  noSpace: 7,
+  unknownUser: 8,
+} as const;
+
 /** A command to run in the guest. */
 export interface CommandSpec {
   /** The program, looked up in PATH, and its arguments. Ignored with `hooks`. */

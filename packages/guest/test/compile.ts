@@ -41,3 +41,6 @@ export async function compile(
 export function agentParts(names: string): string[] {
   return names.split(" ").map((name) => `agent/${name}.c`);
 }
+
+/** The parts of the agent that carry out tasks, and what those need. */
+export const TASK_PARTS = "copy tar connect fs entries replace watch user system frame config";

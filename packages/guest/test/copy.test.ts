@@ -9,7 +9,7 @@ import { type Header, pack } from "tar-stream";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { openTempFolder, tempFolder } from "../../platform/test/helpers/temp.ts";
-import { agentParts, compile } from "./compile.ts";
+import { agentParts, compile, TASK_PARTS } from "./compile.ts";
 
 const run = promisify(execFile);
 /** `enum copy_exit` in copy.h. */
@@ -19,7 +19,7 @@ let tool: string;
 let root: string;
 beforeAll(async () => {
   const { path, dispose } = await openTempFolder("task-tool");
-  tool = await compile(path, "task_tool", ["test/task_tool.c", ...agentParts("copy tar connect")]);
+  tool = await compile(path, "task_tool", ["test/task_tool.c", ...agentParts(TASK_PARTS)]);
   return dispose;
 }, 60_000);
 beforeEach(async () => {

@@ -1,9 +1,11 @@
 /** The platform's end of streams against the agent's own C code: `packages/guest/test/streams_peer.c`, over pipes. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { Duplex, type Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
@@ -15,7 +17,8 @@ import type { KeptCommand } from "../src/protocol.ts";
 import { GuestStreams, KeptOffset, MOST_KEPT } from "../src/streams.ts";
 import { agentParts, compile } from "./compile.ts";
 
-const PARTS = "streams flow command connection outbox frame config spawn hooks user system task copy tar connect";
+const PARTS =
+  "streams flow command connection outbox frame config spawn hooks user system task copy tar connect fs entries replace watch";
 const asRoot = process.getuid?.() === 0;
 
 let folder: TempFolder;
@@ -288,14 +291,14 @@ describe.runIf(asRoot)("commands over the agent's own code (root only: they chan
       const streams = new GuestStreams();
       const kept: [GuestCommand, Buffer, KeptCommand][] = [];
       const kill = streams.onKept;
-      streams.onKept = (found, text, about) => {
-        if (text.length === 0) kill(found, text, about);
-        else kept.push([found, text, about]);
+      streams.onKept = (found, said, about) => {
+        if (said.length === 0) kill(found, said, about);
+        else kept.push([found, said, about]);
       };
       const next = new GuestAgent(peer.channel, streams);
       await next[how](soon());
-      const [found, text, about] = kept[0] ?? [];
-      expect([kept.length, text, about]).toEqual([1, label, { terminal: false, input: true }]);
+      const [found, said, about] = kept[0] ?? [];
+      expect([kept.length, said, about]).toEqual([1, label, { terminal: false, input: true }]);
       expect(await found?.started).toBe(pid);
       found?.stdin.write(`for ${how}`);
       expect((await once(found?.stdout as Readable, "data"))[0].toString()).toBe(`for ${how}`);
@@ -332,6 +335,33 @@ describe.runIf(asRoot)("commands over the agent's own code (root only: they chan
       expect(all.subarray(-second.length).equals(second)).toBe(true);
     }
     expect(heard).toHaveLength(2);
+    expect(await peer.close()).toBe(0);
+  });
+
+  test("a file that is written to the end appears, and one whose writer goes away never does", async () => {
+    const peer = await new Peer().open();
+    const path = join(folder.path, "written");
+    const write = (user = "65000") => peer.streams.run({ args: [path], task: "fs-write", input: true, user });
+    const whole = write();
+    const content = numbered(300_000, 1);
+    const [out] = await Promise.all([readAll(whole.stdout, []), writeAll(whole.stdin, content, [20_000])]);
+    expect(await whole.exit).toMatchObject({ code: 0 });
+    expect(out.toString().split("\0").slice(0, 4)).toEqual(["file", "300000", "644", "65000"]);
+    const isOurs = (name: string) => name === "written" || name.startsWith(".hibernaut-");
+    const names = async () => (await readdir(folder.path)).filter(isOurs).length;
+    for (const size of [0, 10, STREAM_WINDOW]) {
+      const cut = write();
+      if (size > 0) cut.stdin.write(numbered(size, 2));
+      await expect.poll(names).toBe(2);
+      cut.kill();
+      await expect.poll(names).toBe(1);
+      expect((await readFile(path)).equals(content)).toBe(true);
+    }
+    const unknown = write("no-such-user");
+    expect([await text(unknown.stderr), (await unknown.exit).code]).toEqual([
+      "user 'no-such-user' does not exist\n",
+      8,
+    ]);
     expect(await peer.close()).toBe(0);
   });
 
