@@ -23,7 +23,7 @@
 /* The version of everything below and in the headers named here: raise it when a platform could not talk to this agent
  * as it talks to the one before. bundle.json and every snapshot record it. A sleeping machine keeps its agent, and the
  * platform speaks this one and some before it. */
-#define PROTOCOL 5u
+#define PROTOCOL 6u
 
 #define FRAME_HEADER 20u
 #define FRAME_MAX_PAYLOAD 65536u

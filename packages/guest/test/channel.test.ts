@@ -100,7 +100,7 @@ describe("the platform's end of the agent channel", () => {
   test("an agent of another protocol is refused", async () => {
     const hello = agent.hello(soon());
     say(FrameType.hello, Buffer.alloc(28, 9));
-    await expect(hello).rejects.toThrow(/speaks protocol 151587081, and this version of Hibernaut speaks 1 to 5/);
+    await expect(hello).rejects.toThrow(/speaks protocol 151587081, and this version of Hibernaut speaks 1 to 6/);
   });
 
   test("waiting calls are told when the channel ends, and so are later ones", async () => {
