@@ -85,6 +85,9 @@ export class MachineController {
       prepare: () => deps.files.prepare(record.id),
       ended: record.state === "destroyed",
     });
+    const { onKeptCommand } = deps;
+    if (onKeptCommand !== undefined)
+      this.inside.streams.onKept = (command, label) => onKeptCommand(record.id, command, label);
     this.inside.streams.onConnection = (connection) => {
       if (deps.onLocalConnection === undefined) connection.destroy();
       else deps.onLocalConnection(record.id, connection);

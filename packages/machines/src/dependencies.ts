@@ -2,6 +2,7 @@
 import type { Duplex } from "node:stream";
 import type { CheckResult } from "@hibernaut/domain/check";
 import type { GuestBundle } from "@hibernaut/domain/guest-bundle";
+import type { GuestCommand } from "@hibernaut/guest";
 import type { CarryOvers, Hypervisor } from "@hibernaut/hypervisor";
 import type { ImageStore } from "@hibernaut/images";
 import type { Semaphore } from "@hibernaut/lib/semaphore";
@@ -113,4 +114,9 @@ export interface MachineDependencies {
   ownership?: Ownership;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
+  /**
+   * Takes a command with a label that this platform did not start: an earlier one did, or the machine whose memory a fork has.
+   * It is killed when absent.
+   */
+  onKeptCommand?(machineId: string, command: GuestCommand, label: Buffer): void;
 }

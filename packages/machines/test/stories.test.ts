@@ -149,7 +149,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
   test("an agent whose protocol is no longer spoken", async () => {
     const found = await coldReason((id) => editManifest(generation(id, "manifest.json"), { agent_protocol: 0 }));
     expect(found).toBe(
-      "guest_bundle_changed: its agent speaks protocol 0, and this version of Hibernaut speaks 1 to 5",
+      "guest_bundle_changed: its agent speaks protocol 0, and this version of Hibernaut speaks 1 to 6",
     );
   });
 

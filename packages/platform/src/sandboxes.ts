@@ -2,11 +2,32 @@
 import { verifyToken } from "@hibernaut/api";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { GuestCommand } from "@hibernaut/guest";
 import type { Resources } from "@hibernaut/machines";
 import { makeKey, readKey } from "@hibernaut/secrets/key";
 import type { Settings } from "@hibernaut/settings";
 import type { TokenStore } from "@hibernaut/store";
 import type { Logger } from "pino";
+
+/** Programs of sandboxes that an earlier platform started. Machines are recovered before the port opens, so they wait for it. */
+export class KeptCommands {
+  #waiting: Kept[] = [];
+  #adopt: ((...kept: Kept) => void) | undefined;
+
+  /** Takes one in, as `onKeptCommand` of machines. */
+  take(...kept: Kept): void {
+    if (this.#adopt === undefined) this.#waiting.push(kept);
+    else this.#adopt(...kept);
+  }
+
+  /** From now on, all go there, those that wait first. */
+  hand(adopt: (...kept: Kept) => void): void {
+    this.#adopt = adopt;
+    for (const kept of this.#waiting.splice(0)) adopt(...kept);
+  }
+}
+
+type Kept = [machineId: string, command: GuestCommand, label: Buffer];
 
 interface SandboxParts {
   resources: Resources;
@@ -14,15 +35,20 @@ interface SandboxParts {
   /** From which the tokens of sandboxes are derived. */
   keyFile: string;
   connections: ConnectionBudget;
+  kept: KeptCommands;
   log: Logger;
 }
 
 /** Undefined without `HIBERNAUT_SANDBOX_LISTEN`. Rejects with `invalid_argument` when only one of the two files of TLS is named. */
 export async function openSandboxes(
   { sandboxListen: at, sandboxDomain, sandboxTlsCert: cert, sandboxTlsKey: key }: Settings,
-  { tokens, keyFile, ...parts }: SandboxParts,
-): Promise<{ close(): Promise<void> } | undefined> {
-  if (at === undefined) return undefined;
+  { tokens, keyFile, kept, ...parts }: SandboxParts,
+): Promise<{ url: string; close(): Promise<void> } | undefined> {
+  if (at === undefined) {
+    // They run on, and must not wait for someone who reads what they print.
+    kept.hand((_machine, { stdout, stderr }) => void [stdout.resume(), stderr.resume()]);
+    return undefined;
+  }
   if ((cert === undefined) !== (key === undefined)) {
     const missing = cert === undefined ? "HIBERNAUT_SANDBOX_TLS_CERT" : "HIBERNAUT_SANDBOX_TLS_KEY";
     throw new HibernautError(
@@ -41,6 +67,7 @@ export async function openSandboxes(
       return token === undefined || app === undefined || others.length > 0 ? undefined : { app, grant: token };
     },
   });
+  kept.hand(opened.adopt);
   parts.log.info({ url: opened.url, domain: sandboxDomain }, `sandboxes answer at ${opened.url}`);
   return opened;
 }

@@ -64,7 +64,7 @@ import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
-import { openSandboxes } from "./sandboxes.ts";
+import { KeptCommands, openSandboxes } from "./sandboxes.ts";
 import { VERSION } from "./version.ts";
 
 /** How often expired volume snapshots are deleted. Their retention is counted in days. */
@@ -74,6 +74,8 @@ interface PlatformReady {
   apiUrl: string;
   /** Where apps answer. Undefined if proxies run in processes of their own. */
   proxyUrl: string | undefined;
+  /** Where sandboxes answer. Undefined unless they are on. */
+  sandboxUrl: string | undefined;
   token: string;
   accelerator: AcceleratorChoice;
 }
@@ -181,6 +183,7 @@ async function runLocked(
   const local: LocalConnections = new WeakMap();
   const checkResults = new CheckResults();
   const proxies = new ConnectedProxies();
+  const kept = new KeptCommands();
 
   // Apps and machines.
   const bootId = await hostBootId();
@@ -251,6 +254,7 @@ async function runLocked(
     ownPorts: ownPorts(settings),
     ...(owning !== undefined && { ownership: owning.ownership }),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
+    onKeptCommand: (...command) => kept.take(...command),
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
       local.set(connection, machineId);
@@ -434,7 +438,7 @@ async function runLocked(
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
   open.defer(resources.consoles.start());
-  const sandboxes = await openSandboxes(settings, { resources, tokens: store.tokens, keyFile, connections, log });
+  const sandboxes = await openSandboxes(settings, { resources, tokens: store.tokens, keyFile, connections, kept, log });
   open.defer(() => sandboxes?.close());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
@@ -445,6 +449,6 @@ async function runLocked(
   // Those who start the platform may create a machine at once. While the directory is away, nobody can.
   if (cluster?.lease.state === "live") await publish();
   open.defer(resources.drain.subscribe(() => background(publish(), "publishing what this host has")));
-  onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
+  onReady?.({ apiUrl, proxyUrl, sandboxUrl: sandboxes?.url, token: admin.token, accelerator: verdict });
   await aborted(signal);
 }

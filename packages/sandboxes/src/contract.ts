@@ -14,7 +14,7 @@ export interface SandboxNeeds {
   holderOf(key: string): KeyHolder | undefined;
   /** A secret of this platform, 32 bytes, from which the tokens of its sandboxes are derived. */
   secret: Buffer;
-  /** The domain below which `<port>-<sandbox>` are names. */
+  /** The domain below which `<port>-<sandbox>` are names, with the port at which clients reach it, unless that is 443. */
   domain: string;
   log: { info(details: object, message: string): void; warn(details: object, message: string): void };
 }

@@ -1,5 +1,7 @@
 /** What other packages may use. */
 import type { ConnectionBudget } from "@hibernaut/connections";
+import type { GuestCommand } from "@hibernaut/guest";
+import { background } from "@hibernaut/lib/background";
 import type { Listen } from "@hibernaut/settings";
 import type { SandboxNeeds } from "./contract.ts";
 import { buildControl } from "./control/server.ts";
@@ -19,12 +21,12 @@ interface OpenOptions extends SandboxNeeds {
 }
 
 /** Opens the port at which programs that use E2B's clients find their sandboxes. */
-export async function openSandboxes({
-  at,
-  tls,
-  connections,
-  ...needs
-}: OpenOptions): Promise<{ url: string; close(): Promise<void> }> {
+export async function openSandboxes({ at, tls, connections, ...needs }: OpenOptions): Promise<{
+  url: string;
+  /** Takes a command that an earlier platform started in a machine. */
+  adopt(machineId: string, command: GuestCommand, label: Buffer): void;
+  close(): Promise<void>;
+}> {
   const sandboxes = new Sandboxes(needs);
   const tokens = new SandboxTokens(needs.secret);
   const processes = new Processes();
@@ -34,6 +36,11 @@ export async function openSandboxes({
   sandboxes.start();
   return {
     url,
+    adopt(machineId, command, label) {
+      // A machine that is none may say what it likes.
+      if (sandboxes.find(machineId) === undefined) command.kill("this machine is no sandbox");
+      else background(processes.adopt(machineId, command, label), "taking in a program of a sandbox");
+    },
     async close() {
       sandboxes.close();
       await close();

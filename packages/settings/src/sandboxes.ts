@@ -8,10 +8,10 @@ export const SANDBOX_SETTINGS = {
   }),
   sandboxDomain: text("HIBERNAUT_SANDBOX_DOMAIN", {
     default: "localhost",
-    pattern: "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-    accepts: "a hostname in lower case",
+    pattern: "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$",
+    accepts: "a hostname in lower case, with a port if it is not the usual one",
     description:
-      "The domain of sandboxes: port 3000 of one is `3000-<id>.<domain>`, so it needs a wildcard name in DNS. `localhost` resolves to this host everywhere.",
+      "The domain of sandboxes: port 3000 of one is `3000-<id>.<domain>`, so it needs a wildcard name in DNS. With the port at which clients reach it, such as `example.com:7070`, unless that is 443.",
   }),
   sandboxTlsCert: optionalPath("HIBERNAUT_SANDBOX_TLS_CERT", {
     description: "A certificate for `*.<domain>` with its chain, in PEM. With it, sandboxes answer over HTTPS only.",

@@ -1,6 +1,8 @@
 /** `hibernaut serve`: runs the platform on this host. */
 import { command } from "../command.ts";
 
+type Urls = Record<"proxyUrl" | "sandboxUrl", string | undefined>;
+
 export const serve = command({
   name: "serve",
   summary: "Run the platform on this host",
@@ -25,9 +27,11 @@ export const serve = command({
     const settings = readSettings(process.env);
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-    const onReady = ({ apiUrl, proxyUrl }: { apiUrl: string; proxyUrl: string | undefined }) => {
-      const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null, data_dir: settings.dataDir };
-      const text = `Hibernaut answers at ${apiUrl}${proxyUrl ? `, apps at ${proxyUrl}` : ""}. Stop it with Ctrl-C.`;
+    const onReady = ({ apiUrl, proxyUrl, sandboxUrl }: Record<"apiUrl", string> & Urls) => {
+      const sandboxes = sandboxUrl === undefined ? {} : { sandbox_url: sandboxUrl };
+      const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null, ...sandboxes, data_dir: settings.dataDir };
+      const others = [proxyUrl && `apps at ${proxyUrl}`, sandboxUrl && `sandboxes at ${sandboxUrl}`].filter(Boolean);
+      const text = `Hibernaut answers at ${[apiUrl, ...others].join(", ")}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify(document) : text}\n`);
     };
     await server.serve({ settings, dropSnapshots, onReady, signal: stopping.signal });

@@ -26,6 +26,8 @@ export class Served {
   #client: HibernautClient | undefined;
   /** Where apps answer. */
   proxyUrl = "";
+  /** Where sandboxes answer, if they are on. */
+  sandboxUrl = "";
   /** Where the API answers. */
   apiUrl = "";
 
@@ -66,14 +68,15 @@ export class Served {
     const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the platform ended with ${code}`)));
     const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
     ended.catch(() => {});
-    const document = JSON.parse(String(line)) as { api_url?: string; proxy_url: string; message?: string };
-    const { api_url: apiUrl, proxy_url: proxyUrl } = document;
+    const document = JSON.parse(String(line)) as { api_url?: string; proxy_url: string; sandbox_url?: string; message?: string };
+    const { api_url: apiUrl, proxy_url: proxyUrl, sandbox_url: sandboxUrl = "" } = document;
     // A start that is refused prints its error in the place of the addresses.
     if (apiUrl === undefined) {
       await this.stop();
       throw new Error(document.message);
     }
     this.proxyUrl = proxyUrl;
+    this.sandboxUrl = sandboxUrl;
     this.apiUrl = apiUrl;
     this.#client = this.makeClient({ apiUrl, token: await this.token(), ...this.#options });
   }

@@ -91,7 +91,10 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
       { schema: { params, body: ConnectBody } },
       async ({ sandboxApp, params: { sandboxID }, body: { timeout = DEFAULT_TIMEOUT_V2_S, memory } }, reply) => {
         if (memory === false)
-          throw new Refusal(501, "A paused sandbox is resumed with its memory. To begin without it, pause it with `keepMemory: false`.");
+          throw new Refusal(
+            501,
+            "A paused sandbox is resumed with its memory. To begin without it, pause it with `keepMemory: false`.",
+          );
         const { view, resumed } = await sandboxes.connect(sandboxApp, sandboxID, timeout, goneSignal(reply));
         return reply.code(resumed ? 201 : 200).send(opened(view));
       },
@@ -162,6 +165,12 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
     throw new Refusal(501, "Requests of sandboxes are not changed on their way yet. Leave `network.rules` out.");
   if (network?.egressProxy !== undefined)
     throw new Refusal(501, "Sandboxes use no proxy yet. Leave `network.egressProxy` out.");
+  // Silence would let out what its owner wants to keep in.
+  if (body.allow_internet_access === false || (network?.allowOut ?? network?.denyOut) !== undefined)
+    throw new Refusal(
+      501,
+      "Where sandboxes may connect to cannot be limited yet. Leave `allowInternetAccess`, `allowOut` and `denyOut` out.",
+    );
   const { allowOut, denyOut, allowPublicTraffic, maskRequestHost } = network ?? {};
   return {
     template: body.templateID,

@@ -16,7 +16,7 @@ export function addressOf(headers: IncomingHttpHeaders, domain: string): Sandbox
   const { "e2b-sandbox-id": id, "e2b-sandbox-port": port } = headers;
   if (typeof id === "string") return { id, port: portOf(typeof port === "string" ? port : String(INSIDE_PORT)) };
   const name = (headers.host ?? "").toLowerCase().replace(/:\d+$/, "");
-  const suffix = `.${domain}`;
+  const suffix = `.${domain.replace(/:\d+$/, "")}`;
   if (!name.endsWith(suffix)) return undefined;
   const [, named, sandbox] = NAME.exec(name.slice(0, -suffix.length)) ?? [];
   return named === undefined || sandbox === undefined ? undefined : { id: sandbox, port: portOf(named) };

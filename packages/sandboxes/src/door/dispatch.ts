@@ -84,7 +84,14 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     const found = sandboxes.find(address.id);
     if (found !== undefined) requireInside(found, request, tokens);
     const view = await awake(address, goneSignal(response));
-    const inside = { view, guest: guestOf(view), processes, watchers, named: namedUser(request.headers.authorization) };
+    const inside = {
+      view,
+      guest: guestOf(view),
+      processes,
+      watchers,
+      named: namedUser(request.headers.authorization),
+      breakOff: () => response.destroy(),
+    };
     insides.set(request, inside);
     await new Promise<void>((resolve, reject) => {
       failures.set(response, reject);

@@ -80,7 +80,7 @@ export class Files {
   ): Promise<AsyncGenerator<FilesystemEvent, void>> {
     const flag = (on: boolean) => (on ? "1" : "0");
     const args = [path, flag(recursive), flag(entries)];
-    const { command, ended } = this.#guest.begin("fs-watch", args, { user: this.#user });
+    const { command, ended } = this.#guest.begin("fs-watch", args, { user: this.#user, input: true }); // it ends with its input
     const end = () => command.kill("nobody watches any more");
     signal.addEventListener("abort", end, { once: true });
     command.exit.catch(() => {}).finally(() => signal.removeEventListener("abort", end));

@@ -12,6 +12,8 @@ export interface Inside {
   watchers: Watchers;
   /** What the client's `Authorization: Basic <user>:` names. */
   named: string | undefined;
+  /** Breaks the response off, as clients expect it of a sandbox that is gone: they look whether it is. */
+  breakOff(): void;
 }
 
 /** The files, as the request's user sees them. */

@@ -37,9 +37,10 @@ export function processService(router: ConnectRouter, insideOf: (context: Handle
     start: (request, context) =>
       streaming(async function* () {
         const program = await begin(request, insideOf(context), context);
-        yield* eventsOf(program, context);
+        yield* eventsOf(program, insideOf(context), context);
       }),
-    connect: (request, context) => streaming(() => eventsOf(programOf(context, request.process), context)),
+    connect: (request, context) =>
+      streaming(() => eventsOf(programOf(context, request.process), insideOf(context), context)),
     update: (request, context) =>
       answering(async () => {
         const program = programOf(context, request.process);
@@ -95,17 +96,20 @@ async function begin(request: StartRequest, inside: Inside, context: HandlerCont
   });
 }
 
-function eventsOf(program: Program, context: HandlerContext) {
+function eventsOf(program: Program, inside: Inside, context: HandlerContext) {
   const header = context.requestHeader.get(KEEPALIVE_HEADER);
-  return keptAlive(followed(program, context.signal), header, () => ({
+  return keptAlive(followed(program, inside, context.signal), header, () => ({
     event: { event: { case: "keepalive" as const, value: {} } },
   }));
 }
 
-async function* followed(program: Program, signal: AbortSignal) {
+async function* followed(program: Program, inside: Inside, signal: AbortSignal) {
   const messages = program.follow(signal);
   yield { event: { event: { case: "start" as const, value: { pid: program.pid } } } };
-  for await (const message of messages) yield { event: { event: eventOf(message) } };
+  for await (const message of messages) {
+    if (message.kind === "end" && "lost" in message.exit) inside.breakOff();
+    yield { event: { event: eventOf(message) } };
+  }
 }
 
 function eventOf(message: ProcessMessage) {
@@ -114,7 +118,7 @@ function eventOf(message: ProcessMessage) {
     return { case: "data" as const, value: { output: { case: kind, value: new Uint8Array(bytes) } } };
   }
   const { exit } = message;
-  if ("lost" in exit) return end({ exitCode: -1, exited: false, status: "lost", error: exit.lost });
+  if ("lost" in exit) throw new Refusal(503, `The sandbox is gone, or was started again: ${exit.lost}.`);
   if (exit.signal !== 0) {
     const status = exit.timedOut ? "signal: killed (its time was over)" : `signal: ${exit.signal}`;
     return end({ exitCode: -1, exited: false, status, error: status });

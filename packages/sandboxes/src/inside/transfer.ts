@@ -85,6 +85,8 @@ async function parts(
   write: (name: string, part: Readable) => Promise<EntryInfo>,
 ): Promise<EntryInfo[]> {
   const form = new Busboy({
+    // Clients send short contents as plain fields.
+    isPartAFile: (field: string | undefined) => field === "file",
     headers: { "content-type": type },
     preservePath: true,
     limits: { files: MOST_PARTS, fields: 0 },

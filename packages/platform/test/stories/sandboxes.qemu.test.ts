@@ -1,0 +1,198 @@
+/** Sandboxes on real QEMU, used by the program that E2B publishes for it, unchanged. */
+import { randomBytes } from "node:crypto";
+import { type ConnectionOpts, NotFoundError, Sandbox, type SandboxOpts, TimeoutError } from "e2b";
+import { beforeAll, expect, test } from "vitest";
+import { sandboxImage } from "../helpers/sandbox-image.ts";
+import { Place } from "../helpers/served.ts";
+
+const image = await sandboxImage();
+const place = Place.forTests({ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0" });
+
+/** A tenant with a key for sandboxes in an app of its own. */
+async function tenant(app: string): Promise<ConnectionOpts> {
+  await place.client.createApp(app);
+  const { token: apiKey } = await place.client.createToken("agents", { apps: [app], e2b: true });
+  return { apiKey, apiUrl: place.served.sandboxUrl, sandboxUrl: place.served.sandboxUrl, domain: "localhost" };
+}
+
+/** Where the platform listens may change when it starts again. */
+function now(options: ConnectionOpts): ConnectionOpts {
+  return { ...options, apiUrl: place.served.sandboxUrl, sandboxUrl: place.served.sandboxUrl };
+}
+
+let agents: ConnectionOpts;
+beforeAll(async () => {
+  agents = await tenant("agents");
+  await place.client.createTemplate("agents", { name: "base", from: { image, guest: { memory_mb: 256 } } });
+});
+
+const create = (options: SandboxOpts = {}) => Sandbox.create({ ...agents, ...options });
+
+test("an agent gets a computer, runs programs in it, keeps files there, and throws it away", async () => {
+  const sandbox = await create({ envs: { GREETING: "hello" }, metadata: { conversation: "17" } });
+  const { stdout, exitCode } = await sandbox.commands.run("echo $GREETING from $(pwd); id -un");
+  expect({ stdout, exitCode }).toEqual({ stdout: "hello from /home/user\nuser\n", exitCode: 0 });
+
+  await sandbox.files.write("notes/plan.txt", "first: sleep");
+  expect(await sandbox.files.read("/home/user/notes/plan.txt")).toBe("first: sleep");
+  expect((await sandbox.files.list("notes")).map(({ path, owner }) => [path, owner])).toEqual([
+    ["/home/user/notes/plan.txt", "user"],
+  ]);
+  expect(await sandbox.files.remove("notes")).toBeUndefined();
+  await expect(sandbox.files.read("notes/plan.txt")).rejects.toThrow(NotFoundError);
+
+  const [listed] = await Sandbox.list({ ...agents, query: { metadata: { conversation: "17" } } }).nextItems();
+  expect(listed).toMatchObject({ sandboxId: sandbox.sandboxId, state: "running" });
+  expect((await place.client.listMachines("agents")).map(({ id }) => id)).toContain(sandbox.sandboxId);
+  expect(await sandbox.kill()).toBe(true);
+  expect(await sandbox.kill()).toBe(false);
+  await expect(sandbox.commands.run("true")).rejects.toThrow(TimeoutError);
+});
+
+test("a program runs on through a pause, and through the end of the platform that started it", async () => {
+  const sandbox = await create();
+  const counter = "n=0; while read -r line; do n=$((n+1)); echo $n $line; done";
+  const started = await sandbox.commands.run(counter, { background: true, stdin: true });
+  await sandbox.commands.sendStdin(started.pid, "one\n");
+  expect(await sandbox.pause()).toBe(true);
+  expect(await sandbox.pause()).toBe(false);
+  expect((await place.client.getMachine("agents", sandbox.sandboxId)).state).toBe("suspended");
+  await started.disconnect();
+
+  await place.served.kill();
+  await place.served.start();
+  const again = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  expect((await again.commands.list()).map(({ pid }) => pid)).toContain(started.pid);
+
+  // Killed while it runs, too: the next platform joins the guest and what runs in it.
+  await place.served.kill();
+  await place.served.start();
+  const last = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  let heard = "";
+  const joined = await last.commands.connect(started.pid, {
+    onStdout: (text) => {
+      heard += text;
+    },
+  });
+  await last.commands.sendStdin(started.pid, "two\n");
+  await expect.poll(() => heard, { timeout: 20_000 }).toContain("2 two\n");
+  await joined.kill();
+  await last.kill();
+  agents = now(agents);
+});
+
+test("forks begin where their parent is, and none opens with the token of another", async () => {
+  const parent = await create();
+  await parent.files.write("state.txt", "so far");
+  const forks = await parent.fork({ count: 2 });
+  const children = forks.filter((one) => one instanceof Sandbox);
+  expect(children).toHaveLength(2);
+  for (const child of children) expect(await child.files.read("state.txt")).toBe("so far");
+  const [one, other] = children as [Sandbox, Sandbox];
+  await one.files.write("state.txt", "one");
+  expect(await other.files.read("state.txt")).toBe("so far");
+  expect(await parent.files.read("state.txt")).toBe("so far");
+
+  const { envdAccessToken: token } = await detailOf(one.sandboxId);
+  expect(await inside(one.sandboxId, { "X-Access-Token": token })).toBe(200);
+  expect(await inside(other.sandboxId, { "X-Access-Token": token })).toBe(401);
+  expect(await inside(one.sandboxId, {})).toBe(401);
+  await Promise.all([parent.kill(), one.kill(), other.kill()]);
+});
+
+test("a sandbox ends when its time is over; one that pauses wakes when its port is asked", async () => {
+  const short = await create({ timeoutMs: 3000 });
+  await expect.poll(() => short.isRunning(), { timeout: 30_000 }).toBe(false);
+  await expect(Sandbox.getInfo(short.sandboxId, agents)).rejects.toThrow(/not found/);
+
+  const web = await create({ lifecycle: { onTimeout: "pause", autoResume: true } });
+  const server = `require("http").createServer((q, r) => r.end(q.method + " " + q.url + " " + process.pid)).listen(3000, "127.0.0.1")`;
+  const { pid } = await web.commands.run(`exec node -e '${server}'`, { background: true });
+  const ask = () => port(web.sandboxId, 3000);
+  await expect.poll(async () => (await ask()).status, { timeout: 30_000 }).toBe(200);
+  expect(await (await port(web.sandboxId, 3001)).json()).toMatchObject({ code: 502, port: 3001 });
+  await web.setTimeout(1000);
+  await expect.poll(async () => (await web.getInfo()).state, { timeout: 30_000 }).toBe("paused");
+  await web.setTimeout(60_000);
+  expect(await (await ask()).text()).toBe(`GET /path ${pid}`);
+  await web.kill();
+});
+
+test("two tenants see nothing of each other, and what makes no sense is refused as such", async () => {
+  const others = await tenant("rivals");
+  const mine = await create();
+  await expect(Sandbox.connect(mine.sandboxId, others)).rejects.toThrow(/not found/);
+  expect(await Sandbox.kill(mine.sandboxId, others)).toBe(false);
+  expect(await Sandbox.list(others).nextItems()).toEqual([]);
+  await expect(Sandbox.create("base", others)).rejects.toThrow(/404: There is no template 'base'/);
+
+  const unknown = { apiKey: `e2b_${randomBytes(32).toString("hex")}` };
+  await expect(Sandbox.create({ ...agents, ...unknown })).rejects.toThrow(/Unauthorized/);
+  for (const body of [
+    "{",
+    "[]",
+    '{"templateID": 7}',
+    '{"templateID":"base","timeout":-1}',
+    '{"templateID":"base","metadata":{"a":{}}}',
+  ])
+    expect((await control("POST", "/sandboxes", body)).status).toBe(400);
+  expect((await control("POST", "/sandboxes", '{"templateID":"base","allow_internet_access":false}')).status).toBe(501);
+  expect((await control("GET", "/v2/sandboxes?nextToken=x")).status).toBe(400);
+  expect((await control("GET", "/sandboxes/../v1/apps")).status).toBe(501);
+  expect(await mine.isRunning()).toBe(true);
+  await mine.kill();
+});
+
+test("two takers of the last sandbox in a pool get two, and wait for files to change in them", async () => {
+  await place.client.createTemplate("agents", {
+    name: "pooled",
+    from: { image, guest: { memory_mb: 256 } },
+    warm_pool: 1,
+  });
+  const ready = async () => (await place.client.getTemplate("agents", "pooled")).pool.ready;
+  await expect.poll(ready, { timeout: 60_000 }).toBe(1);
+  const [one, other] = await Promise.all([Sandbox.create("pooled", agents), Sandbox.create("pooled", agents)]);
+  expect(one.sandboxId).not.toBe(other.sandboxId);
+
+  const seen: string[] = [];
+  const watch = await one.files.watchDir(".", ({ type, name }) => void seen.push(`${type} ${name}`), {
+    recursive: true,
+  });
+  await one.files.write("new/file.txt", "x");
+  await expect.poll(() => seen, { timeout: 20_000 }).toContain("create new");
+  await watch.stop();
+  await place.client.setTemplatePool("agents", "pooled", 0);
+  await Promise.all([one.kill(), other.kill()]);
+});
+
+interface Detail {
+  envdAccessToken: string;
+}
+
+function control(method: string, path: string, body?: string): Promise<Response> {
+  const headers = {
+    "X-API-Key": String(agents.apiKey),
+    ...(body !== undefined && { "Content-Type": "application/json" }),
+  };
+  return fetch(`${place.served.sandboxUrl}${path}`, { method, headers, ...(body !== undefined && { body }) });
+}
+
+async function detailOf(id: string): Promise<Detail> {
+  return (await (await control("GET", `/sandboxes/${id}`)).json()) as Detail;
+}
+
+/** What a request for the list of its processes is answered with. */
+async function inside(id: string, headers: Record<string, string>): Promise<number> {
+  const { status } = await fetch(`${place.served.sandboxUrl}/process.Process/List`, {
+    method: "POST",
+    headers: { "E2b-Sandbox-Id": id, "Content-Type": "application/json", ...headers },
+    body: "{}",
+  });
+  return status;
+}
+
+function port(id: string, number: number): Promise<Response> {
+  return fetch(`${place.served.sandboxUrl}/path`, {
+    headers: { "E2b-Sandbox-Id": id, "E2b-Sandbox-Port": String(number) },
+  });
+}
