@@ -203,7 +203,7 @@ export interface MachineRecord {
   newborn?: boolean;
   /** It waits in the pool of its template, asleep, until someone asks for a machine. Absent in all others. */
   pooled?: true;
-  /** Absent in all machines that are no sandboxes. */
+  /** Absent in all machines but sandboxes. */
   sandbox?: Sandbox;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;

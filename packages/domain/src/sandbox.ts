@@ -27,6 +27,8 @@ export interface Sandbox {
   started_at: string;
   /** When its time is over, if it runs by then. */
   ends_at: string;
+  /** How long its client last asked for, in seconds: a request that wakes it gives it that time again. */
+  timeout_s: number;
   on_timeout: SandboxEnd;
   /** A pause when its time is over stops it, with its disk. Absent: it is suspended. */
   keep_memory?: false;

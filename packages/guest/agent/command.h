@@ -14,7 +14,7 @@ void command_start(struct stream *stream, const struct frame *exec, const struct
 /* Sends F_EXEC_STARTED if that has not been done yet. */
 void command_tell_started(struct stream *stream);
 
-/* Prepares the command for a platform that does not know it, and returns whether it goes on there. */
+/* Prepares the command for a platform that does not know it, and returns whether it continues there. */
 bool command_keep(struct stream *stream);
 
 /* Sends F_KEPT if that has to be done and there is room. */

@@ -71,7 +71,7 @@ enum frame_type {
   F_BECAME = 0x90,       /* u32 errno, u8 whether the image has hooks to run after a fork, text: why not; 0 and empty when
                           * it worked, or the machine was that one already */
   F_EXEC_STARTED = 0x91, /* u32 pid: the command's program runs */
-  F_KEPT = 0x92,         /* see enum kept_offset: a command that an earlier platform started and that goes on */
+  F_KEPT = 0x92,         /* see enum kept_offset: a command that an earlier platform started and that continues */
 };
 
 /* Where the fields of payloads are, in bytes. */

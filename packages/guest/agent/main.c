@@ -167,7 +167,7 @@ static void quiesce(void) {
   agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stops while the machine sleeps */
 }
 
-/* Another platform than before does not know the streams. It hears of those that go on before it hears anything else. */
+/* Another platform than before does not know the streams. It hears of those that continue before it hears anything else. */
 static void meet(uint64_t session) {
   if (session != agent.session) streams_reset(session);
   agent.session = session;

@@ -12,7 +12,7 @@
  * A command with C_LABEL is kept: when another platform takes over, which F_HELLO_REQUEST and F_AWAKE say with another
  * session, other streams end, and this one is announced with F_KEPT before F_HELLO or F_AWOKEN. All that was sent on it
  * before F_KEPT is void for the new platform: it belonged to the old one, and what is lost of it stays lost. From there
- * on credit begins anew. */
+ * on credit begins again. */
 #ifndef HIBERNAUT_STREAMS_H
 #define HIBERNAUT_STREAMS_H
 

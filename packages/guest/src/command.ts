@@ -46,7 +46,7 @@ export class GuestCommand implements StreamEnd {
   readonly #givers: Record<"out" | "err", CreditGiver>;
 
   /**
-   * `kept`: the command was started by an earlier platform, as this process. So many bytes of its input, which that platform
+   * `kept`: the command was started by an earlier platform, as this process. This many bytes of its input, which that platform
    * sent, still wait for it.
    */
   constructor(

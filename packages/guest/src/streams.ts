@@ -47,7 +47,7 @@ export class GuestStreams {
   #session = randomBytes(8);
   /** A program connected to the local API. */
   onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
-  /** A command that an earlier platform started, and kept with this label, goes on. Called before the guest can be reached. */
+  /** A command that an earlier platform started, and kept with this label, continues. Called before the guest can be reached. */
   onKept: (command: GuestCommand, label: Buffer, about: KeptCommand) => void = (command) =>
     command.kill("nobody knows the command any more");
   readonly #streams = new Map<number, StreamEnd>();

@@ -27,7 +27,7 @@ beforeAll(async () => {
   await fs.writeFile(join(path, "probe"), "");
   const { code } = await task(["fs-write", join(path, "probe"), "a", "b"]);
   hasMetadata = code === 0;
-  if (!hasMetadata) console.warn("skip metadata: the file system of the temporary folder has no user attributes");
+  if (!hasMetadata) console.warn("skip metadata: the file system of the temporary directory has no user attributes");
   return dispose;
 }, 60_000);
 beforeEach(async () => {
@@ -108,7 +108,7 @@ async function entry(words: string[], input?: string | Uint8Array): Promise<Entr
 }
 
 const at = (...names: string[]) => join(root, ...names);
-const namesIn = async (folder = root) => (await fs.readdir(folder)).toSorted();
+const namesIn = async (directory = root) => (await fs.readdir(directory)).toSorted();
 const failure = (code: number, err: string) => ({ code, err: `${err}\n` });
 async function fails(words: string[], input?: string) {
   const { code, err, out } = await task(words, input);
@@ -215,7 +215,7 @@ describe("fs-list", () => {
     expect(await paths(root)).toEqual(names.toSorted(Buffer.compare).map(String));
   });
 
-  test("fails for what is no directory, and for depths that are none", async () => {
+  test("fails for anything but a directory, and for impossible depths", async () => {
     await fs.writeFile(at("file"), "");
     expect(await fails(["fs-list", at("no"), "1"])).toMatchObject({ code: FsExit.notFound });
     expect(await fails(["fs-list", at("file"), "1"])).toEqual(
@@ -377,8 +377,8 @@ describe("fs-write", () => {
     expect(await fs.readFile(at("old"), "utf8")).toBe("new");
     const { uid, gid } = await fs.stat(at("old"));
     if (asRoot) expect([uid, gid]).toEqual([4712, 4713]);
-    await fs.symlink("new folder/file", at("broken"));
-    expect(await entry(["fs-write", at("broken")], "there")).toMatchObject({ path: at("new folder/file") });
+    await fs.symlink("new place/file", at("broken"));
+    expect(await entry(["fs-write", at("broken")], "there")).toMatchObject({ path: at("new place/file") });
     expect(await fs.readFile(at("broken"), "utf8")).toBe("there");
   });
 
@@ -514,8 +514,8 @@ describe("fs-watch", () => {
     await fs.rename(at("new"), at("other"));
     await fs.rm(at("other"));
     await fs.appendFile(at("there"), "more");
-    await fs.mkdir(at("folder"));
-    await fs.writeFile(at("folder/unseen"), "");
+    await fs.mkdir(at("place"));
+    await fs.writeFile(at("place/unseen"), "");
     expect(await settled()).toEqual([
       "create new",
       "write new",
@@ -524,7 +524,7 @@ describe("fs-watch", () => {
       "create other",
       "remove other",
       "write there",
-      "create folder",
+      "create place",
     ]);
   });
 

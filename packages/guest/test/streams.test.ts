@@ -278,7 +278,7 @@ describe.runIf(asRoot)("commands over the agent's own code (root only: they chan
     expect(await peer.close()).toBe(0);
   });
 
-  test("a kept command goes on under the next platform, and what nobody wants there is killed", async () => {
+  test("a kept command continues under the next platform, and what nobody wants there is killed", async () => {
     const peer = await new Peer().open();
     await peer.agent.awake(soon());
     const label = Buffer.from([0, 255, 10, ...Buffer.from("mine")]);
@@ -554,7 +554,7 @@ describe("kept commands, as a guest announces them", () => {
     expect(found[0]?.command.stdout.readableLength).toBe(0);
   });
 
-  test("are killed unless somebody wants them", () => {
+  test("are killed unless someone wants them", () => {
     const strict = new GuestStreams();
     const sent: [number, number][] = [];
     strict.receive({ type: FrameType.kept, stream: 20, payload: announcement(strict.session) });

@@ -26,12 +26,12 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns what the client is told about an error. Any that is none of ours is a fault of the platform. */
+/** Returns what the client is told about an error. Any other than ours is a fault of the platform. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Refusal) return { code: error.status, message: error.message };
   if (error instanceof HibernautError) return { code: STATUS[error.code] ?? error.status, message: error.message };
   const { statusCode, message } = error as { statusCode?: unknown; message?: unknown };
-  // Fastify's own: a body that is no JSON, or is too large.
+  // Fastify's own: a body that is not JSON, or is too large.
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500)
     return { code: statusCode === 413 ? 413 : 400, message: String(message) };
   return { code: 500, message: "Something is wrong with the platform. Its log says more." };

@@ -37,8 +37,8 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
   return {
     url,
     adopt(machineId, command, label) {
-      // A machine that is none may say what it likes.
-      if (sandboxes.find(machineId) === undefined) command.kill("this machine is no sandbox");
+      // Any machine may say so.
+      if (sandboxes.find(machineId) === undefined) command.kill("this machine is not a sandbox");
       else background(processes.adopt(machineId, command, label), "taking in a program of a sandbox");
     },
     async close() {

@@ -136,6 +136,12 @@ export class Machines {
     this.#controllers.find(app, id).command({ type: "stop", details: { ...requester } });
   }
 
+  /** The same, but the next start finds the writable layer as it is. `why` is in the machine's history. */
+  stopWithLayer(app: string, id: string, why: string): void {
+    const details = { reason: why, keep_layer: true };
+    this.#controllers.find(app, id).command({ type: "stop", keepLayer: why, details });
+  }
+
   restart(app: string, id: string): void {
     const controller = this.#controllers.find(app, id);
     this.#drain.refuseWork();

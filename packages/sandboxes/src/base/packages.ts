@@ -20,6 +20,7 @@ export const BASE_PACKAGES: readonly BasePackage[] = [
   { name: "git", why: "repositories" },
   { name: "nodejs", why: "runs JavaScript" },
   { name: "procps", why: "ps, kill and top, to see what runs" },
+  { name: "python-is-python3", why: "agents write `python`" },
   { name: "python3", why: "runs Python" },
   { name: "sudo", why: "lets the user install more" },
 ];

@@ -10,6 +10,10 @@ import { SandboxParams } from "./schemas.ts";
 import type { ControlDeps } from "./server.ts";
 
 const MetricsQuery = Type.Object({ sandbox_ids: Type.String({ minLength: 1, maxLength: 8192 }) });
+const Range = Type.Object({
+  start: Type.Optional(Type.Integer({ minimum: 0, description: "Seconds since 1970." })),
+  end: Type.Optional(Type.Integer({ minimum: 0 })),
+});
 const MEGABYTE = 1024 * 1024;
 
 export function metricRoutes(app: FastifyInstance, { needs, sandboxes }: ControlDeps): void {
@@ -34,10 +38,13 @@ export function metricRoutes(app: FastifyInstance, { needs, sandboxes }: Control
     };
   };
 
-  app.get<{ Params: Static<typeof SandboxParams> }>(
+  app.get<{ Params: Static<typeof SandboxParams>; Querystring: Static<typeof Range> }>(
     "/sandboxes/:sandboxID/metrics",
-    { schema: { params: SandboxParams } },
-    async ({ sandboxApp, params: { sandboxID } }) => [await metricOf(sandboxes.get(sandboxApp, sandboxID))],
+    { schema: { params: SandboxParams, querystring: Range } },
+    async ({ sandboxApp, params: { sandboxID }, query: { start = 0, end = Number.POSITIVE_INFINITY } }) => {
+      const metric = await metricOf(sandboxes.get(sandboxApp, sandboxID));
+      return metric.timestampUnix >= start && metric.timestampUnix <= end ? [metric] : [];
+    },
   );
   app.get<{ Querystring: Static<typeof MetricsQuery> }>(
     "/sandboxes/metrics",

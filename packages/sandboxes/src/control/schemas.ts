@@ -57,6 +57,7 @@ export const ListQuery = Type.Object({
 
 export const SnapshotsQuery = Type.Object({
   sandboxID: Type.Optional(Type.String({ maxLength: 80 })),
+  name: Type.Optional(Type.String({ maxLength: 200 })),
   nextToken: Type.Optional(Type.String({ maxLength: 300 })),
   limit: Type.Integer({ minimum: 1, maximum: MOST_LISTED, default: MOST_LISTED }),
 });

@@ -73,7 +73,7 @@ function acceptEmptyBodies(app: FastifyInstance): void {
     try {
       done(null, JSON.parse(String(body)));
     } catch {
-      done(new Refusal(400, "The body is no JSON."));
+      done(new Refusal(400, "The body is not JSON."));
     }
   });
 }
@@ -82,17 +82,17 @@ function appOf({ headers }: FastifyRequest, { holderOf }: SandboxNeeds): string 
   const { authorization } = headers;
   const key = headers["x-api-key"] ?? (authorization?.startsWith("Bearer ") ? authorization.slice(7) : undefined);
   if (typeof key !== "string")
-    throw new Refusal(401, "An API key is missing. Set E2B_API_KEY to one that `hibernaut tokens create --e2b` made.");
+    throw new Refusal(401, "A key is missing. Set E2B_API_KEY to one that `hibernaut tokens create --e2b` made.");
   const holder = holderOf(key);
   if (holder === undefined)
-    throw new Refusal(401, "The API key is unknown, or has ended. `hibernaut tokens create --e2b` makes one.");
+    throw new Refusal(401, "The key is unknown, or has ended. `hibernaut tokens create --e2b` makes one.");
   requireRights(holder.grant);
   return holder.app;
 }
 
 function requireRights({ scopes }: Grant): void {
   if (hasScope(scopes, "deploy") && hasScope(scopes, "exec")) return;
-  throw new Refusal(403, "The API key may not make sandboxes: it needs the scopes `deploy` and `exec`.");
+  throw new Refusal(403, "The key may not make sandboxes: it needs the scopes `deploy` and `exec`.");
 }
 
 /** Fastify wants a server to listen with, and never does. */

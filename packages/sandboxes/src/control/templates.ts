@@ -24,10 +24,11 @@ export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: Contr
   app.get<{ Querystring: Static<typeof SnapshotsQuery> }>(
     "/snapshots",
     { schema: { querystring: SnapshotsQuery } },
-    async ({ sandboxApp, query: { sandboxID, limit, nextToken } }, reply) => {
+    async ({ sandboxApp, query: { sandboxID, name, limit, nextToken } }, reply) => {
       const all = templates
         .list(sandboxApp)
         .filter(({ template }) => sandboxID === undefined || template.machine.id === sandboxID)
+        .filter(({ template }) => name === undefined || template.name === nameOf(name))
         .toReversed();
       const from = nextToken === undefined ? 0 : all.findIndex(({ template }) => template.id === nextToken) + 1;
       const page = all.slice(from, from + limit);
@@ -52,6 +53,11 @@ export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: Contr
       return reply.code(204).send();
     },
   );
+}
+
+/** Without the team, which names nothing here, and the tag. */
+export function nameOf(word: string): string {
+  return word.replace(/^.*\//, "").replace(/:(?:default|latest)$/, "");
 }
 
 /** Without a tag, `default` is meant. */

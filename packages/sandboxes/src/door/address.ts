@@ -22,7 +22,7 @@ export function addressOf(headers: IncomingHttpHeaders, domain: string): Sandbox
   return named === undefined || sandbox === undefined ? undefined : { id: sandbox, port: portOf(named) };
 }
 
-/** 0 for what is no port. */
+/** 0 for what is not a port. */
 function portOf(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   return port <= 65_535 ? port : 0;

@@ -67,8 +67,10 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     if (view === undefined) throw new Refusal(502, "The sandbox was not found");
     const { app, id, state, sandbox } = view.record;
     if (state === "running") return view;
-    if (stateOf(view) === "paused" && !sandbox.auto_resume) throw new Refusal(502, "The sandbox was not found");
-    return sandboxes.awake(app, id, signal);
+    if (stateOf(view) === "running") return sandboxes.awake(app, id, signal);
+    // What was stopped with its files alone is resumed by its client only.
+    if (!sandbox.auto_resume || sandbox.keep_memory === false) throw new Refusal(502, "The sandbox was not found");
+    return sandboxes.wake(view, signal);
   };
 
   const guestOf = ({ record: { app, id } }: SandboxView): SandboxGuest => {
@@ -107,7 +109,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     const { app, id, sandbox } = view.record;
     const mask = sandbox.network?.mask_request_host;
     const { port } = address;
-    if (port === 0) throw new Refusal(400, "The port is none: it is from 1 to 65535.");
+    if (port === 0) throw new Refusal(400, "A port is a number from 1 to 65535.");
     return {
       port,
       connect: () => needs.resources.forwards.connect(app, id, port),

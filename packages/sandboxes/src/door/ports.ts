@@ -13,6 +13,9 @@ const OURS = ["e2b-sandbox-id", "e2b-sandbox-port", "e2b-traffic-access-token"];
 /** How `connect` in the agent ends when nothing listens. */
 const REFUSED = 2;
 
+/** How long the agent has to say why a connection ended, in milliseconds: it is on its way by then. */
+const LAST_WORD_MS = 1000;
+
 interface PortRequest {
   port: number;
   /** Opens a connection to the port. */
@@ -37,19 +40,16 @@ export async function passOn(
   });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     upstream.once("response", resolve).once("error", reject);
-    connection.exit.then(
-      ({ code }) => reject(closed(port, code)),
-      (error: unknown) => reject(error),
-    );
   });
   response.on("close", () => upstream.destroy());
   background(
     pipeline(request, upstream).catch(() => {}),
     "a request to a sandbox's port",
   );
-  const answer = await answered.catch((error: unknown) => {
+  const answer = await answered.catch(async () => {
     upstream.destroy();
-    throw error instanceof Refusal ? error : closed(port, 0);
+    // How the connection ended says why.
+    throw closed(port, await codeOf(connection));
   });
   const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
   response.writeHead(answer.statusCode ?? 502, headers);
@@ -96,7 +96,8 @@ function headersFor(
 /** A connection as a stream in both directions. */
 function duplexOf(connection: GuestCommand): Duplex {
   const duplex = Duplex.from({ readable: connection.stdout, writable: connection.stdin });
-  duplex.on("close", () => connection.kill()).on("error", () => {});
+  // A connection that was refused has a last word, see codeOf().
+  duplex.on("close", () => setTimeout(() => connection.kill(), LAST_WORD_MS).unref()).on("error", () => {});
   connection.stderr.resume();
   // What `http` expects of a socket.
   return Object.assign(duplex, {
@@ -106,6 +107,18 @@ function duplexOf(connection: GuestCommand): Duplex {
     ref: () => duplex,
     unref: () => duplex,
   });
+}
+
+/** The exit code of a connection that has ended, or is given up now. */
+async function codeOf(connection: GuestCommand): Promise<number> {
+  const timer = setTimeout(() => connection.kill(), LAST_WORD_MS);
+  try {
+    return (await connection.exit).code;
+  } catch {
+    return 0;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function closed(port: number, code: number): Refusal {

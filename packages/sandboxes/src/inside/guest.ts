@@ -16,7 +16,7 @@ const EXIT = {
   noUser: 8,
 } as const;
 
-/** The HTTP status of each end that is no success. */
+/** The HTTP status of each end but success. */
 const STATUS: Record<number, number> = {
   [EXIT.notFound]: 404,
   [EXIT.refused]: 400,

@@ -4,7 +4,7 @@ import { LEAST_KEEPALIVE_S } from "./limits.ts";
 /** How often the client wants one, in seconds. */
 export const KEEPALIVE_HEADER = "keepalive-ping-interval";
 
-/** Passes the source on, with `sign()` whenever it was silent for so many seconds. */
+/** Passes the source on, with `sign()` whenever it was silent for this many seconds. */
 export async function* keptAlive<T, S>(
   source: AsyncGenerator<T, void>,
   header: string | null,

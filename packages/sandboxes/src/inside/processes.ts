@@ -10,7 +10,7 @@ export interface StartProcess extends ProcessLabel {
   size?: { rows: number; columns: number };
   /** Of the sandbox, below those of the client. */
   env: Record<string, string>;
-  /** The program is killed after so many milliseconds of the machine's own time. 0: never. */
+  /** The program is killed after this many milliseconds of the machine's own time. 0: never. */
   timeoutMs: number;
 }
 

@@ -131,7 +131,7 @@ function parsed(text: string): Record<string, unknown> {
   } catch {
     // said below
   }
-  throw new Refusal(400, "The body is no JSON object.");
+  throw new Refusal(400, "The body is not a JSON object.");
 }
 
 function pathOf(url: URL): string {

@@ -15,7 +15,7 @@ const TYPES: Record<string, EventType> = {
 const SHORT = 3;
 /** Fields of an entry before its attributes, and the place of their number. */
 const ENTRY = 9;
-/** A record that is not whole after so many bytes is none. */
+/** A record that is not whole after this many bytes is refused. */
 const MOST_RECORD_BYTES = 1024 * 1024;
 
 export class WatchReader {

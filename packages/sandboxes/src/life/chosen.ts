@@ -29,6 +29,7 @@ export function sandboxOf(chosen: ChosenSandbox, now: number): Sandbox {
     ...{ template, metadata, env, secure },
     started_at: new Date(now).toISOString(),
     ends_at: endAfter(chosen.timeoutS, now),
+    timeout_s: chosen.timeoutS,
     on_timeout: chosen.onTimeout,
     auto_resume: chosen.autoResume,
     ...(!chosen.keepMemory && { keep_memory: false as const }),

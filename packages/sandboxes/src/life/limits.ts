@@ -4,7 +4,7 @@
 export const DEFAULT_TIMEOUT_S = 15;
 /** The same for the second version of the route that makes one. */
 export const DEFAULT_TIMEOUT_V2_S = 300;
-/** The longest that a client may ask for, in seconds. A day: whoever forgets a sandbox loses no more than that. */
+/** The longest that a client may ask for, in seconds. A day: a client that forgets a sandbox pays for no more than that. */
 export const MOST_TIMEOUT_S = 24 * 60 * 60;
 /** How long a request waits until its sandbox runs, in milliseconds: a little less than the clients' own 60 s. */
 export const RUNNING_TIMEOUT_MS = 55_000;

@@ -18,14 +18,14 @@ export interface SandboxQuery {
   after?: string;
 }
 
-/** Returns a page, and where the next one begins, if there is one. Throws a {@link Refusal} for a cursor that is none. */
+/** Returns a page, and where the next one begins, if there is one. Throws a {@link Refusal} for a cursor of its own making. */
 export function pageOf(
   all: readonly SandboxView[],
   query: SandboxQuery,
 ): { page: SandboxView[]; next: string | undefined; running: number } {
   const wanted = metadataOf(query.metadata);
   const since = query.startedAfter === undefined ? undefined : Date.parse(query.startedAfter);
-  if (Number.isNaN(since)) throw new Refusal(400, "`startedAfter` is no time in RFC 3339.");
+  if (Number.isNaN(since)) throw new Refusal(400, "`startedAfter` is not a time in RFC 3339.");
   const matching = all.filter(({ record: { sandbox, origin } }) => {
     if (wanted.some(([key, value]) => sandbox.metadata[key] !== value)) return false;
     if (since !== undefined && Date.parse(sandbox.started_at) < since) return false;

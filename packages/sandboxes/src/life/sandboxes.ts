@@ -10,6 +10,9 @@ import { Expiry } from "./expiry.ts";
 import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import { asSandbox, type SandboxView, stateOf } from "./view.ts";
 
+/** Why a sandbox is stopped with its disk. */
+const FILES_ONLY = "its client keeps the files of this sandbox, and not its memory";
+
 /** Every method throws a {@link Refusal} with 404 for a sandbox that the app does not have. */
 export class Sandboxes {
   readonly #needs: SandboxNeeds;
@@ -79,7 +82,7 @@ export class Sandboxes {
     const before = this.get(app, id);
     const resumed = stateOf(before) === "paused";
     const ends = endAfter(timeoutS, Date.now());
-    if (resumed || ends > before.record.sandbox.ends_at) this.#change(before, { ends_at: ends });
+    if (resumed || ends > before.record.sandbox.ends_at) this.#change(before, { ends_at: ends, timeout_s: timeoutS });
     return { view: await this.awake(app, id, signal), resumed };
   }
 
@@ -92,12 +95,20 @@ export class Sandboxes {
     return view;
   }
 
+  /** Wakes a paused sandbox because of a request, and gives it its time again. */
+  wake(sandbox: SandboxView, signal: AbortSignal): Promise<SandboxView> {
+    const { app, id, sandbox: facts } = sandbox.record;
+    this.#change(sandbox, { ends_at: endAfter(facts.timeout_s, Date.now()) });
+    return this.awake(app, id, signal);
+  }
+
   /** Sets how long it lives from now, or `atLeast` that long. */
   setTimeout(app: string, id: string, timeoutS: number, { atLeast = false } = {}): void {
     requireTimeout(timeoutS);
     const sandbox = this.get(app, id);
     const ends = endAfter(timeoutS, Date.now());
-    if (!atLeast || ends > sandbox.record.sandbox.ends_at) this.#change(sandbox, { ends_at: ends });
+    if (!atLeast || ends > sandbox.record.sandbox.ends_at)
+      this.#change(sandbox, { ends_at: ends, timeout_s: timeoutS });
   }
 
   /** Suspends it to a snapshot, or without `memory` stops it with its disk. Rejects with 409 when it is paused already. */
@@ -105,7 +116,7 @@ export class Sandboxes {
     const { machines } = this.#needs.resources;
     if (stateOf(this.get(app, id)) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
     if (memory) machines.suspend(app, id, { reason: "sandbox" });
-    else machines.sleep(app, id, { how: "stop", otherwise: "stop" }, { reason: "sandbox" });
+    else machines.stopWithLayer(app, id, FILES_ONLY);
     await machines.wait(app, id, ["suspended", "stopped"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
   }
 
@@ -114,7 +125,12 @@ export class Sandboxes {
     requireTimeout(timeoutS);
     const { sandbox: parent } = this.get(app, id).record;
     const now = Date.now();
-    const sandbox = { ...parent, started_at: new Date(now).toISOString(), ends_at: endAfter(timeoutS, now) };
+    const sandbox = {
+      ...parent,
+      started_at: new Date(now).toISOString(),
+      ends_at: endAfter(timeoutS, now),
+      timeout_s: timeoutS,
+    };
     const born = await this.#needs.resources.forks.fork(app, id, { count, sandbox }, signal);
     return Promise.allSettled(born.map(({ record }) => this.#running(app, record.id, signal)));
   }
@@ -156,13 +172,9 @@ export class Sandboxes {
   /** Begins what the time of a sandbox ends with. */
   #end({ record: { app, id, sandbox } }: SandboxView): void {
     const { machines } = this.#needs.resources;
-    if (sandbox.on_timeout === "pause")
-      machines.sleep(
-        app,
-        id,
-        { how: sandbox.keep_memory === false ? "stop" : "suspend", otherwise: "stop" },
-        { reason: "sandbox timeout" },
-      );
+    if (sandbox.on_timeout === "pause" && sandbox.keep_memory === false) machines.stopWithLayer(app, id, FILES_ONLY);
+    else if (sandbox.on_timeout === "pause")
+      machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { reason: "sandbox timeout" });
     else machines.destroy(app, id, { force: true });
   }
 }
