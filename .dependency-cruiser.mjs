@@ -30,7 +30,7 @@ const ABOVE = ["checks", "telemetry", "events", "metering", "backup", "cluster",
 const PUBLIC = ["^packages/cluster/src/keys\\.ts$"];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
-  (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster)\\.ts$`,
+  (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster|sandbox)\\.ts$`,
 );
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */

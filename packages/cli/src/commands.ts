@@ -22,6 +22,7 @@ import { open } from "./commands/open.ts";
 import { proxy } from "./commands/proxy.ts";
 import { overviewCommands } from "./commands/ps.ts";
 import { registry } from "./commands/registry.ts";
+import { sandbox } from "./commands/sandbox.ts";
 import { scale } from "./commands/scale.ts";
 import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
@@ -81,6 +82,7 @@ export const NOUNS: readonly Noun[] = [
   secrets,
   volumes,
   templates,
+  sandbox,
   images,
   registry,
   tokens,

@@ -107,6 +107,8 @@ const ELSEWHERE: Record<string, string> = {
   "hosts drain": "needs a cluster: commands.qemu.test.ts",
   "hosts undrain": "needs a cluster: commands.qemu.test.ts",
   "hosts evacuate": "needs a cluster: commands.qemu.test.ts",
+  "sandbox env": "reads the settings of the host: sandbox.test.ts",
+  "sandbox template": "builds an image: sandbox.test.ts",
   "secrets import": "reads standard input",
   "registry login": "reads standard input",
   "images push": "needs an image: test/upload",

@@ -149,6 +149,8 @@ export interface NewTokenOptions extends CallOptions {
   apps?: string[];
   /** Seconds. Default: forever. */
   expires_in?: number;
+  /** A key for E2B's clients, which accept only a form of their own. It belongs to one app, and has `deploy` and `exec` unless `scopes` says otherwise. Default: false. */
+  e2b?: boolean;
 }
 
 /** How a token is rotated. */

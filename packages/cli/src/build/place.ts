@@ -26,6 +26,15 @@ export interface Place extends AsyncDisposable {
   layersFor(key: string, fresh: boolean, make: () => Promise<Layer[]>): Promise<Layer[]>;
 }
 
+/** Refuses a directory for builds that no image in it could be named by. */
+export function requireNoColon(builds: string): void {
+  if (!builds.includes(":")) return;
+  throw new CliError(
+    "invalid_argument",
+    `The directory for builds, ${builds}, has a colon in its path, which references of images cannot express. Set HIBERNAUT_BUILD_DIR to another one.`,
+  );
+}
+
 /** `HIBERNAUT_BUILD_DIR`, or a directory for things that can be made again. */
 export function buildFolder(environment: Readonly<Record<string, string | undefined>>): string {
   const { HIBERNAUT_BUILD_DIR: own, XDG_CACHE_HOME: cache, HOME: home } = environment;
@@ -39,11 +48,7 @@ export function placeName(folder: string): string {
 
 /** Opens the place of a directory. Rejects with `failed_precondition` while another build has it. */
 export async function openPlace(folder: string, builds: string): Promise<Place> {
-  if (builds.includes(":"))
-    throw new CliError(
-      "invalid_argument",
-      `The directory for builds, ${builds}, has a colon in its path, which references of images cannot express. Set HIBERNAUT_BUILD_DIR to another one.`,
-    );
+  requireNoColon(builds);
   const home = join(builds, placeName(folder));
   await mkdir(home, { recursive: true });
   const lock = join(home, "lock");

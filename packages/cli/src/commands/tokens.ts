@@ -17,21 +17,25 @@ const create = command({
   name: "create",
   summary: "Create a token",
   description:
-    "The token is shown once: only its hash is stored. A scope says what it may do: `read` shows everything except secrets' values; `exec` also runs commands, copies files and forwards ports; `deploy` also changes apps, machines, secrets and names; `admin` does everything. With --app, it reaches only these apps, and not the platform itself.",
+    "The token is shown once: only its hash is stored. A scope says what it may do: `read` shows everything except secrets' values; `exec` also runs commands, copies files and forwards ports; `deploy` also changes apps, machines, secrets and names; `admin` does everything. With --app, it reaches only these apps, and not the platform itself. With --e2b, it is a key for programs that use E2B's clients, whose sandboxes are machines of the app: see `hibernaut sandbox`.",
   arguments: [{ usage: "<name>", description: "who or what the token is for" }],
   options: [
     { flags: "-s, --scope <scope>", description: `${SCOPES.join(", ")} (default: admin); may repeat`, repeats: true },
     { flags: "-a, --app <name>", description: "the only app it reaches; may repeat", repeats: true, names: "app" },
     { flags: "--expires <time>", description: "how long it is valid, such as 90d (default: forever)", ...LIFE },
+    { flags: "--e2b", description: "make a key for E2B's clients, with the scopes deploy and exec; needs one --app" },
   ],
   examples: [
     "hibernaut tokens create ci --scope deploy --app shop --expires 90d",
+    "hibernaut tokens create agent --e2b --app agents",
     "HIBERNAUT_API_TOKEN=$(hibernaut tokens create ops --json | jq -r .token)",
   ],
-  async run(context, [name = ""], { scope, app, expires }) {
-    const client = await context.client();
+  async run(context, [name = ""], { scope, app, expires, e2b }) {
     const scopes = scope && separated(scope).map(scopeOf);
-    const token = await client.createToken(name, given({ scopes, apps: app && separated(app), expires_in: expires }));
+    const apps = app && separated(app);
+    if (e2b) requireKeyOptions(scopes, apps);
+    const client = await context.client();
+    const token = await client.createToken(name, given({ scopes, apps, expires_in: expires, e2b }));
     return { document: token, text: token.token };
   },
 });
@@ -99,6 +103,16 @@ const revoke = command({
     return { document: { id, ok: true }, text: `Revoked token ${id}.` };
   },
 });
+
+/** What is given together with --e2b. */
+function requireKeyOptions(scopes: readonly Scope[] | undefined, apps: readonly string[] = []): void {
+  if (scopes !== undefined)
+    throw new UsageError("A key for E2B's clients has the scopes deploy and exec. Leave out --scope.");
+  if (apps.length !== 1)
+    throw new UsageError(
+      "A key for E2B's clients belongs to one app: its sandboxes are machines of that app. Give --app exactly once.",
+    );
+}
 
 function stateOf({ revoked_at, expires_at, replaced_by }: Token): string {
   if (revoked_at !== null) return `revoked ${ago(revoked_at)}`;
