@@ -1,12 +1,10 @@
 /** Opens the port of sandboxes, if a setting says so. Without one, nothing of them is loaded. */
-import { verifyToken } from "@hibernaut/api";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestCommand } from "@hibernaut/guest";
 import type { Resources } from "@hibernaut/machines";
-import { makeKey, readKey } from "@hibernaut/secrets/key";
 import type { Settings } from "@hibernaut/settings";
-import type { TokenStore } from "@hibernaut/store";
+import type { TokenRecord } from "@hibernaut/store";
 import type { Logger } from "pino";
 
 /** Programs of sandboxes that an earlier platform started. Machines are recovered before the port opens, so they wait for it. */
@@ -31,9 +29,10 @@ type Kept = [machineId: string, command: GuestCommand, label: Buffer];
 
 interface SandboxParts {
   resources: Resources;
-  tokens: TokenStore;
+  /** The record of a token that is valid now. */
+  verify(text: string): TokenRecord | undefined;
   /** From which the tokens of sandboxes are derived. */
-  keyFile: string;
+  secret(): Buffer;
   connections: ConnectionBudget;
   kept: KeptCommands;
   log: Logger;
@@ -42,7 +41,7 @@ interface SandboxParts {
 /** Undefined without `HIBERNAUT_SANDBOX_LISTEN`. Rejects with `invalid_argument` when only one of the two files of TLS is named. */
 export async function openSandboxes(
   { sandboxListen: at, sandboxDomain, sandboxTlsCert: cert, sandboxTlsKey: key }: Settings,
-  { tokens, keyFile, kept, ...parts }: SandboxParts,
+  { verify, secret, kept, ...parts }: SandboxParts,
 ): Promise<{ url: string; close(): Promise<void> } | undefined> {
   if (at === undefined) {
     // They run on, and must not wait for someone who reads what they print.
@@ -58,10 +57,10 @@ export async function openSandboxes(
   }
   const { openSandboxes: open } = await import("@hibernaut/sandboxes");
   const opened = await open({
-    ...{ ...parts, at, domain: sandboxDomain, secret: readKey(keyFile) ?? makeKey(keyFile) },
+    ...{ ...parts, at, domain: sandboxDomain, secret: secret() },
     ...(cert !== undefined && key !== undefined && { tls: { cert, key } }),
     holderOf(text) {
-      const token = verifyToken(tokens, text);
+      const token = verify(text);
       const [app, ...others] = token?.apps ?? [];
       // A key for several apps, or for all, does not say whose sandboxes are meant.
       return token === undefined || app === undefined || others.length > 0 ? undefined : { app, grant: token };

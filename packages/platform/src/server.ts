@@ -12,6 +12,7 @@ import {
   ensureAdminToken,
   type LocalConnections,
   listenForApi,
+  verifyToken,
   warmMetrics,
   webhookMetrics,
 } from "@hibernaut/api";
@@ -438,7 +439,11 @@ async function runLocked(
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
   open.defer(resources.consoles.start());
-  const sandboxes = await openSandboxes(settings, { resources, tokens: store.tokens, keyFile, connections, kept, log });
+  const sandboxes = await openSandboxes(settings, {
+    ...{ resources, connections, kept, log },
+    verify: (text) => verifyToken(store.tokens, text),
+    secret: () => readKey(keyFile) ?? makeKey(keyFile),
+  });
   open.defer(() => sandboxes?.close());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;

@@ -114,7 +114,7 @@ describe("the end of their time", () => {
     const all = [view(1, { endS: 5 }), view(2, { endS: 10 }), view(3, { endS: 1, state: "suspended" })];
     const ended: string[] = [];
     let stuck: string | undefined = all[1]?.record.id;
-    const log = { warn: vi.fn() };
+    const log = { warn: vi.fn<(details: object, message: string) => void>() };
     const expiry = new Expiry({
       all: () => [...all],
       log,

@@ -68,7 +68,12 @@ export class Served {
     const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the platform ended with ${code}`)));
     const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
     ended.catch(() => {});
-    const document = JSON.parse(String(line)) as { api_url?: string; proxy_url: string; sandbox_url?: string; message?: string };
+    const document = JSON.parse(String(line)) as {
+      api_url?: string;
+      proxy_url: string;
+      sandbox_url?: string;
+      message?: string;
+    };
     const { api_url: apiUrl, proxy_url: proxyUrl, sandbox_url: sandboxUrl = "" } = document;
     // A start that is refused prints its error in the place of the addresses.
     if (apiUrl === undefined) {

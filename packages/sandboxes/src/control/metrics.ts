@@ -6,8 +6,8 @@ import { type Static, Type } from "typebox";
 import { Refusal } from "../failure.ts";
 import { MOST_LISTED } from "../life/limits.ts";
 import type { SandboxView } from "../life/view.ts";
+import type { ControlDeps } from "./deps.ts";
 import { SandboxParams } from "./schemas.ts";
-import type { ControlDeps } from "./server.ts";
 
 const MetricsQuery = Type.Object({ sandbox_ids: Type.String({ minLength: 1, maxLength: 8192 }) });
 const Range = Type.Object({

@@ -5,6 +5,7 @@ import { failureOf, Refusal } from "../failure.ts";
 import type { ChosenSandbox } from "../life/chosen.ts";
 import { pageOf } from "../life/page.ts";
 import { detailWire, INSIDE_VERSION, listedWire, type SandboxState, type SandboxView } from "../life/view.ts";
+import { type ControlDeps, goneSignal } from "./deps.ts";
 import {
   ConnectBody,
   DEFAULT_TIMEOUT_S,
@@ -12,13 +13,12 @@ import {
   ForkBody,
   ListQuery,
   NewSandbox,
-  PauseBody,
-  RefreshBody,
-  ResumeBody,
+  type PauseBody,
+  type RefreshBody,
+  type ResumeBody,
   SandboxParams,
   TimeoutBody,
 } from "./schemas.ts";
-import type { ControlDeps } from "./server.ts";
 
 interface ById {
   Params: Static<typeof SandboxParams>;
@@ -207,13 +207,4 @@ function secondsOf(value: unknown): number {
   if (value === undefined) return DEFAULT_TIMEOUT_S;
   if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
   throw new Refusal(400, "A time is a whole number of seconds.");
-}
-
-/** Aborted when the client has gone before it got its answer. */
-export function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) controller.abort(new Refusal(499, "The client is gone."));
-  });
-  return controller.signal;
 }

@@ -5,27 +5,13 @@ import { hasScope } from "@hibernaut/domain/scopes";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
-import type { Sandboxes } from "../life/sandboxes.ts";
-import type { SandboxTokens } from "../life/tokens.ts";
+import type { ControlDeps } from "./deps.ts";
 import { metricRoutes } from "./metrics.ts";
 import { sandboxRoutes } from "./sandboxes.ts";
 import { templateRoutes } from "./templates.ts";
 
 /** The largest request, in bytes: labels and variables of a sandbox fit several times. */
 const MOST_BODY_BYTES = 1024 * 1024;
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** The app of the key that came with the request. */
-    sandboxApp: string;
-  }
-}
-
-export interface ControlDeps {
-  needs: SandboxNeeds;
-  sandboxes: Sandboxes;
-  tokens: SandboxTokens;
-}
 
 /** Returns what answers requests to the control API. */
 export async function buildControl(deps: ControlDeps): Promise<{

@@ -4,9 +4,8 @@ import type { TemplateView } from "@hibernaut/machines";
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
 import { INSIDE_VERSION } from "../life/view.ts";
-import { goneSignal } from "./sandboxes.ts";
+import { type ControlDeps, goneSignal } from "./deps.ts";
 import { SandboxParams, SnapshotBody, SnapshotsQuery, TemplateParams } from "./schemas.ts";
-import type { ControlDeps } from "./server.ts";
 
 export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: ControlDeps): void {
   const { templates } = needs.resources;

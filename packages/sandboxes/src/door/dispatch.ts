@@ -1,6 +1,5 @@
 /** Takes each request where it belongs, and opens the inside of a sandbox only to who may. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { SandboxNeeds } from "../contract.ts";

@@ -59,7 +59,7 @@ export class Fields {
 }
 
 function permissionsOf(kind: string, mode: number): string {
-  const bits = [..."rwxrwxrwx"].map((letter, index) => ((mode >> (8 - index)) & 1 ? letter : "-"));
+  const bits = "rwxrwxrwx".split("").map((letter, index) => ((mode >> (8 - index)) & 1 ? letter : "-"));
   return (LETTERS[kind] ?? "-") + bits.join("");
 }
 

@@ -1,7 +1,7 @@
 /** The inside of one sandbox that a request is for, as the services need it. */
 import type { SandboxView } from "../life/view.ts";
 import { Files } from "./files.ts";
-import { SandboxGuest } from "./guest.ts";
+import type { SandboxGuest } from "./guest.ts";
 import type { Processes } from "./processes.ts";
 import type { Watchers } from "./watchers.ts";
 

@@ -1,4 +1,5 @@
 /** Signs of life in a stream that is silent, so that no proxy on the way gives it up. */
+import { background } from "@hibernaut/lib/background";
 import { LEAST_KEEPALIVE_S } from "./limits.ts";
 
 /** How often the client wants one, in seconds. */
@@ -33,6 +34,6 @@ export async function* keptAlive<T, S>(
     }
   } finally {
     // Ends when the source notices that its signal is aborted.
-    void source.return();
+    background(source.return(), "the end of a stream");
   }
 }

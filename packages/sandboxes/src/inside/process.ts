@@ -1,6 +1,7 @@
 /** A program in a sandbox: it runs on when its clients go, and others can follow it from then on. */
 import type { Readable } from "node:stream";
 import type { CommandExit, GuestCommand } from "@hibernaut/guest";
+import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import { Refusal } from "../failure.ts";
 import { MOST_FOLLOWERS, MOST_WAITING_BYTES } from "./limits.ts";
@@ -37,12 +38,7 @@ export class Process {
     this.label = label;
     this.#read(command.stdout, label.terminal ? "pty" : "stdout");
     this.#read(command.stderr, "stderr");
-    void command.exit
-      .catch((error: unknown) => ({ lost: messageOf(error) }))
-      .then((exit) => {
-        onEnd();
-        this.#tell({ kind: "end", exit });
-      });
+    background(this.#ended(onEnd), "the end of a program of a sandbox");
   }
 
   /** What it prints from now on, and how it ends. A client that does not read makes the program wait. */
@@ -105,6 +101,12 @@ export class Process {
 
   signal(number: number): void {
     this.#command.signal(number);
+  }
+
+  async #ended(onEnd: () => void): Promise<void> {
+    const exit = await this.#command.exit.catch((error: unknown) => ({ lost: messageOf(error) }));
+    onEnd();
+    this.#tell({ kind: "end", exit });
   }
 
   #read(output: Readable, kind: ProcessOutput["kind"]): void {

@@ -87,7 +87,7 @@ function labelOf(bytes: Buffer): ProcessLabel | undefined {
     return {
       cmd,
       args: args.map(String),
-      envs: Object.fromEntries(Object.entries((envs ?? {}) as object).map(([name, value]) => [name, String(value)])),
+      envs: Object.fromEntries(Object.entries(envs ?? {}).map(([name, value]) => [name, String(value)])),
       ...(typeof cwd === "string" && { cwd }),
       ...(typeof tag === "string" && { tag }),
       terminal: terminal === true,

@@ -150,12 +150,10 @@ function metricsOf({ view: { record } }: Inside) {
 }
 
 function accepts({ headers }: IncomingMessage, coding: string): boolean {
-  return String(headers["accept-encoding"] ?? "")
-    .split(",")
-    .some((one) => {
-      const [name = "", ...parameters] = one.trim().split(";");
-      return name.trim() === coding && !parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
-    });
+  return (headers["accept-encoding"] ?? "").split(",").some((one) => {
+    const [name = "", ...parameters] = one.trim().split(";");
+    return name.trim() === coding && !parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
+  });
 }
 
 function json(response: ServerResponse, body: unknown): void {
