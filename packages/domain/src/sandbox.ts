@@ -32,6 +32,8 @@ export interface Sandbox {
   on_timeout: SandboxEnd;
   /** A pause when its time is over stops it, with its disk. Absent: it is suspended. */
   keep_memory?: false;
+  /** It was paused, and is kept until its client wants it again. Absent or false: its time ends it, whatever it does. */
+  paused?: boolean;
   /** Whether a request to a paused one wakes it. */
   auto_resume: boolean;
   /** Whether its files and processes need its token. */

@@ -1,5 +1,6 @@
 /** Errors as E2B's clients expect them: a number that is the HTTP status, and a sentence. */
 import { type ErrorCode, HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { GuestError } from "@hibernaut/guest";
 
 /** The body of every refusal. */
 export interface Failure {
@@ -30,6 +31,8 @@ export class Refusal extends Error {
 export function failureOf(error: unknown): Failure {
   if (error instanceof Refusal) return { code: error.status, message: error.message };
   if (error instanceof HibernautError) return { code: STATUS[error.code] ?? error.status, message: error.message };
+  // The machine went away, or its agent said something wrong.
+  if (error instanceof GuestError) return { code: 502, message: `The sandbox does not answer: ${error.message}.` };
   const { statusCode, message } = error as { statusCode?: unknown; message?: unknown };
   // Fastify's own: a body that is not JSON, or is too large.
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500)

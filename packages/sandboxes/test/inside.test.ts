@@ -63,12 +63,12 @@ test("events arrive whole, however their bytes are cut", async () => {
       const reader = new WatchReader(output);
       expect(await reader.start()).toBe(true);
       const events = await collect(reader.events());
-      expect(events.map(({ type, name }) => [type, name])).toEqual([
+      expect(events.map(({ event: { type, name } }) => [type, name])).toEqual([
         [EventType.CREATE, "a"],
         [EventType.WRITE, "b/c"],
         [EventType.REMOVE, "a"],
       ]);
-      expect(events[1]?.entry?.metadata).toEqual({ key: "value" });
+      expect(events[1]?.event.entry?.metadata).toEqual({ key: "value" });
     }),
     { numRuns: 30 },
   );

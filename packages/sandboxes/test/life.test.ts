@@ -35,6 +35,7 @@ function view(
       START,
     ),
     started_at: new Date(START + Math.floor(index / 2) * 1000).toISOString(),
+    paused: state === "suspended",
   };
   const id = index.toString(16).padStart(14, "0");
   return { record: { id, app: "agents", state, config: { image: "i" }, sandbox } as unknown as SandboxView["record"] };
@@ -110,8 +111,8 @@ describe("the end of their time", () => {
   beforeEach(() => void vi.useFakeTimers({ now: START }));
   afterEach(() => void vi.useRealTimers());
 
-  test("each ends in time, a paused one never, and one that could not be ended is tried again", () => {
-    const all = [view(1, { endS: 5 }), view(2, { endS: 10 }), view(3, { endS: 1, state: "suspended" })];
+  test("each ends in time, a paused one never, one that stopped by itself like the others, and one that could not be ended is tried again", () => {
+    const all = [view(1, { endS: 5 }), view(2, { endS: 10 }), view(3, { endS: 1, state: "suspended" }), view(4, { endS: 5, state: "failed" })];
     const ended: string[] = [];
     let stuck: string | undefined = all[1]?.record.id;
     const log = { warn: vi.fn<(details: object, message: string) => void>() };
@@ -135,10 +136,10 @@ describe("the end of their time", () => {
     vi.advanceTimersByTime(4999);
     expect(ended).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect(ended).toHaveLength(1);
-    vi.advanceTimersByTime(30_000);
-    vi.advanceTimersByTime(30_000);
     expect(ended).toHaveLength(2);
+    vi.advanceTimersByTime(30_000);
+    vi.advanceTimersByTime(30_000);
+    expect(ended).toHaveLength(3);
     expect(log.warn).toHaveBeenCalledOnce();
     expiry.close();
     expect(vi.getTimerCount()).toBe(0);

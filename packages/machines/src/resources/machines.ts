@@ -1,7 +1,7 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
-import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "@hibernaut/domain/machine";
+import type { CreateMachine, MachineEvent, MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { VmmUsage } from "@hibernaut/hypervisor";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
@@ -154,6 +154,17 @@ export class Machines {
    */
   cordon(app: string, id: string, { on }: { on: boolean }): void {
     this.#controllers.find(app, id).cordon(on);
+  }
+
+  /** The records of all machines, without what follows from them. */
+  records(): MachineRecord[] {
+    return this.#controllers.all().flatMap(({ record }) => (record.pooled === true ? [] : [record]));
+  }
+
+  /** The record of the machine with exactly this id. Undefined when there is none, or it waits in a pool. */
+  recordOf(id: string): MachineRecord | undefined {
+    const record = this.#controllers.get(id)?.record;
+    return record?.pooled === true ? undefined : record;
   }
 
   /** Changes what makes the machine a sandbox. */

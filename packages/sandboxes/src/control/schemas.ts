@@ -10,7 +10,7 @@ const Network = Type.Object({
   allowOut: Type.Optional(List),
   denyOut: Type.Optional(List),
   allowPublicTraffic: Type.Optional(Type.Boolean()),
-  maskRequestHost: Type.Optional(Type.String({ maxLength: 300 })),
+  maskRequestHost: Type.Optional(Type.String({ maxLength: 300, pattern: "^[\\x21-\\x7e]*$" })),
   rules: Type.Optional(Type.Unknown()),
   egressProxy: Type.Optional(Type.Unknown()),
 });

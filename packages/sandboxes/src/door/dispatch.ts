@@ -28,8 +28,6 @@ interface DispatchDeps {
 }
 
 const INSIDE = createContextKey<Inside | undefined>(undefined);
-/** Answered for sandboxes whose state nobody may learn without a token, too. */
-const OPEN_PATHS = ["/health"];
 
 export function dispatch({ needs, sandboxes, tokens, processes, control }: DispatchDeps): Door {
   const insides = new WeakMap<IncomingMessage, Inside>();
@@ -83,15 +81,20 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
 
   const enter = async (address: SandboxAddress, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const found = sandboxes.find(address.id);
+    const path = (request.url ?? "/").split("?")[0];
+    // A client that asks how a sandbox is does not wake it.
+    if (path === "/health") {
+      if (found?.record.state !== "running") throw new Refusal(502, "The sandbox was not found");
+      response.writeHead(204).end();
+      return;
+    }
     if (found !== undefined) requireInside(found, request, tokens);
-    const view = await awake(address, goneSignal(response));
-    const inside = {
-      view,
-      guest: guestOf(view),
-      processes,
-      watchers,
+    const signal = goneSignal(response);
+    const view = await awake(address, signal);
+    const inside: Inside = {
+      ...{ view, guest: guestOf(view), processes, watchers, signal },
       named: namedUser(request.headers.authorization),
-      breakOff: () => response.destroy(),
+      breakOff: () => void response.destroy(),
     };
     insides.set(request, inside);
     await new Promise<void>((resolve, reject) => {
@@ -117,6 +120,10 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
   };
 
   return {
+    allowsPages(request) {
+      const address = addressOf(request.headers, needs.domain);
+      return address === undefined || address.port === INSIDE_PORT;
+    },
     async handle(request, response) {
       const address = addressOf(request.headers, needs.domain);
       if (address === undefined) control(request, response);
@@ -127,7 +134,10 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
       const address = addressOf(request.headers, needs.domain);
       if (address === undefined || address.port === INSIDE_PORT)
         throw new Refusal(400, "Nothing here can be upgraded to.");
-      passUpgrade(request, socket, head, await portOf(address, request, AbortSignal.timeout(60_000)));
+      const gone = new AbortController();
+      socket.once("close", () => gone.abort(new Refusal(499, "The client is gone.")));
+      const to = await portOf(address, request, gone.signal);
+      if (!socket.destroyed) passUpgrade(request, socket, head, to);
     },
     refusal(request, error) {
       const { code, message } = failureOf(error);
@@ -142,7 +152,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
 function requireInside(view: SandboxView, request: IncomingMessage, tokens: SandboxTokens): void {
   const { id, sandbox } = view.record;
   const url = new URL(request.url ?? "/", "http://sandbox");
-  if (!sandbox.secure || OPEN_PATHS.includes(url.pathname)) return;
+  if (!sandbox.secure) return;
   const header = request.headers["x-access-token"];
   if (tokens.opens(id, "inside", typeof header === "string" ? header : undefined)) return;
   const signature = url.searchParams.get("signature");

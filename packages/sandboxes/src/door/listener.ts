@@ -12,6 +12,8 @@ import { failureOf } from "../failure.ts";
 export interface Door {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  /** Whether pages of any origin may ask. Programs in sandboxes decide for themselves. */
+  allowsPages(request: IncomingMessage): boolean;
   /** The body of a refusal. */
   refusal(request: IncomingMessage, error: unknown): { status: number; body: object };
 }
@@ -32,10 +34,12 @@ export async function openDoor(
   const handler = (request: IncomingMessage, response: ServerResponse) => {
     // The adapter of the services listens once more for every message that it writes.
     response.setMaxListeners(0);
-    allowBrowsers(request, response);
-    if (request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined) {
-      response.writeHead(204).end();
-      return;
+    if (door.allowsPages(request)) {
+      allowBrowsers(request, response);
+      if (request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined) {
+        response.writeHead(204).end();
+        return;
+      }
     }
     background(
       door.handle(request, response).catch((error: unknown) => refuse(door, request, response, error, log)),

@@ -35,7 +35,11 @@ export async function passOn(
     createConnection: () => duplexOf(connection),
     method: request.method,
     path: request.url,
-    headers: headersFor(request, host),
+    headers: {
+      ...headersFor(request, host),
+      // Node frames no body of a GET or DELETE by itself: it would follow bare, as another request.
+      ...(request.headers["transfer-encoding"] !== undefined && { "transfer-encoding": "chunked" }),
+    },
     setHost: false,
   });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {

@@ -27,10 +27,10 @@ export function fileService(router: ConnectRouter, insideOf: (context: HandlerCo
     watchDir: ({ path, recursive, includeEntry }, context) =>
       streaming(async function* () {
         const options = { recursive, entries: includeEntry };
-        const events = await (await filesFor(context)).watch(path, options, context.signal);
+        const events = await (await filesFor(context)).watch(path, options);
         const all = async function* () {
           yield { event: { case: "start" as const, value: {} } };
-          for await (const value of events) yield { event: { case: "filesystem" as const, value } };
+          for await (const { event: value } of events) yield { event: { case: "filesystem" as const, value } };
         };
         const sign = () => ({ event: { case: "keepalive" as const, value: {} } });
         yield* keptAlive(all(), context.requestHeader.get(KEEPALIVE_HEADER), sign);

@@ -2,69 +2,70 @@
 import type { Readable } from "node:stream";
 import { Refusal } from "../failure.ts";
 import { Fields } from "./entry.ts";
-import type { GuestTask, SandboxGuest } from "./guest.ts";
-import type { EntryInfo, FilesystemEvent } from "./protocol/files_pb.js";
-import { WatchReader } from "./watch-reader.ts";
+import { type GuestTask, type SandboxGuest, saidBy } from "./guest.ts";
+import { MOST_SAID_BYTES } from "./limits.ts";
+import type { EntryInfo } from "./protocol/files_pb.js";
+import { type WatchedEvent, WatchReader } from "./watch-reader.ts";
 
-/** Files of one sandbox, for one of its users. */
+/** Files of one sandbox, for one request of one of its users. What is under way ends with the signal. */
 export class Files {
   readonly #guest: SandboxGuest;
-  readonly #user: string | undefined;
+  readonly #options: { user: string | undefined; signal: AbortSignal };
 
-  constructor(guest: SandboxGuest, user: string | undefined) {
+  constructor(guest: SandboxGuest, options: { user: string | undefined; signal: AbortSignal }) {
     this.#guest = guest;
-    this.#user = user;
+    this.#options = options;
   }
 
   async stat(path: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-stat", [path], this.#user)).entry();
+    return new Fields(await this.#guest.ask("fs-stat", [path], this.#options)).entry();
   }
 
   async list(path: string, depth: number): Promise<EntryInfo[]> {
-    const fields = new Fields(await this.#guest.ask("fs-list", [path, String(depth)], this.#user));
+    const fields = new Fields(await this.#guest.ask("fs-list", [path, String(depth)], this.#options));
     const entries: EntryInfo[] = [];
     while (fields.more) entries.push(fields.entry());
     return entries;
   }
 
   async makeDirectory(path: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-mkdir", [path], this.#user)).entry();
+    return new Fields(await this.#guest.ask("fs-mkdir", [path], this.#options)).entry();
   }
 
   async move(from: string, to: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-move", [from, to], this.#user)).entry();
+    return new Fields(await this.#guest.ask("fs-move", [from, to], this.#options)).entry();
   }
 
   /** What is not there is removed already. */
   async remove(path: string): Promise<void> {
-    await this.#guest.ask("fs-remove", [path], this.#user).catch((error: unknown) => {
+    await this.#guest.ask("fs-remove", [path], this.#options).catch((error: unknown) => {
       if (!(error instanceof Refusal && error.status === 404)) throw error;
     });
   }
 
   async compose(sources: readonly string[], destination: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-compose", [destination, ...sources], this.#user)).entry();
+    return new Fields(await this.#guest.ask("fs-compose", [destination, ...sources], this.#options)).entry();
   }
 
   /** Returns the contents of a regular file. */
   read(path: string): GuestTask {
-    return this.#guest.begin("fs-read", [path], { user: this.#user });
+    return this.#guest.begin("fs-read", [path], this.#options);
   }
 
   /** Makes a file of a stream: whole, or not at all. Existing contents are replaced. */
   async write(path: string, source: Readable, metadata: Record<string, string> = {}): Promise<EntryInfo> {
+    if (source.destroyed && !source.readableEnded) throw new Refusal(499, "The client is gone.");
     const args = [path, ...Object.entries(metadata).flat()];
-    const { command, ended } = this.#guest.begin("fs-write", args, { user: this.#user, input: true });
+    const { command, ended } = this.#guest.begin("fs-write", args, { ...this.#options, input: true });
     const lost = () => {
       if (!source.readableEnded) command.kill("the client disconnected");
     };
     source.on("error", lost).on("close", lost);
     source.pipe(command.stdin);
-    const said: Buffer[] = [];
-    command.stdout.on("data", (chunk: Buffer) => said.push(chunk));
     try {
+      const said = await saidBy(command, MOST_SAID_BYTES);
       await ended;
-      return new Fields(Buffer.concat(said)).entry();
+      return new Fields(said).entry();
     } finally {
       source.unpipe(command.stdin);
       source.off("close", lost);
@@ -76,20 +77,25 @@ export class Files {
   async watch(
     path: string,
     { recursive, entries }: { recursive: boolean; entries: boolean },
-    signal: AbortSignal,
-  ): Promise<AsyncGenerator<FilesystemEvent, void>> {
+    signal = this.#options.signal,
+  ): Promise<AsyncGenerator<WatchedEvent, void>> {
     const flag = (on: boolean) => (on ? "1" : "0");
     const args = [path, flag(recursive), flag(entries)];
-    const { command, ended } = this.#guest.begin("fs-watch", args, { user: this.#user, input: true }); // it ends with its input
-    const end = () => command.kill("nobody watches any more");
-    signal.addEventListener("abort", end, { once: true });
-    command.exit.catch(() => {}).finally(() => signal.removeEventListener("abort", end));
+    // It ends with its input.
+    const { command, ended } = this.#guest.begin("fs-watch", args, { ...this.#options, signal, input: true });
     const reader = new WatchReader(command.stdout);
-    const established = await reader.start();
-    if (!established) {
-      await ended;
-      throw new Refusal(500, "The watch ended before it began.");
-    }
-    return reader.events();
+    if (await reader.start()) return until(reader.events(), () => command.kill());
+    await ended;
+    command.kill("its first word makes no sense");
+    throw new Refusal(502, "The watch ended before it began.");
+  }
+}
+
+/** Passes events on, and calls `end` whenever that is over. */
+async function* until<T>(events: AsyncIterable<T>, end: () => void): AsyncGenerator<T, void> {
+  try {
+    yield* events;
+  } finally {
+    end();
   }
 }

@@ -1,8 +1,8 @@
 /** A sandbox as its files and processes are reached: programs and tasks of its machine's agent. */
 import type { Readable } from "node:stream";
-import type { CommandSpec, GuestCommand, TaskName } from "@hibernaut/guest";
+import { type CommandSpec, type GuestCommand, GuestError, type TaskName } from "@hibernaut/guest";
 import { Refusal } from "../failure.ts";
-import { MOST_ERROR_CHARACTERS, MOST_SAID_BYTES } from "./limits.ts";
+import { MOST_ERROR_BYTES, MOST_LIST_BYTES, MOST_SAID_BYTES, MOST_TASKS } from "./limits.ts";
 
 /** How a task ended: `packages/guest/agent/fs.h`. */
 const EXIT = {
@@ -36,9 +36,18 @@ export interface GuestTask {
   ended: Promise<void>;
 }
 
+/** For whom a task is carried out. */
+export interface TaskOptions {
+  user: string | undefined;
+  input?: boolean;
+  /** Ends the task. */
+  signal: AbortSignal;
+}
+
 export class SandboxGuest {
   readonly #run: (spec: CommandSpec) => GuestCommand;
   #defaultUser: Promise<string | undefined> | undefined;
+  #tasks = 0;
 
   constructor(run: (spec: CommandSpec) => GuestCommand) {
     this.#run = run;
@@ -59,27 +68,34 @@ export class SandboxGuest {
     return this.#defaultUser;
   }
 
-  /** Begins a task. Read its output, or it comes to a halt. */
-  begin(
-    task: TaskName,
-    args: string[],
-    { user, input = false }: { user: string | undefined; input?: boolean },
-  ): GuestTask {
+  /** Begins a task. Read its output, or it comes to a halt. Throws a {@link Refusal} when there are too many. */
+  begin(task: TaskName, args: string[], { user, input = false, signal }: TaskOptions): GuestTask {
+    signal.throwIfAborted();
+    if (this.#tasks >= MOST_TASKS)
+      throw new Refusal(429, `The sandbox is busy with ${MOST_TASKS} operations on files. Wait for one to end.`);
     const command = this.#run({ task, args, input, ...(user !== undefined && { user }) });
-    const ended = succeeded(command);
+    this.#tasks += 1;
+    const end = () => command.kill();
+    signal.addEventListener("abort", end, { once: true });
+    const ended = succeeded(command).finally(() => {
+      this.#tasks -= 1;
+      signal.removeEventListener("abort", end);
+    });
     ended.catch(() => {}); // The caller looks at it when all output is read.
     return { command, ended };
   }
 
   /** Carries out a task, and returns all it said. */
-  async ask(task: TaskName, args: string[], user: string | undefined): Promise<Buffer> {
-    const { command, ended } = this.begin(task, args, { user });
-    const [said] = await Promise.all([all(command.stdout), ended]);
+  async ask(task: TaskName, args: string[], options: TaskOptions): Promise<Buffer> {
+    const { command, ended } = this.begin(task, args, options);
+    const said = await saidBy(command, task === "fs-list" ? MOST_LIST_BYTES : MOST_SAID_BYTES);
+    await ended;
     return said;
   }
 
   async #usual(): Promise<string | undefined> {
-    const { command, ended } = this.begin("fs-stat", ["/"], { user: DEFAULT_USER });
+    const signal = AbortSignal.timeout(USUAL_TIMEOUT_MS);
+    const { command, ended } = this.begin("fs-stat", ["/"], { user: DEFAULT_USER, signal });
     command.stdout.resume();
     try {
       await ended;
@@ -91,24 +107,49 @@ export class SandboxGuest {
   }
 }
 
-async function succeeded(command: GuestCommand): Promise<void> {
-  const said = all(command.stderr);
-  const exit = await command.exit;
-  if (exit.code === EXIT.done && exit.signal === 0) return;
-  const why =
-    exit.failure ?? ((await said).toString("utf8").trim().slice(0, MOST_ERROR_CHARACTERS) || "the task ended early");
-  // An agent that cannot find the user says so before the task begins.
-  const status = exit.failure !== undefined && /user/i.test(why) ? 401 : (STATUS[exit.code] ?? 500);
-  throw new Refusal(status, why);
-}
+/** How long a guest has to say whether it has the usual user, in milliseconds: as long as clients wait. */
+const USUAL_TIMEOUT_MS = 60_000;
 
-async function all(output: Readable): Promise<Buffer> {
+/** Returns what a command says, and kills one that says more. Rejects with a {@link Refusal} then. */
+export async function saidBy(command: GuestCommand, most: number): Promise<Buffer> {
   const kept: Buffer[] = [];
-  let room = MOST_SAID_BYTES;
-  for await (const chunk of output as AsyncIterable<Buffer>) {
+  let room = most;
+  for await (const chunk of command.stdout as AsyncIterable<Buffer>) {
     room -= chunk.length;
-    if (room < 0) throw new Refusal(500, "The answer of the machine is too long.");
+    if (room < 0) {
+      command.kill("the answer is too long");
+      throw new Refusal(502, "The answer of the machine is too long.");
+    }
     kept.push(chunk);
   }
   return Buffer.concat(kept);
+}
+
+async function succeeded(command: GuestCommand): Promise<void> {
+  const said = beginningOf(command.stderr);
+  let exit: Awaited<GuestCommand["exit"]>;
+  try {
+    exit = await command.exit;
+  } catch (error) {
+    if (error instanceof GuestError) throw new Refusal(502, `The sandbox did not finish this: ${error.message}.`);
+    throw error;
+  }
+  if (exit.code === EXIT.done && exit.signal === 0) return;
+  const why = exit.failure ?? ((await said).toString("utf8").trim() || "the task ended early");
+  // An agent that cannot find the user says so before the task begins.
+  const status = exit.failure !== undefined && /user/i.test(why) ? 401 : (STATUS[exit.code] ?? 502);
+  throw new Refusal(status, why);
+}
+
+/** The beginning of what an error says; the rest is read, and not kept. Never rejects. */
+function beginningOf(output: Readable): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  let room = MOST_ERROR_BYTES;
+  output.on("data", (chunk: Buffer) => {
+    if (room > 0) kept.push(chunk.subarray(0, room));
+    room -= chunk.length;
+  });
+  return new Promise((resolve) => {
+    output.once("close", () => resolve(Buffer.concat(kept))).once("end", () => resolve(Buffer.concat(kept)));
+  });
 }

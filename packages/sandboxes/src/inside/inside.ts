@@ -12,13 +12,15 @@ export interface Inside {
   watchers: Watchers;
   /** What the client's `Authorization: Basic <user>:` names. */
   named: string | undefined;
+  /** Aborted when the response is over, or its client gone. */
+  signal: AbortSignal;
   /** Breaks the response off, as clients expect it of a sandbox that is gone: they look whether it is. */
   breakOff(): void;
 }
 
 /** The files, as the request's user sees them. */
-export async function filesOf({ guest, named }: Inside): Promise<Files> {
-  return new Files(guest, await guest.user(named));
+export async function filesOf({ guest, named, signal }: Inside): Promise<Files> {
+  return new Files(guest, { user: await guest.user(named), signal });
 }
 
 /** The user of `Authorization: Basic`, which has no password. */

@@ -2,6 +2,7 @@
 import type { GuestCommand } from "@hibernaut/guest";
 import { Refusal } from "../failure.ts";
 import type { SandboxGuest } from "./guest.ts";
+import { MOST_LABEL_BYTES } from "./limits.ts";
 import { Process, type ProcessLabel } from "./process.ts";
 
 /** What starts a program. */
@@ -31,7 +32,7 @@ export class Processes {
       env: { ...(label.terminal && { TERM: "xterm-256color" }), ...env, ...label.envs },
       input: label.stdin || label.terminal,
       timeoutMs,
-      label: Buffer.from(JSON.stringify(label)),
+      label: shortLabel(label),
       ...(user !== undefined && { user }),
       ...(label.cwd !== undefined && label.cwd !== "" && { workdir: label.cwd }),
       ...(label.terminal && { terminal: size ?? { rows: 24, columns: 80 } }),
@@ -74,6 +75,16 @@ export class Processes {
     mine.set(pid, added);
     return added;
   }
+}
+
+/** What the agent keeps of it: a long script is told to no other platform. */
+function shortLabel(label: ProcessLabel): Buffer {
+  const whole = Buffer.from(JSON.stringify(label));
+  if (whole.length <= MOST_LABEL_BYTES) return whole;
+  const { cmd, tag, terminal, stdin } = label;
+  const short = Buffer.from(JSON.stringify({ cmd, args: [], envs: {}, tag, terminal, stdin }));
+  if (short.length <= MOST_LABEL_BYTES) return short;
+  throw new Refusal(400, "The program's path and its tag are too long.");
 }
 
 /** The machine kept it, and is not trusted with it. */

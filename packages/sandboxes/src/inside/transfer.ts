@@ -1,10 +1,11 @@
 /** Contents of files over plain HTTP: `/files`, `/files/compose`, and what else the agent of E2B answers. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Readable } from "node:stream";
+import { pipeline as connect, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { Busboy } from "@fastify/busboy";
 import { guestSize } from "@hibernaut/domain/config";
+import { messageOf } from "@hibernaut/lib/text";
 import { Refusal } from "../failure.ts";
 import type { Files } from "./files.ts";
 import { filesOf, type Inside } from "./inside.ts";
@@ -40,14 +41,14 @@ export async function transfer(inside: Inside, request: IncomingMessage, respons
 }
 
 async function filesFor(inside: Inside, url: URL): Promise<Files> {
-  const named = url.searchParams.get("username") ?? inside.named;
+  // A signature says for which user it was made.
+  const named = url.searchParams.get("username") ?? (url.searchParams.has("signature") ? undefined : inside.named);
   return filesOf({ ...inside, named: named === "" ? undefined : named });
 }
 
 async function download(files: Files, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = pathOf(url);
   const { command, ended } = files.read(path);
-  response.on("close", () => command.kill());
   const chunks = (command.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   const first = await chunks.next();
   if (first.done === true) await ended;
@@ -69,13 +70,20 @@ async function download(files: Files, url: URL, request: IncomingMessage, respon
 
 async function upload(files: Files, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const metadata = metadataOf(request.rawHeaders);
-  const body = request.headers["content-encoding"] === "gzip" ? request.pipe(createGunzip()) : request;
+  const body = request.headers["content-encoding"] === "gzip" ? unzipped(request) : request;
   const type = request.headers["content-type"] ?? "";
   const path = url.searchParams.get("path") ?? undefined;
   const made = type.startsWith("multipart/form-data")
-    ? await parts(type, body, (name, part) => files.write(path ?? name, part, metadata))
+    ? await parts(type, body, (name, part) => files.write(requirePath(path ?? name), part, metadata))
     : [await files.write(pathOf(url), body, metadata)];
   json(response, made.map(uploadedWire));
+}
+
+/** The contents of a zipped body. It ends with the request, and nobody has to listen for its errors. */
+function unzipped(request: IncomingMessage): Readable {
+  const gunzip = createGunzip();
+  connect(request, gunzip, () => {});
+  return gunzip;
 }
 
 /** Writes each file of a form, one after the other. */
@@ -84,27 +92,39 @@ async function parts(
   body: Readable,
   write: (name: string, part: Readable) => Promise<EntryInfo>,
 ): Promise<EntryInfo[]> {
-  const form = new Busboy({
-    // Clients send short contents as plain fields.
-    isPartAFile: (field: string | undefined) => field === "file",
-    headers: { "content-type": type },
-    preservePath: true,
-    limits: { files: MOST_PARTS, fields: 0 },
-  });
+  const form = formOf(type);
+  const open: Readable[] = [];
   const writes: Promise<EntryInfo>[] = [];
-  form.on("file", (_field, part, name) => {
-    const written = write(name, part);
-    written.catch(() => part.resume());
+  let last: Promise<unknown> = Promise.resolve();
+  form.on("file", (_field: string, part: Readable, name: string | undefined) => {
+    part.on("error", () => {}); // what reads it notices that it closed
+    open.push(part);
+    const written = last.then(() => write(name ?? "", part));
+    last = written.catch(() => part.resume());
     writes.push(written);
   });
   try {
     await pipeline(body, form);
-  } catch (error) {
+  } catch {
+    for (const part of open) part.destroy();
     await Promise.allSettled(writes);
-    if (error instanceof Error && "code" in error) throw error;
-    throw new Refusal(400, `The form cannot be read: ${error instanceof Error ? error.message : "it is cut short"}.`);
+    throw new Refusal(400, "The form is cut short, or is not one.");
   }
   return Promise.all(writes);
+}
+
+function formOf(type: string): InstanceType<typeof Busboy> {
+  try {
+    return new Busboy({
+      // Clients send short contents as plain fields.
+      isPartAFile: (field: string | undefined) => field === "file",
+      headers: { "content-type": type },
+      preservePath: true,
+      limits: { files: MOST_PARTS, fields: 0 },
+    });
+  } catch (error) {
+    throw new Refusal(400, `The form cannot be read: ${messageOf(error)}.`);
+  }
 }
 
 async function compose(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -135,7 +155,10 @@ function parsed(text: string): Record<string, unknown> {
 }
 
 function pathOf(url: URL): string {
-  const path = url.searchParams.get("path") ?? "";
+  return requirePath(url.searchParams.get("path") ?? "");
+}
+
+function requirePath(path: string): string {
   if (path === "") throw new Refusal(400, "`path` is missing: which file is meant?");
   return path;
 }

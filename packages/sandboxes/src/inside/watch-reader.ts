@@ -1,7 +1,7 @@
 /** Reads what the agent's task `fs-watch` prints: `start`, then a record for each event. */
 import type { Readable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
-import { Fields } from "./entry.ts";
+import { Fields, MOST_ATTRIBUTES } from "./entry.ts";
 import { EventType, type FilesystemEvent, FilesystemEventSchema } from "./protocol/files_pb.js";
 
 const TYPES: Record<string, EventType> = {
@@ -13,14 +13,25 @@ const TYPES: Record<string, EventType> = {
 };
 /** Fields of an event without an entry: type, name, `0`. */
 const SHORT = 3;
-/** Fields of an entry before its attributes, and the place of their number. */
+/** Fields of an entry before its attributes; the last of them is how many there are. */
 const ENTRY = 9;
-/** A record that is not whole after this many bytes is refused. */
-const MOST_RECORD_BYTES = 1024 * 1024;
+/** A record that is not whole after this many bytes is refused: a path has 4 KiB, all attributes of a file 64 KiB. */
+const MOST_RECORD_BYTES = 256 * 1024;
+
+/** An event, and how many bytes it took of the watch. */
+export interface WatchedEvent {
+  event: FilesystemEvent;
+  bytes: number;
+}
 
 export class WatchReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #kept = Buffer.alloc(0);
+  /** Where the next field of the record begins, and how many there are already: each byte is looked at once. */
+  #from = 0;
+  #fields = 0;
+  /** How many fields the record has, as far as is known. Undefined for one that makes no sense. */
+  #length: number | undefined = 1;
 
   constructor(output: Readable) {
     this.#chunks = (output as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
@@ -28,49 +39,61 @@ export class WatchReader {
 
   /** Resolves with whether the watch is established. */
   async start(): Promise<boolean> {
-    const fields = await this.#take(() => 1);
-    return fields?.next() === "start";
+    const record = await this.#take(1);
+    return record !== undefined && new Fields(record).next() === "start";
   }
 
-  async *events(): AsyncGenerator<FilesystemEvent, void> {
-    for (let fields = await this.#take(lengthOf); fields !== undefined; fields = await this.#take(lengthOf)) {
+  /** Ends with the watch, and before a record that makes no sense. */
+  async *events(): AsyncGenerator<WatchedEvent, void> {
+    for (let record = await this.#take(SHORT); record !== undefined; record = await this.#take(SHORT)) {
+      const fields = new Fields(record);
       const type = TYPES[fields.next()] ?? EventType.UNSPECIFIED;
       const name = fields.next();
       const entry = fields.next() === "1" ? { entry: fields.entry() } : {};
-      yield create(FilesystemEventSchema, { type, name, ...entry });
+      yield { event: create(FilesystemEventSchema, { type, name, ...entry }), bytes: record.length };
     }
   }
 
-  /** Waits for a whole record, whose length in fields follows from those that are there. Undefined at the end. */
-  async #take(length: (fields: readonly string[]) => number | undefined): Promise<Fields | undefined> {
+  /** Waits for a whole record of at least this many fields. Undefined at the end. */
+  async #take(least: number): Promise<Buffer | undefined> {
+    this.#length = least;
     for (;;) {
-      const bytes = recordIn(this.#kept, length);
-      if (bytes !== undefined) {
-        const record = this.#kept.subarray(0, bytes);
-        this.#kept = this.#kept.subarray(bytes);
-        return new Fields(record);
+      if (this.#whole(least)) {
+        const record = this.#kept.subarray(0, this.#from);
+        this.#kept = this.#kept.subarray(this.#from);
+        this.#from = 0;
+        this.#fields = 0;
+        return record;
       }
+      if (this.#length === undefined || this.#kept.length > MOST_RECORD_BYTES) return undefined;
       const next = await this.#chunks.next();
-      if (next.done === true || this.#kept.length > MOST_RECORD_BYTES) return undefined;
+      if (next.done === true) return undefined;
       this.#kept = Buffer.concat([this.#kept, next.value]);
     }
   }
-}
 
-/** Returns how many bytes the first record has, or undefined when it is not whole yet. */
-function recordIn(bytes: Buffer, length: (fields: readonly string[]) => number | undefined): number | undefined {
-  const fields: string[] = [];
-  for (let from = 0, end = bytes.indexOf(0); end >= 0; from = end + 1, end = bytes.indexOf(0, from)) {
-    fields.push(bytes.toString("utf8", from, end));
-    if (fields.length === length(fields)) return end + 1;
+  /** Looks at what has come since the last time. */
+  #whole(least: number): boolean {
+    for (let end = this.#next(); end >= 0; end = this.#next()) {
+      const field = this.#kept.toString("utf8", this.#from, Math.min(end, this.#from + 16));
+      this.#from = end + 1;
+      this.#fields += 1;
+      if (least === SHORT && this.#fields === SHORT && field === "1") this.#length = SHORT + ENTRY;
+      if (least === SHORT && this.#fields === SHORT + ENTRY) {
+        const attributes = Number(field);
+        this.#length = attributes >= 0 && attributes <= MOST_ATTRIBUTES ? SHORT + ENTRY + 2 * attributes : undefined;
+      }
+      if (this.#fields === this.#length) return true;
+      if (this.#length === undefined) return false;
+    }
+    return false;
   }
-  return undefined;
-}
 
-/** How many fields the record of an event has, once enough of it is known. */
-function lengthOf(fields: readonly string[]): number | undefined {
-  if (fields.length < SHORT) return undefined;
-  if (fields[SHORT - 1] !== "1") return SHORT;
-  const attributes = fields[SHORT + ENTRY - 1];
-  return attributes === undefined ? undefined : SHORT + ENTRY + 2 * (Number(attributes) || 0);
+  /** Where the next field ends; -1 when that has not come yet. What was searched is not searched again. */
+  #searched = 0;
+  #next(): number {
+    const end = this.#kept.indexOf(0, Math.max(this.#from, this.#searched));
+    this.#searched = end < 0 ? this.#kept.length : 0;
+    return end;
+  }
 }

@@ -3,12 +3,15 @@ import { randomUUID } from "node:crypto";
 import { background } from "@hibernaut/lib/background";
 import { Refusal } from "../failure.ts";
 import type { Files } from "./files.ts";
-import { MOST_WAITING_EVENTS, MOST_WATCHERS, WATCHER_IDLE_MS } from "./limits.ts";
+import { MOST_WAITING_EVENT_BYTES, MOST_WATCHERS, WATCHER_IDLE_MS } from "./limits.ts";
 import type { FilesystemEvent } from "./protocol/files_pb.js";
+import type { WatchedEvent } from "./watch-reader.ts";
 
 interface Watcher {
   machine: string;
   events: FilesystemEvent[];
+  /** Of all events that wait. */
+  bytes: number;
   controller: AbortController;
   idle: NodeJS.Timeout;
 }
@@ -28,15 +31,18 @@ export class Watchers {
       throw new Refusal(429, `The sandbox has ${MOST_WATCHERS} watchers already. Remove one.`);
     const controller = new AbortController();
     const id = randomUUID();
-    const events = await files.watch(path, options, controller.signal);
+    // One that has ended by itself is found until nobody has asked for it any more.
     const idle = setTimeout(() => this.#end(id), WATCHER_IDLE_MS);
     idle.unref();
-    const watcher = { machine, events: [], controller, idle };
+    const watcher = { machine, events: [], bytes: 0, controller, idle };
     this.#watchers.set(id, watcher);
-    background(
-      collect(events, watcher).finally(() => clearTimeout(idle)),
-      "a watch of a sandbox's files",
-    );
+    try {
+      const events = await files.watch(path, options, controller.signal);
+      background(collect(events, watcher), "a watch of a sandbox's files");
+    } catch (error) {
+      this.#end(id);
+      throw error;
+    }
     return id;
   }
 
@@ -44,6 +50,7 @@ export class Watchers {
   take(machine: string, id: string): FilesystemEvent[] {
     const watcher = this.#require(machine, id);
     watcher.idle.refresh();
+    watcher.bytes = 0;
     return watcher.events.splice(0);
   }
 
@@ -67,9 +74,14 @@ export class Watchers {
   }
 }
 
-async function collect(events: AsyncIterable<FilesystemEvent>, { events: kept }: Watcher): Promise<void> {
-  for await (const event of events) {
-    if (kept.length === MOST_WAITING_EVENTS) kept.shift();
-    kept.push(event);
+/** What is too much is dropped, the oldest first: the client can look at the files. */
+async function collect(events: AsyncIterable<WatchedEvent>, watcher: Watcher): Promise<void> {
+  for await (const { event, bytes } of events) {
+    watcher.bytes += bytes;
+    if (watcher.bytes > MOST_WAITING_EVENT_BYTES) {
+      watcher.events.splice(0, Math.ceil(watcher.events.length / 2));
+      watcher.bytes /= 2;
+    }
+    watcher.events.push(event);
   }
 }

@@ -29,7 +29,8 @@ export class Expiry {
     const now = this.#options.now?.() ?? Date.now();
     let nap = LONGEST_NAP_MS;
     for (const sandbox of this.#options.all()) {
-      if (stateOf(sandbox) !== "running") continue;
+      // One that ended by itself has no longer life than the others.
+      if (stateOf(sandbox) !== "running" && sandbox.record.sandbox.paused === true) continue;
       const left = Date.parse(sandbox.record.sandbox.ends_at) - now;
       nap = Math.min(nap, left > 0 ? left : this.#end(sandbox));
     }

@@ -38,7 +38,7 @@ export class Sandboxes {
     const sandbox = sandboxOf(chosen, Date.now());
     const { template } = this.requireTemplate(app, chosen.template);
     const { record } = await resources.templates.bear(app, template.id, { sandbox }, signal);
-    return this.#running(app, record.id, signal);
+    return this.#born(app, record.id, signal);
   }
 
   list(app: string): SandboxView[] {
@@ -53,7 +53,8 @@ export class Sandboxes {
 
   /** The sandbox with exactly this id, whose app is not known yet. */
   find(id: string): SandboxView | undefined {
-    return this.#all().find(({ record }) => record.id === id);
+    const record = this.#needs.resources.machines.recordOf(id);
+    return record && asSandbox({ record });
   }
 
   /** Resolves once it is gone. */
@@ -82,24 +83,23 @@ export class Sandboxes {
     const before = this.get(app, id);
     const resumed = stateOf(before) === "paused";
     const ends = endAfter(timeoutS, Date.now());
-    if (resumed || ends > before.record.sandbox.ends_at) this.#change(before, { ends_at: ends, timeout_s: timeoutS });
+    if (resumed || ends > before.record.sandbox.ends_at)
+      this.#change(before, { ends_at: ends, timeout_s: timeoutS, paused: false });
     return { view: await this.awake(app, id, signal), resumed };
   }
 
   /** Wakes the sandbox if it sleeps, and resolves once it runs. */
-  async awake(app: string, id: string, signal: AbortSignal): Promise<SandboxView> {
+  async awake(app: string, id: string, signal: AbortSignal, requester: { by?: "proxy" } = {}): Promise<SandboxView> {
     const { machines } = this.#needs.resources;
-    if (this.get(app, id).record.state !== "running") machines.start(app, id, { reason: "sandbox" });
-    const view = await this.#running(app, id, signal);
-    this.#expiry.look();
-    return view;
+    if (this.get(app, id).record.state !== "running") machines.start(app, id, { reason: "sandbox", ...requester });
+    return this.#running(app, id, signal);
   }
 
   /** Wakes a paused sandbox because of a request, and gives it its time again. */
   wake(sandbox: SandboxView, signal: AbortSignal): Promise<SandboxView> {
     const { app, id, sandbox: facts } = sandbox.record;
-    this.#change(sandbox, { ends_at: endAfter(facts.timeout_s, Date.now()) });
-    return this.awake(app, id, signal);
+    this.#change(sandbox, { ends_at: endAfter(facts.timeout_s, Date.now()), paused: false });
+    return this.awake(app, id, signal, { by: "proxy" });
   }
 
   /** Sets how long it lives from now, or `atLeast` that long. */
@@ -114,7 +114,9 @@ export class Sandboxes {
   /** Suspends it to a snapshot, or without `memory` stops it with its disk. Rejects with 409 when it is paused already. */
   async pause(app: string, id: string, { memory }: { memory: boolean }, signal: AbortSignal): Promise<void> {
     const { machines } = this.#needs.resources;
-    if (stateOf(this.get(app, id)) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
+    const sandbox = this.get(app, id);
+    if (stateOf(sandbox) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
+    this.#change(sandbox, { paused: true });
     if (memory) machines.suspend(app, id, { reason: "sandbox" });
     else machines.stopWithLayer(app, id, FILES_ONLY);
     await machines.wait(app, id, ["suspended", "stopped"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
@@ -132,7 +134,7 @@ export class Sandboxes {
       timeout_s: timeoutS,
     };
     const born = await this.#needs.resources.forks.fork(app, id, { count, sandbox }, signal);
-    return Promise.allSettled(born.map(({ record }) => this.#running(app, record.id, signal)));
+    return Promise.allSettled(born.map(({ record }) => this.#born(app, record.id, signal)));
   }
 
   /** Returns the template that `word` means: an id or a name, with or without `:default`. Throws 404. */
@@ -149,7 +151,28 @@ export class Sandboxes {
 
   /** All of all apps. */
   #all(): SandboxView[] {
-    return this.#needs.resources.machines.all().flatMap((machine) => asSandbox(machine) ?? []);
+    return this.#needs.resources.machines.records().flatMap((record) => asSandbox({ record }) ?? []);
+  }
+
+  /** Waits for a new one. One that does not come up is destroyed: its client does not know it. */
+  async #born(app: string, id: string, signal: AbortSignal): Promise<SandboxView> {
+    try {
+      return await this.#running(app, id, signal);
+    } catch (error) {
+      this.#destroy(app, id);
+      throw error;
+    }
+  }
+
+  #destroy(app: string, id: string): void {
+    try {
+      this.#needs.resources.machines.destroy(app, id, { force: true });
+    } catch (error) {
+      this.#needs.log.warn(
+        { machine: id, reason: messageOf(error) },
+        "a sandbox that did not come up is not destroyed",
+      );
+    }
   }
 
   #change({ record }: SandboxView, change: Partial<Sandbox>): void {
@@ -159,23 +182,26 @@ export class Sandboxes {
 
   async #running(app: string, id: string, signal: AbortSignal): Promise<SandboxView> {
     const { machines } = this.#needs.resources;
-    const state = await machines.wait(app, id, ["running", "failed", "stopped"], {
-      timeoutMs: RUNNING_TIMEOUT_MS,
-      signal,
-    });
-    this.#expiry.look();
+    const wait = { timeoutMs: RUNNING_TIMEOUT_MS, signal };
+    // Its time counts from the start, also for a client that does not wait.
+    const waiting = machines.wait(app, id, ["running", "failed", "stopped"], wait).finally(() => this.#expiry.look());
+    const state = await waiting;
     if (state === "running") return this.get(app, id);
     const why = machines.get(app, id).record.stateReason;
     throw new Refusal(503, `Sandbox ${id} did not come up: it is ${state}${why === null ? "" : `, because ${why}`}.`);
   }
 
   /** Begins what the time of a sandbox ends with. */
-  #end({ record: { app, id, sandbox } }: SandboxView): void {
+  #end({ record: { app, id, state, sandbox } }: SandboxView): void {
     const { machines } = this.#needs.resources;
-    if (sandbox.on_timeout === "pause" && sandbox.keep_memory === false) machines.stopWithLayer(app, id, FILES_ONLY);
-    else if (sandbox.on_timeout === "pause")
-      machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { reason: "sandbox timeout" });
-    else machines.destroy(app, id, { force: true });
+    if (sandbox.on_timeout === "kill") {
+      machines.destroy(app, id, { force: true });
+      return;
+    }
+    machines.setSandbox(app, id, { ...sandbox, paused: true });
+    if (state !== "running") return;
+    if (sandbox.keep_memory === false) machines.stopWithLayer(app, id, FILES_ONLY);
+    else machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { reason: "sandbox timeout" });
   }
 }
 
