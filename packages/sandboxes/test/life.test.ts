@@ -112,7 +112,12 @@ describe("the end of their time", () => {
   afterEach(() => void vi.useRealTimers());
 
   test("each ends in time, a paused one never, one that stopped by itself like the others, and one that could not be ended is tried again", () => {
-    const all = [view(1, { endS: 5 }), view(2, { endS: 10 }), view(3, { endS: 1, state: "suspended" }), view(4, { endS: 5, state: "failed" })];
+    const all = [
+      view(1, { endS: 5 }),
+      view(2, { endS: 10 }),
+      view(3, { endS: 1, state: "suspended" }),
+      view(4, { endS: 5, state: "failed" }),
+    ];
     const ended: string[] = [];
     let stuck: string | undefined = all[1]?.record.id;
     const log = { warn: vi.fn<(details: object, message: string) => void>() };
