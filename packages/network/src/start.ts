@@ -74,11 +74,17 @@ export async function startNetwork(
 
 /** The host's ports that control or show the platform itself: nothing for the apps in its machines. */
 function controlPorts(
-  { proxyMetricsListen, peerListen }: Pick<Settings, "proxyMetricsListen" | "peerListen">,
+  {
+    proxyMetricsListen,
+    peerListen,
+    sandboxListen,
+  }: Pick<Settings, "proxyMetricsListen" | "peerListen" | "sandboxListen">,
   apiPort: number,
   isInCluster: boolean,
 ): number[] {
-  return [apiPort, proxyMetricsListen?.port ?? 0, isInCluster ? peerListen.port : 0].filter((port) => port !== 0);
+  return [apiPort, proxyMetricsListen?.port ?? 0, sandboxListen?.port ?? 0, isInCluster ? peerListen.port : 0].filter(
+    (port) => port !== 0,
+  );
 }
 
 /** Returns what a network needs to know about a machine, and whether the machine has memory to lose. */

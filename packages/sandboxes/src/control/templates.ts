@@ -3,6 +3,7 @@ import { guestSize } from "@hibernaut/domain/config";
 import type { TemplateView } from "@hibernaut/machines";
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
+import { nameOf } from "../life/sandboxes.ts";
 import { INSIDE_VERSION } from "../life/view.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import { SandboxParams, SnapshotBody, SnapshotsQuery, TemplateParams } from "./schemas.ts";
@@ -52,11 +53,6 @@ export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: Contr
       return reply.code(204).send();
     },
   );
-}
-
-/** Without the team, which names nothing here, and the tag. */
-export function nameOf(word: string): string {
-  return word.replace(/^.*\//, "").replace(/:(?:default|latest)$/, "");
 }
 
 /** Without a tag, `default` is meant. */

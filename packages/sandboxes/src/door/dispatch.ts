@@ -27,6 +27,8 @@ interface DispatchDeps {
   control(request: IncomingMessage, response: ServerResponse): void;
 }
 
+/** How many sandboxes are remembered, so that those that are gone do not add up. */
+const MOST_GUESTS = 10_000;
 const INSIDE = createContextKey<Inside | undefined>(undefined);
 
 export function dispatch({ needs, sandboxes, tokens, processes, control }: DispatchDeps): Door {
@@ -73,7 +75,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
   const guestOf = ({ record: { app, id } }: SandboxView): SandboxGuest => {
     const known = guests.get(id);
     if (known !== undefined) return known;
-    if (guests.size > 10_000) guests.clear(); // those of sandboxes that are gone; the others are made again
+    if (guests.size > MOST_GUESTS) guests.clear(); // those of sandboxes that are gone; the others are made again
     const made = new SandboxGuest((spec) => needs.resources.commands.run(app, id, spec));
     guests.set(id, made);
     return made;

@@ -139,7 +139,7 @@ export class Sandboxes {
 
   /** Returns the template that `word` means: an id or a name, with or without `:default`. Throws 404. */
   requireTemplate(app: string, word: string): TemplateView {
-    const name = word.replace(/:(?:default|latest)$/, "").replace(/^.*\//, "");
+    const name = nameOf(word);
     try {
       return this.#needs.resources.templates.get(app, name);
     } catch (error) {
@@ -203,6 +203,11 @@ export class Sandboxes {
     if (sandbox.keep_memory === false) machines.stopWithLayer(app, id, FILES_ONLY);
     else machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { reason: "sandbox timeout" });
   }
+}
+
+/** The name of a template without the team, which means nothing here, and without the tag. */
+export function nameOf(word: string): string {
+  return word.replace(/^.*\//, "").replace(/:(?:default|latest)$/, "");
 }
 
 function missing(id: string): Refusal {
