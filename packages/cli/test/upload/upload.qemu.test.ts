@@ -53,5 +53,5 @@ test("an archive is deployed with --upload, although the platform is killed mean
     image: { ref: expect.stringMatching(/^upload:me\/app:v1@sha256:/) },
   });
   const answer = await ask({ proxyUrl: place.proxyUrl, app: place.app });
-  expect(JSON.parse(answer.text)).toMatchObject({ count: 1 });
+  expect(JSON.parse(answer.text), answer.text).toMatchObject({ count: 1 });
 });
