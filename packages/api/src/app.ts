@@ -31,6 +31,7 @@ import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
+import { fileRoutes } from "./routes/files.ts";
 import { forkRoutes, templateRoutes } from "./routes/forks.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { hostRoutes } from "./routes/host.ts";
@@ -191,6 +192,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
     archiveRoutes(secured, deps);
+    fileRoutes(secured, deps);
     forwardRoute(secured, deps);
     insideRoutes(secured, deps);
     hostnameRoutes(secured, writes);

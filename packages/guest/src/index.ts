@@ -1,6 +1,7 @@
 /** What other packages may use. */
 export { GuestAgent } from "./agent.ts";
 export type { GuestCommand } from "./command.ts";
+export { type AgentEntry, EntryFields, MOST_ATTRIBUTES } from "./entries.ts";
 export { GuestError } from "./error.ts";
 export { encodeFrame, type Frame, FrameReader, FrameType } from "./frame.ts";
 export { HelloOffset } from "./hello.ts";

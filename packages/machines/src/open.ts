@@ -15,6 +15,7 @@ import { Custody } from "./resources/custody.ts";
 import { Departures } from "./resources/departures.ts";
 import { Drain } from "./resources/drain.ts";
 import { FileCopies } from "./resources/file-copies.ts";
+import { FileTree } from "./resources/file-tree.ts";
 import { Forks } from "./resources/forks.ts";
 import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
@@ -84,6 +85,7 @@ export function openMachines(deps: MachineDependencies) {
     logs,
     commands,
     fileCopies: new FileCopies(commands),
+    fileTree: new FileTree(commands),
     forwards: new Forwards(machines, commands),
     machineCopies: copies,
     forks: new Forks(births),

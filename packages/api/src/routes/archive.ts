@@ -12,19 +12,20 @@ const route = routesOf("machines");
 
 const KINDS = ["file", "directory", "link", "other"] as const;
 
-const AbsolutePath = Type.String({
+/** A path in a machine. */
+export const absolutePath = Type.String({
   pattern: "^/[^\\u0000]*$",
   maxLength: 4096,
   description: "An absolute path in the machine.",
 });
 
 /** `?path=/srv/data` */
-const PathQuery = Type.Object({ path: AbsolutePath }, closed);
+const PathQuery = Type.Object({ path: absolutePath }, closed);
 
 /** `?path=/srv&owner=archive` */
 const UnpackQuery = Type.Object(
   {
-    path: AbsolutePath,
+    path: absolutePath,
     owner: Type.Optional({
       ...oneOf(["image", "archive"] as const),
       description: "Whom the files belong to: the image's user, or whom the archive says. Default: image.",

@@ -1,7 +1,8 @@
 /** Reads what the agent's task `fs-watch` prints: `start`, then a record for each event. */
 import type { Readable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
-import { Fields, MOST_ATTRIBUTES } from "./entry.ts";
+import { MOST_ATTRIBUTES } from "@hibernaut/guest";
+import { Fields } from "./entry.ts";
 import { EventType, type FilesystemEvent, FilesystemEventSchema } from "./protocol/files_pb.js";
 
 const TYPES: Record<string, EventType> = {
