@@ -2,9 +2,10 @@
 import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession } from "./exec.ts";
 import { MACHINE, MachineClient, machineParams } from "./machine-client.ts";
+import { MachineHandle } from "./machine-handle.ts";
 import type { ImageSource, UploadOptions, WriteArchiveOptions } from "./options.ts";
 import { type CallOptions, type ClientOptions, send } from "./transport.ts";
-import type { PulledImage, UnpackedArchive } from "./types.ts";
+import type { ExecRequest, ExecResult, PulledImage, UnpackedArchive } from "./types.ts";
 import { sendImage } from "./upload.ts";
 
 /**
@@ -19,6 +20,21 @@ import { sendImage } from "./upload.ts";
 export class HibernautClient extends MachineClient {
   constructor(options: ClientOptions) {
     super(withCertificate(options));
+  }
+
+  /** Returns a machine to run commands and keep files in. Sends nothing yet. */
+  machine(app: string, id: string): MachineHandle {
+    return new MachineHandle(this, app, id);
+  }
+
+  /** Runs a command in a machine and resolves when the command has ended. An aborted one is killed. */
+  override async runExec(app: string, id: string, body: ExecRequest, options: CallOptions = {}): Promise<ExecResult> {
+    // A `fetch` of the caller's own is used as it is.
+    if (this.options.fetch !== undefined && this.options.clientCertificate === undefined)
+      return super.runExec(app, id, body, options);
+    const { longPost } = await import("./http-exchange.ts");
+    const address = { path: `${MACHINE}/exec`, params: machineParams(app, id) };
+    return longPost(this.options, address, body, options.signal);
   }
 
   /** Starts a command in a machine and streams its input and outputs. */

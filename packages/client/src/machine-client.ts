@@ -17,6 +17,8 @@ import type {
   CreateMachineRequest,
   ExecRequest,
   ExecResult,
+  FileEntry,
+  FileList,
   ForkRequest,
   LogEntry,
   Machine,
@@ -178,6 +180,30 @@ export abstract class MachineClient extends AppClient {
       query: { path },
       ...options,
     });
+  }
+
+  /** Lists what is below a directory of a running machine, down to `depth` levels (default: 1). Long lists are cut, and say so. */
+  listMachineFiles(
+    app: string,
+    id: string,
+    path: string,
+    { depth, ...options }: CallOptions & { depth?: number | undefined } = {},
+  ): Promise<FileList> {
+    return this.call("get", `${MACHINE}/files`, { params: machineParams(app, id), query: { path, depth }, ...options });
+  }
+
+  /** Makes a directory of a running machine, and those that lead to it. Rejects with `already_exists` if it is there. */
+  makeMachineDirectory(app: string, id: string, path: string, options?: CallOptions): Promise<FileEntry> {
+    return this.call("put", `${MACHINE}/files/directory`, {
+      params: machineParams(app, id),
+      query: { path },
+      ...options,
+    });
+  }
+
+  /** Removes a file of a running machine, or a directory with all that is below. Links are not followed. */
+  async removeMachineFile(app: string, id: string, path: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", `${MACHINE}/files`, { params: machineParams(app, id), query: { path }, ...options });
   }
 
   /** Returns what a machine used, by day. A destroyed machine is found by its whole id. */

@@ -116,6 +116,10 @@ export type ExecRequest = Schemas["ExecRequest"];
 export type ExecResult = Schemas["ExecResult"];
 /** What is at a path in a machine. */
 export type MachinePath = Schemas["MachinePath"];
+/** What is below a directory of a machine. */
+export type FileList = Schemas["FileList"];
+/** What is at a path in a machine, in a list. */
+export type FileEntry = Schemas["FileEntry"];
 /** What was copied into a machine. */
 export type UnpackedArchive = Schemas["UnpackedArchive"];
 
