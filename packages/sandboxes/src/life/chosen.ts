@@ -17,6 +17,13 @@ export interface ChosenSandbox {
   allowInternetAccess?: boolean | undefined;
 }
 
+/** What is chosen for the machine itself. */
+export interface ChosenBirth {
+  name?: string;
+  cordoned?: boolean;
+  skipLaunch?: boolean;
+}
+
 /** Returns what makes a machine this sandbox. Throws a {@link Refusal} for what no sandbox can be. */
 export function sandboxOf(chosen: ChosenSandbox, now: number): Sandbox {
   const { template, metadata, env, network, allowInternetAccess, secure } = chosen;
@@ -36,6 +43,12 @@ export function sandboxOf(chosen: ChosenSandbox, now: number): Sandbox {
     ...(network !== undefined && { network }),
     ...(allowInternetAccess !== undefined && { allow_internet_access: allowInternetAccess }),
   };
+}
+
+/** Returns what makes a fork a sandbox, that lives that long from now. It is not paused, whatever its parent is. */
+export function heirOf({ paused: _paused, ...parent }: Sandbox, timeoutS: number, now: number): Sandbox {
+  const times = { started_at: new Date(now).toISOString(), ends_at: endAfter(timeoutS, now), timeout_s: timeoutS };
+  return { ...parent, ...times };
 }
 
 /** Throws a {@link Refusal} when no sandbox may live that long. */

@@ -2,10 +2,10 @@
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import { messageOf } from "@hibernaut/lib/text";
-import type { TemplateView } from "@hibernaut/machines";
+import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
-import { type ChosenSandbox, endAfter, requireTimeout, sandboxOf } from "./chosen.ts";
+import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
 import { Expiry } from "./expiry.ts";
 import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import { asSandbox, type SandboxView, stateOf } from "./view.ts";
@@ -34,11 +34,17 @@ export class Sandboxes {
 
   /** Makes a sandbox, and resolves once it runs. Then nothing is left of one that did not get so far. */
   async create(app: string, chosen: ChosenSandbox, signal: AbortSignal): Promise<SandboxView> {
-    const { resources } = this.#needs;
+    const { record } = await this.begin(app, chosen, {}, signal);
+    return this.#born(app, record.id, signal);
+  }
+
+  /** Makes a sandbox, whose time begins now, and resolves once it is stored. */
+  async begin(app: string, chosen: ChosenSandbox, birth: ChosenBirth, signal: AbortSignal): Promise<MachineView> {
     const sandbox = sandboxOf(chosen, Date.now());
     const { template } = this.requireTemplate(app, chosen.template);
-    const { record } = await resources.templates.bear(app, template.id, { sandbox }, signal);
-    return this.#born(app, record.id, signal);
+    const view = await this.#needs.resources.templates.bear(app, template.id, { ...birth, sandbox }, signal);
+    this.#expiry.look();
+    return view;
   }
 
   list(app: string): SandboxView[] {
@@ -84,7 +90,7 @@ export class Sandboxes {
     const resumed = stateOf(before) === "paused";
     const ends = endAfter(timeoutS, Date.now());
     if (resumed || ends > before.record.sandbox.ends_at)
-      this.#change(before, { ends_at: ends, timeout_s: timeoutS, paused: false });
+      this.change(before, { ends_at: ends, timeout_s: timeoutS, paused: false });
     return { view: await this.awake(app, id, signal), resumed };
   }
 
@@ -98,7 +104,7 @@ export class Sandboxes {
   /** Wakes a paused sandbox because of a request, and gives it its time again. */
   wake(sandbox: SandboxView, signal: AbortSignal): Promise<SandboxView> {
     const { app, id, sandbox: facts } = sandbox.record;
-    this.#change(sandbox, { ends_at: endAfter(facts.timeout_s, Date.now()), paused: false });
+    this.change(sandbox, { ends_at: endAfter(facts.timeout_s, Date.now()), paused: false });
     return this.awake(app, id, signal, { by: "proxy" });
   }
 
@@ -107,8 +113,7 @@ export class Sandboxes {
     requireTimeout(timeoutS);
     const sandbox = this.get(app, id);
     const ends = endAfter(timeoutS, Date.now());
-    if (!atLeast || ends > sandbox.record.sandbox.ends_at)
-      this.#change(sandbox, { ends_at: ends, timeout_s: timeoutS });
+    if (!atLeast || ends > sandbox.record.sandbox.ends_at) this.change(sandbox, { ends_at: ends, timeout_s: timeoutS });
   }
 
   /** Suspends it to a snapshot, or without `memory` stops it with its disk. Rejects with 409 when it is paused already. */
@@ -116,7 +121,7 @@ export class Sandboxes {
     const { machines } = this.#needs.resources;
     const sandbox = this.get(app, id);
     if (stateOf(sandbox) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
-    this.#change(sandbox, { paused: true });
+    this.change(sandbox, { paused: true });
     if (memory) machines.suspend(app, id, { reason: "sandbox" });
     else machines.stopWithLayer(app, id, FILES_ONLY);
     await machines.wait(app, id, ["suspended", "stopped"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
@@ -126,13 +131,7 @@ export class Sandboxes {
   async fork(app: string, id: string, { count, timeoutS }: { count: number; timeoutS: number }, signal: AbortSignal) {
     requireTimeout(timeoutS);
     const { sandbox: parent } = this.get(app, id).record;
-    const now = Date.now();
-    const sandbox = {
-      ...parent,
-      started_at: new Date(now).toISOString(),
-      ends_at: endAfter(timeoutS, now),
-      timeout_s: timeoutS,
-    };
+    const sandbox = heirOf(parent, timeoutS, Date.now());
     const born = await this.#needs.resources.forks.fork(app, id, { count, sandbox }, signal);
     return Promise.allSettled(born.map(({ record }) => this.#born(app, record.id, signal)));
   }
@@ -147,6 +146,11 @@ export class Sandboxes {
       const advice = name === "base" ? ` Make it with \`hibernaut sandbox template base --app ${app}\`.` : "";
       throw new Refusal(404, `There is no template '${name.slice(0, 80)}'.${advice}`);
     }
+  }
+
+  /** Ends those whose time is over. Call it when there are others than before. */
+  look(): void {
+    this.#expiry.look();
   }
 
   /** All of all apps. */
@@ -175,7 +179,8 @@ export class Sandboxes {
     }
   }
 
-  #change({ record }: SandboxView, change: Partial<Sandbox>): void {
+  /** Changes what makes the machine a sandbox, such as when it ends. */
+  change({ record }: SandboxView, change: Partial<Sandbox>): void {
     this.#needs.resources.machines.setSandbox(record.app, record.id, { ...record.sandbox, ...change });
     this.#expiry.look();
   }
