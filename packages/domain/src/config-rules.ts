@@ -2,6 +2,7 @@
 import { constants } from "node:os";
 import { checkTimeRefusal } from "./check-times.ts";
 import type { MachineConfig, MountConfig } from "./config.ts";
+import { egressRefusal } from "./egress.ts";
 import { HibernautError } from "./errors.ts";
 import { filesRefusal } from "./guest-files.ts";
 import { mountPathRefusal } from "./guest-paths.ts";
@@ -26,6 +27,8 @@ export function requireSupported(config: MachineConfig): void {
   }
   const file = filesRefusal(config.files ?? []);
   if (file !== undefined) refuse(file.field, file.message);
+  const egress = egressRefusal(config.network?.egress ?? {});
+  if (egress !== undefined) refuse(`network.egress.${egress.field}`, egress.message);
   const schedule = scheduleRefusal(config);
   if (schedule !== undefined) refuse(schedule.key, schedule.message);
   const signal = config.stop_config?.signal;

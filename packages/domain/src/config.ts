@@ -3,6 +3,7 @@
  * TypeScript type and the OpenAPI document.
  */
 import { type Static, Type } from "typebox";
+import { type Egress, EgressConfig, egressOf } from "./egress.ts";
 import { schemasOf } from "./field-schemas.ts";
 import { MACHINE_FIELDS } from "./fields.ts";
 import { FileConfig, MAX_FILES } from "./guest-files.ts";
@@ -107,6 +108,16 @@ export const MachineConfig = Type.Object(
         description: "Files that are written into the machine at every cold start, before its app starts.",
       }),
     ),
+    network: Type.Optional(
+      Type.Object(
+        { egress: Type.Optional(EgressConfig) },
+        {
+          ...closed,
+          description:
+            "Where the machine may connect to. Only for machines on a bridge. Default: as the network's documents say.",
+        },
+      ),
+    ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
       Type.String({
@@ -141,6 +152,11 @@ export function guestSize(config: MachineConfig): { cpus: number; memoryMb: numb
 /** Returns how long the app may prepare for a suspend, in milliseconds. 0 means that it is not asked. */
 export function readyTimeoutMs(config: MachineConfig): number {
   return (config.suspend_config?.timeout ?? 0) * 1000;
+}
+
+/** Returns what the machine's rules for its own connections come to. Undefined when it has none. */
+export function machineEgress({ network }: MachineConfig): Egress | undefined {
+  return network?.egress === undefined ? undefined : egressOf(network.egress);
 }
 
 /** Returns the ports of the machine's services, each once, in order. */

@@ -1,5 +1,8 @@
 /** What the platform needs from a network mode. `user.ts` works without root; `bridge/` needs root and isolates apps. */
+import { machineEgress } from "@hibernaut/domain/config";
+import type { Egress } from "@hibernaut/domain/egress";
 import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 
 /** The name by which an app reaches services of the host, in every mode. */
 export const HOST_NAME = "host.hibernaut.internal";
@@ -29,6 +32,41 @@ export interface NetworkMachine {
   app: string;
   /** An IPv4 address from `allocate`. */
   address: string;
+  /** Where it may connect to. Without rules, wherever the network lets machines. */
+  egress?: Egress | undefined;
+  /** Keeps records from being passed, whose rules would be missed: see {@link networkMachine}. */
+  config?: never;
+}
+
+/** Returns what a network needs to know about the machine of a record. */
+export function networkMachine({
+  id,
+  app,
+  address,
+  config,
+}: Pick<MachineRecord, "id" | "app" | "address" | "config">): NetworkMachine {
+  return { id, app, address, egress: machineEgress(config) };
+}
+
+/** Ports of the host to which connections are led that are judged by the name in them. */
+export interface GatePorts {
+  http: number;
+  tls: number;
+}
+
+/** An address that a name server answered with, and for how many seconds it holds. */
+export interface Answered {
+  address: string;
+  ttlS: number;
+}
+
+/** What a machine was kept from connecting to. */
+export interface Refused {
+  machineId: string;
+  /** Where to: an IPv4 address. */
+  address: string;
+  protocol: "tcp" | "udp";
+  port: number;
 }
 
 /** A machine as a platform finds it when it starts. */
@@ -49,6 +87,11 @@ export interface Network {
    * before, because everything stays in place while the machine sleeps. `ports` are the guest's TCP ports to forward.
    */
   attach(machine: NetworkMachine, ports: number[]): Promise<NetworkAttachment>;
+  /**
+   * Changes where an attached machine may connect to, at once, awake or asleep; connections that are open are judged
+   * again. Throws `failed_precondition` where the network cannot keep rules.
+   */
+  govern(machine: NetworkMachine): Promise<void>;
   /** Removes what `attach` set up. Safe to repeat. */
   detach(machineId: string): Promise<void>;
 }

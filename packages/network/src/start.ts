@@ -1,7 +1,7 @@
 /** The machines' network as the platform starts it. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Settings } from "@hibernaut/settings";
-import type { Endpoint, KnownMachine } from "./contract.ts";
+import { type Endpoint, type KnownMachine, networkMachine, type Refused } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
 
 interface StartedNetwork extends OpenedNetwork {
@@ -89,9 +89,9 @@ function controlPorts(
 
 /** Returns what a network needs to know about a machine, and whether the machine has memory to lose. */
 export function knownMachine(record: MachineRecord, alive: ReadonlySet<string>): KnownMachine {
-  const { id, app, address, snapshot, capturing } = record;
+  const { id, snapshot, capturing } = record;
   // A suspend that the end of a platform interrupted may have published its snapshot.
   const asleep = snapshot !== null || (capturing !== null && !alive.has(id));
   const memory = asleep ? "asleep" : alive.has(id) ? "awake" : undefined;
-  return { id, app, address, ...(memory && { memory }) };
+  return { ...networkMachine(record), ...(memory && { memory }) };
 }

@@ -4,6 +4,7 @@
  * and restarts.
  */
 import { randomInt } from "node:crypto";
+import type { Egress } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
 import { HOST_NAME, type Network, type NetworkMachine } from "./contract.ts";
@@ -40,9 +41,23 @@ export class UserNetwork implements Network {
     return address.startsWith("127.");
   }
 
-  async attach({ id, address }: NetworkMachine, ports: number[]): Promise<NetworkAttachment> {
+  async attach({ id, address, egress }: NetworkMachine, ports: number[]): Promise<NetworkAttachment> {
+    requireNoRules(egress);
     return { mode: "user", mac: macOf(id), guest: GUEST, address, ports };
   }
 
+  async govern({ egress }: NetworkMachine): Promise<void> {
+    requireNoRules(egress);
+  }
+
   async detach(): Promise<void> {}
+}
+
+/** QEMU's stack connects as the host does: rules that it cannot keep must not seem to hold. */
+function requireNoRules(egress: Egress | undefined): void {
+  if (egress !== undefined)
+    throw new HibernautError(
+      "failed_precondition",
+      "The machine has rules for where it may connect to (network.egress), and the user-mode network cannot keep them. Run the platform as root with HIBERNAUT_NETWORK=bridge, or remove the rules.",
+    );
 }

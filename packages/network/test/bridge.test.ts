@@ -101,7 +101,13 @@ describe("rules", () => {
     expect(text).toContain('iifname "hib*" tcp dport { 4280, 9090 } reject with tcp reset');
     expect(rules([])).not.toContain("tcp dport {");
     expect(noRuleset(names)).toBe(
-      [`bridge ${names.table}`, `inet ${names.table}`, `inet ${names.flowTable}`]
+      [
+        `bridge ${names.table}`,
+        `inet ${names.table}`,
+        `inet ${names.flowTable}`,
+        `inet ${names.egressTable}`,
+        `bridge ${names.egressTable}`,
+      ]
         .map((table) => `table ${table}\ndelete table ${table}\n`)
         .join(""),
     );

@@ -2,6 +2,7 @@
 import { servicePorts } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { GuestAgent } from "@hibernaut/guest";
+import { networkMachine } from "@hibernaut/network";
 import { identityOf } from "../environment.ts";
 import type { EffectPorts } from "./ports.ts";
 import { imageOf } from "./spec.ts";
@@ -18,7 +19,7 @@ export async function becomeItself(
 ): Promise<boolean> {
   if (record.newborn !== true) return false;
   const image = await imageOf(record, ports);
-  const network = await ports.network.attach(record, servicePorts(record.config));
+  const network = await ports.network.attach(networkMachine(record), servicePorts(record.config));
   const identity = identityOf(record, image.config, network, ports.secrets.environment(record.app));
   return (await ports.steps.time("become", () => agent.become(identity, signal))).hooks;
 }

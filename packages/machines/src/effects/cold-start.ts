@@ -5,6 +5,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Image } from "@hibernaut/images";
 import { within } from "@hibernaut/lib/async";
 import { wipe } from "@hibernaut/lib/wipe";
+import { networkMachine } from "@hibernaut/network";
 import { anotherAddress } from "../address.ts";
 import type { Boot, EffectOutcome, Moved } from "../decide/index.ts";
 import { guestConfigOf } from "../environment.ts";
@@ -88,7 +89,7 @@ export async function startApp(
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
   await ports.steps.time("app", async () => {
-    const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
+    const { guest: network } = await ports.network.attach(networkMachine(record), servicePorts(record.config));
     ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
     // The boot may have taken longer than the host's lease.
     await requireOwned(record.id, ports, signal);

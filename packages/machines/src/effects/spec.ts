@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { VmmSpec } from "@hibernaut/hypervisor";
 import type { Image } from "@hibernaut/images";
+import { networkMachine } from "@hibernaut/network";
 import type { EffectPorts } from "./ports.ts";
 
 type SpecPorts = Pick<EffectPorts, "images" | "bundles" | "files" | "volumes" | "network">;
@@ -39,7 +40,7 @@ export async function specOf(
   const paths = ports.files.paths(record.id);
   const { cpus, memoryMb } = guestSize(record.config);
   const disks = await ports.volumes.disks(record.config.mounts, { grow: cold, signal });
-  const network = await ports.network.attach(record, servicePorts(record.config));
+  const network = await ports.network.attach(networkMachine(record), servicePorts(record.config));
   const spec: VmmSpec = {
     machineId: record.id,
     cpus,

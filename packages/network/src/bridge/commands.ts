@@ -44,6 +44,11 @@ export async function hasTables(wanted: readonly string[]): Promise<boolean> {
   return wanted.every((name) => tables.includes(`table ${name}`));
 }
 
+/** Lists a set with its elements, as JSON. */
+export function listSet(family: string, table: string, set: string): Promise<string> {
+  return run("nft", ["--json", "list", "set", family, table, set]);
+}
+
 /** Lists the names of the platform's taps. */
 export async function listTaps({ tapPrefix }: Names): Promise<Set<string>> {
   return new Set((await readdir(INTERFACES)).filter((name) => name.startsWith(tapPrefix)));

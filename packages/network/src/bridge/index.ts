@@ -4,12 +4,22 @@
  * destroyed. A sleeping machine keeps everything, so a resume has nothing to set up.
  */
 import { randomInt } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
 import { background } from "@hibernaut/lib/background";
 import { withHostLock } from "@hibernaut/lib/host-lock";
 import { formatSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
-import { type Endpoint, HOST_NAME, type KnownMachine, type Network, type NetworkMachine } from "../contract.ts";
+import {
+  type Answered,
+  type Endpoint,
+  type GatePorts,
+  HOST_NAME,
+  type KnownMachine,
+  type Network,
+  type NetworkMachine,
+  type Refused,
+} from "../contract.ts";
 import { macOf } from "../mac.ts";
 import {
   acceptsRuleset,
@@ -20,10 +30,10 @@ import {
   hasTables,
   ip,
   listTaps,
-  nft,
   withoutIpv6,
   writeNote,
 } from "./commands.ts";
+import { EgressKeeper } from "./egress/keeper.ts";
 import { FLOW_PROBE, type FlowLimits, flowTable, NO_LIMITS } from "./limits.ts";
 import { bridgeSettings, forwardingEntry, newBridge, newTap, staleAddresses, tapSettings } from "./links.ts";
 import { type Names, namesFor, tapName } from "./names.ts";
@@ -56,6 +66,8 @@ export interface BridgeOptions {
   judge?(selection: Selection): void;
   /** Receives a message when rules had disappeared and were set up again, or could not be. */
   onTrouble?(message: string): void;
+  /** Receives what machines were kept from connecting to by their own rules, each destination once in 10 minutes. */
+  onRefused?(refused: readonly Refused[]): void;
 }
 
 /** The bridge network of one data directory. */
@@ -71,6 +83,7 @@ export class BridgeNetwork implements Network {
   readonly #ready = new Set<string>();
   readonly #blocked: readonly string[];
   readonly #limits: FlowLimits;
+  readonly #egress: EgressKeeper;
   #control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">;
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<void> | undefined;
@@ -85,6 +98,7 @@ export class BridgeNetwork implements Network {
     this.#limits = limits;
     this.#control = options;
     this.#blocked = blocked;
+    this.#egress = new EgressKeeper(names, subnet, this.#machines);
     for (const machine of machines) if (this.owns(machine.address)) this.#machines.set(machine.id, machine);
   }
 
@@ -98,7 +112,7 @@ export class BridgeNetwork implements Network {
     // Two platforms that start at once must not take the same subnet for free.
     const network = await withHostLock(SUBNETS_LOCK, () => BridgeNetwork.#setUp(options));
     network.#watch = setInterval(
-      () => background(network.#repair(options.onTrouble), "looking after the network"),
+      () => background(network.#watchOver(options), "looking after the network"),
       WATCH_MS,
     ).unref();
     return network;
@@ -156,19 +170,54 @@ export class BridgeNetwork implements Network {
   }
 
   async attach(machine: NetworkMachine): Promise<NetworkAttachment> {
-    const { id, app, address } = machine;
+    const { id, app, address, egress } = machine;
     const { tap, mac } = this.#port(machine);
-    const known = this.#machines.get(id)?.address === address && this.#ready.has(tap);
+    const before = this.#machines.get(id);
+    const known = before?.address === address && isDeepStrictEqual(before.egress, egress) && this.#ready.has(tap);
     if (!known || !(await hasLink(tap))) {
+      await this.#egress.require(egress);
+      if (before !== undefined) this.#egress.changed(before.address);
       this.#ready.delete(tap);
-      this.#machines.set(id, { id, app, address });
+      this.#machines.set(id, { id, app, address, egress });
       await this.#sync();
     }
     return { mode: "tap", mac, guest: this.#guest(address), device: tap };
   }
 
+  async govern({ id, egress }: NetworkMachine): Promise<void> {
+    const machine = this.#machines.get(id);
+    if (machine === undefined || isDeepStrictEqual(machine.egress, egress)) return;
+    await this.#egress.require(egress);
+    this.#egress.changed(machine.address);
+    this.#machines.set(id, { ...machine, egress });
+    await this.#sync();
+  }
+
+  /** Returns the machine with this address, and the rules that it has. */
+  machineAt(address: string): NetworkMachine | undefined {
+    return this.#egress.machineAt(address);
+  }
+
+  /**
+   * Lets a machine reach the addresses that a name which it may reach has now. Returns whether it may: not when it has
+   * learnt as many as one may.
+   */
+  async learn(address: string, answers: readonly Answered[]): Promise<boolean> {
+    return await this.#egress.learn(address, answers);
+  }
+
+  /** Leads connections that are judged by the name in them to these ports of the host. */
+  async gate(ports: GatePorts): Promise<void> {
+    this.#egress.gate = ports;
+    await this.#sync();
+  }
+
   async detach(machineId: string): Promise<void> {
-    if (this.#machines.delete(machineId)) await this.#sync();
+    const machine = this.#machines.get(machineId);
+    if (machine === undefined) return;
+    this.#egress.changed(machine.address);
+    this.#machines.delete(machineId);
+    await this.#sync();
   }
 
   /** Closes these ports to machines from now on, and no others. */
@@ -218,7 +267,7 @@ export class BridgeNetwork implements Network {
     const { controlPorts, controlAddresses = [] } = this.#control;
     const [subnet, blocked] = [this.#subnet, this.#blocked];
     const rules = rulesetOf({ names, subnet, ports, controlPorts, controlAddresses, blocked });
-    await nft(`${rules}${flowTable(names, this.#limits)}`);
+    await this.#egress.apply(`${rules}${flowTable(names, this.#limits)}`);
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);
@@ -251,14 +300,25 @@ export class BridgeNetwork implements Network {
     await ip([...newTap(trial), `link delete dev ${trial}`]);
   }
 
+  async #watchOver({ onTrouble, onRefused }: BridgeOptions): Promise<void> {
+    await this.#repair(onTrouble);
+    try {
+      const refused = await this.#egress.refused();
+      if (refused.length > 0) onRefused?.(refused);
+    } catch (error) {
+      onTrouble?.(`what machines were kept from connecting to cannot be read: ${String(error)}`);
+    }
+  }
+
   async #repair(onTrouble: BridgeOptions["onTrouble"]): Promise<void> {
     try {
       const { table, flowTable: flows } = this.#names;
       if (
-        (await hasTables([`bridge ${table}`, `inet ${table}`, `inet ${flows}`])) &&
+        (await hasTables([`bridge ${table}`, `inet ${table}`, `inet ${flows}`, ...this.#egress.tables()])) &&
         (await hasLink(this.#names.bridge))
       )
         return;
+      this.#egress.forgotten();
       await this.#sync();
       onTrouble?.("another program removed the rules or the bridge of the machines' network; they were set up again");
     } catch (error) {

@@ -14,6 +14,8 @@ export interface Names {
   table: string;
   /** Name of the nftables table that counts what machines open, e.g. `hibernaut_3fa29c_flows`. */
   flowTable: string;
+  /** Name of the nftables tables for what machines connect to, e.g. `hibernaut_3fa29c_egress`. */
+  egressTable: string;
   /** The tables' comment: the beginning of the data directory's path, without characters that would end the comment. */
   owner: string;
 }
@@ -26,6 +28,7 @@ export function namesFor(dataDir: string): Names {
     tapPrefix: `${PREFIX}${hash}t`,
     table: `hibernaut_${hash}`,
     flowTable: `hibernaut_${hash}_flows`,
+    egressTable: `hibernaut_${hash}_egress`,
     owner: Buffer.from(dataDir.replace(/["\\\p{Cc}]/gu, "?"))
       .subarray(0, COMMENT_BYTES)
       .toString(),

@@ -5,6 +5,7 @@
 import { formatSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 import { METADATA_NETWORKS } from "@hibernaut/lib/public-addresses";
 import type { Endpoint } from "../contract.ts";
+import { noEgress } from "./egress/rules.ts";
 import type { Names } from "./names.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
@@ -34,8 +35,8 @@ export function rulesetOf(input: RulesetInput): string {
 }
 
 /** Returns a text that removes the tables, whether they exist or not. */
-export function noRuleset({ table, flowTable }: Names): string {
-  return `${empty("bridge", table)}${empty("inet", table)}${empty("inet", flowTable)}`;
+export function noRuleset({ table, flowTable, ...names }: Names): string {
+  return `${empty("bridge", table)}${empty("inet", table)}${empty("inet", flowTable)}${noEgress(names)}`;
 }
 
 /** Adds a table before deleting it, because deleting a table that does not exist would fail. */

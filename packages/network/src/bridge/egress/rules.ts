@@ -1,0 +1,262 @@
+/**
+ * The nftables rules for what machines connect to, as their owners' rules say. Pure.
+ *
+ * They are in tables of their own. Their sets are filled again whenever a machine's rules change, but for those that hold
+ * what name servers answered, and what was refused: those are kept. They only ever narrow what the other rules leave open.
+ */
+import { createHash } from "node:crypto";
+import type { Egress } from "@hibernaut/domain/egress";
+import { DNS_PORT } from "@hibernaut/domain/own-ports";
+import { formatSubnet, overlap, type Subnet } from "@hibernaut/lib/ipv4";
+import type { GatePorts } from "../../contract.ts";
+import type { Names } from "../names.ts";
+import { addressOf, GATEWAY_HOST } from "../subnet.ts";
+
+/** A machine with rules. */
+export interface Governed {
+  address: string;
+  egress: Egress;
+}
+
+interface EgressInput {
+  names: Names;
+  subnet: Subnet;
+  machines: readonly Governed[];
+  /** Where connections go that are judged by the name in them. Undefined: nothing judges them, and they are refused. */
+  gate: GatePorts | undefined;
+  /** Addresses of names that machines may no longer reach, as `machine . address`; or all that there are. */
+  forgotten?: readonly string[] | "all";
+}
+
+/** Addresses of names, of all machines: `MOST_LEARNT` for each that a subnet has. */
+const NAMED_SIZE = 262_144;
+/** Refused destinations that are remembered, of all machines; the rate below keeps one from filling it. */
+const REFUSED_SIZE = 65_536;
+/** Minutes after which a destination that was refused counts as a new one. */
+const REFUSED_MIN = 10;
+/** How many refused destinations of one machine are remembered: a few that any program tries, and then one per second. */
+const REFUSED_RATE = { perSecond: 1, burst: 20 };
+/** As many as the largest subnet of a bridge has. */
+const ADDRESSES = 1024;
+
+/** The set of what was refused, in either table. */
+export const REFUSED_SET = "refused";
+/** The set of addresses that stand for names, in either table. */
+export const NAMED_SET = "named";
+
+/** Filled again with each change. */
+const FILLED = ["governed", "closed", "allowed", "denied", "gated", "judged"];
+
+/** Returns a text that replaces the rules. Without a machine that has any, it removes the tables. */
+export function egressRuleset(input: EgressInput): string {
+  const { names, machines } = input;
+  if (machines.length === 0) return noEgress(names);
+  return `${hostTable(input)}${bridgeTable(input)}${forgetting(input)}`;
+}
+
+/** Returns a text that closes addresses of names again. An element whose time is over is not there any more, so it is added first. */
+export function forgetting({
+  names: { egressTable: table },
+  forgotten = [],
+}: Pick<EgressInput, "names" | "forgotten">): string {
+  const each = (family: string) => {
+    if (forgotten === "all") return `flush set ${family} ${table} ${NAMED_SET}\n`;
+    const element = `element ${family} ${table} ${NAMED_SET} { ${forgotten.join(", ")} }\n`;
+    return forgotten.length === 0 ? "" : `add ${element}delete ${element}`;
+  };
+  return ["inet", "bridge"].map(each).join("");
+}
+
+/** Returns a text that removes the tables, whether they exist or not. */
+export function noEgress({ egressTable: table }: Pick<Names, "egressTable">): string {
+  return ["inet", "bridge"].map((family) => `table ${family} ${table}\ndelete table ${family} ${table}\n`).join("");
+}
+
+/**
+ * Returns the mark of connections that these rules have let through. Other rules have another one, so connections that
+ * are open while rules change are judged again.
+ */
+export function generationOf(egress: Egress): number {
+  const hash = createHash("sha256").update(JSON.stringify(egress)).digest().readUInt32BE(0);
+  return (hash & 0x7fffffff) | 1; // 0 is the mark of a connection that has none
+}
+
+const pairs = ({ address, egress }: Governed, which: "allowed" | "denied") =>
+  egress[which].map((network) => `${address} . ${formatSubnet(network)}`);
+
+/** Packets to the host, and through it to the outside. */
+function hostTable({ names, subnet, machines, gate }: EgressInput): string {
+  const { bridge, egressTable: table } = names;
+  const gateway = addressOf(subnet, GATEWAY_HOST);
+  const marks = machines.map(({ address, egress }) => ({ address, mark: generationOf(egress) }));
+  const sets = [
+    set(
+      "gated",
+      "ipv4_addr",
+      machines.filter(isGated).map(({ address }) => address),
+    ),
+    set(
+      "judged",
+      "ipv4_addr . mark",
+      marks.map(({ address, mark }) => `${address} . ${mark}`),
+    ),
+    ...commonSets(machines, () => true),
+  ];
+  const mapLines = `map generation { type ipv4_addr : mark; elements = { ${marks.map(({ address, mark }) => `${address} : ${mark}`).join(", ")} } }`;
+  const gated = `iifname "${bridge}" ip saddr @gated ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr != @allowed`;
+  const redirects =
+    gate === undefined
+      ? []
+      : [`${gated} tcp dport 80 redirect to :${gate.http}`, `${gated} tcp dport 443 redirect to :${gate.tls}`];
+  const entrance = gate === undefined ? "" : `ct status dnat tcp dport { ${gate.http}, ${gate.tls} } accept`;
+  return `${begin(
+    "inet",
+    names,
+    sets.map(({ bare }) => bare),
+    ["map generation { type ipv4_addr : mark; }"],
+  )}
+flush map inet ${table} generation
+table inet ${table} {
+  ${sets.map(({ full }) => full).join("\n  ")}
+  ${mapLines}
+${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type admin-prohibited"])}
+  chain pass {
+    ct mark set ip saddr map @generation accept
+  }
+  chain judge {
+    ip saddr . ct mark @judged accept
+    ip saddr . ip daddr @allowed goto pass
+    # Of a name, these ports are reached only where the name is certain. Without the second, a browser would try QUIC.
+    ip saddr . ip daddr @${NAMED_SET} meta l4proto { tcp, udp } th dport { 80, 443 } goto refuse
+    ip saddr . ip daddr @${NAMED_SET} goto pass
+    ip saddr . ip daddr @denied goto refuse
+    ip saddr @closed goto refuse
+    goto pass
+  }
+  # Only what a known connection sends back is not judged: packets without a connection are.
+  chain forward {
+    type filter hook forward priority filter - 15; policy accept;
+    iifname != "${bridge}" accept
+    ip saddr != @governed accept
+    ct direction reply accept
+    jump judge
+  }
+  chain input {
+    type filter hook input priority filter - 15; policy accept;
+    iifname != "${bridge}" accept
+    ip saddr != @governed accept
+    ct direction reply accept
+    ip daddr ${gateway} meta l4proto { tcp, udp } th dport ${DNS_PORT} accept
+    ${entrance}
+    jump judge
+  }
+  chain prerouting {
+    type nat hook prerouting priority dstnat; policy accept;
+    ${redirects.join("\n    ")}
+  }
+}
+`;
+}
+
+/** Packets to other machines of the app. Answers are packets, too: they do not leave where connections could not. */
+function bridgeTable({ names, subnet, machines }: EgressInput): string {
+  const { tapPrefix, egressTable: table } = names;
+  const sets = commonSets(machines, (network) => overlap(network, subnet));
+  return `${begin(
+    "bridge",
+    names,
+    sets.map(({ bare }) => bare),
+    [],
+  )}
+table bridge ${table} {
+  ${sets.map(({ full }) => full).join("\n  ")}
+${refusing(["drop"])}
+  chain forward {
+    type filter hook forward priority -10; policy accept;
+    iifname != "${tapPrefix}*" accept
+    ip saddr != @governed accept
+    # To the address of a machine by the MAC of another one.
+    ip daddr != ${formatSubnet(subnet)} drop
+    ip saddr . ip daddr @allowed accept
+    ip saddr . ip daddr @${NAMED_SET} accept
+    ip saddr . ip daddr @denied goto refuse
+    ip saddr @closed goto refuse
+  }
+}
+`;
+}
+
+/** Whether connections of the machine are judged by the name in them. */
+export function isGated({ egress }: Governed): boolean {
+  return egress.names.length > 0;
+}
+
+interface SetText {
+  bare: string;
+  full: string;
+}
+
+function commonSets(machines: readonly Governed[], counts: (network: Subnet) => boolean): SetText[] {
+  const relevant = machines.map(({ address, egress }) => ({
+    address,
+    egress: { ...egress, allowed: egress.allowed.filter(counts), denied: egress.denied.filter(counts) },
+  }));
+  const closed = machines.filter(({ egress }) => egress.closed);
+  return [
+    set(
+      "governed",
+      "ipv4_addr",
+      machines.map(({ address }) => address),
+    ),
+    set(
+      "closed",
+      "ipv4_addr",
+      closed.map(({ address }) => address),
+    ),
+    set(
+      "allowed",
+      "ipv4_addr . ipv4_addr; flags interval",
+      relevant.flatMap((one) => pairs(one, "allowed")),
+    ),
+    set(
+      "denied",
+      "ipv4_addr . ipv4_addr; flags interval",
+      relevant.flatMap((one) => pairs(one, "denied")),
+    ),
+  ];
+}
+
+function set(name: string, type: string, elements: readonly string[]): SetText {
+  const list = elements.length === 0 ? "" : `elements = { ${elements.join(", ")} };`;
+  return { bare: `set ${name} { type ${type}; }`, full: `set ${name} { type ${type}; ${list} }` };
+}
+
+/** Makes what is not there yet, takes all rules away, and empties the sets that are filled afterwards. */
+function begin(family: string, names: Names, sets: readonly string[], maps: readonly string[]): string {
+  const { egressTable: table, owner } = names;
+  const kept = [
+    `set ${NAMED_SET} { type ipv4_addr . ipv4_addr; size ${NAMED_SIZE}; flags timeout; }`,
+    `set ${REFUSED_SET} { type ipv4_addr . ipv4_addr . inet_proto . inet_service; size ${REFUSED_SIZE}; flags dynamic,timeout; timeout ${REFUSED_MIN}m; }`,
+    `set refused_rate { type ipv4_addr; size ${ADDRESSES}; flags dynamic,timeout; timeout ${REFUSED_MIN}m; }`,
+  ];
+  const emptied = FILLED.filter((name) => sets.some((text) => text.startsWith(`set ${name} `)));
+  return `table ${family} ${table} {
+  comment "${owner}"
+  ${[...sets, ...maps, ...kept].join("\n  ")}
+}
+flush table ${family} ${table}
+${emptied.map((name) => `flush set ${family} ${table} ${name}`).join("\n")}`;
+}
+
+/** Remembers a destination, unless the machine tries many, and ends with `verdicts`. */
+function refusing(verdicts: readonly string[]): string {
+  const { perSecond, burst } = REFUSED_RATE;
+  return `  chain say_no {
+    ${verdicts.join("\n    ")}
+  }
+  chain refuse {
+    add @refused_rate { ip saddr limit rate over ${perSecond}/second burst ${burst} packets } goto say_no
+    meta l4proto { tcp, udp } add @${REFUSED_SET} { ip saddr . ip daddr . meta l4proto . th dport }
+    goto say_no
+  }`;
+}
