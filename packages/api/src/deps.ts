@@ -23,6 +23,7 @@ import type { AuditLog } from "./audit/log.ts";
 import type { LocalConnections } from "./auth.ts";
 import type { PeerConnections } from "./cluster/peer.ts";
 import type { Finding } from "./findings.ts";
+import type { ApiSandboxes } from "./sandboxes.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
 export interface PlatformInfo {
@@ -118,6 +119,8 @@ export interface ApiDeps
   activity?(id: string): Activity | undefined;
   /** The ports for TCP connections of an app that the proxies cannot open, each with the reason. */
   closedPorts?(app: string): { port: number; reason: string }[];
+  /** Machines that end when their time is over. Undefined while they are off, and while the platform starts. */
+  sandboxes?(): ApiSandboxes | undefined;
   /** The TCP ports that tokens which are limited to apps may take, such as `1024-65535`. By default, all. */
   tcpPorts?: string;
   /** Throws when the platform cannot work: the store's `check`. */

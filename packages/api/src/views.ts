@@ -1,5 +1,6 @@
 /** Records as the API shows them. */
 import type { AppRecord, KeepAwake, MachineEvent, Origin, Prewarm } from "@hibernaut/domain/machine";
+import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { TokenRecord } from "@hibernaut/store";
 import type { AppWire } from "./routes/apps.schemas.ts";
@@ -48,6 +49,7 @@ export function machineWire({
     // An app that runs has recovered, for all that is known.
     crash: record.state === "running" ? null : (record.crash ?? null),
     origin: originWire(record.origin),
+    sandbox: sandboxWire(record.sandbox),
     private_address: record.address,
     created_at: record.createdAt,
     updated_at: record.updatedAt,
@@ -58,6 +60,13 @@ function originWire(origin: Origin | undefined): MachineWire["origin"] {
   return origin === undefined
     ? null
     : { kind: origin.kind, machine_id: origin.machine, template: origin.template ?? null };
+}
+
+/** Neither what opens it, nor what its programs are told. */
+function sandboxWire(sandbox: Sandbox | undefined): MachineWire["sandbox"] {
+  if (sandbox === undefined) return null;
+  const { template, metadata, started_at, ends_at, timeout_s, on_timeout, auto_resume } = sandbox;
+  return { template, metadata, started_at, ends_at, timeout_s, on_timeout, auto_resume };
 }
 
 function prewarmWire({ status, until, reason, since }: Prewarm): MachineWire["prewarm"] {
@@ -94,14 +103,16 @@ interface AppFacts {
   machineCount: number;
   urls: string[];
   closedPorts: NonNullable<AppWire["closed_ports"]>;
+  sandboxPortUrl: string | undefined;
 }
 
 /** An app on the wire. */
-export function appWire(app: AppRecord, { machineCount, urls, closedPorts }: AppFacts): AppWire {
+export function appWire(app: AppRecord, { machineCount, urls, closedPorts, sandboxPortUrl }: AppFacts): AppWire {
   const { name, createdAt, statusPage = false } = app;
   return {
     ...{ name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage },
     ...(closedPorts.length > 0 && { closed_ports: closedPorts }),
+    ...(sandboxPortUrl !== undefined && { sandbox_port_url: sandboxPortUrl }),
   };
 }
 

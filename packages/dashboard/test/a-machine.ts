@@ -30,6 +30,7 @@ export function machine(parts: Partial<Machine>): Machine {
     wake_at: null,
     crash: null,
     origin: null,
+    sandbox: null,
     private_address: "10.0.0.2",
     created_at: time,
     updated_at: time,

@@ -1,10 +1,12 @@
 /** Opens the port of sandboxes, if a setting says so. Without one, nothing of them is loaded. */
+import { join } from "node:path";
 import type { ConnectionBudget } from "@hibernaut/connections";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestCommand } from "@hibernaut/guest";
 import type { Resources } from "@hibernaut/machines";
+import type { openSandboxes as open } from "@hibernaut/sandboxes";
 import type { Settings } from "@hibernaut/settings";
-import type { TokenRecord } from "@hibernaut/store";
+import type { BuildStore, TokenRecord } from "@hibernaut/store";
 import type { Logger } from "pino";
 
 /** Programs of sandboxes that an earlier platform started. Machines are recovered before the port opens, so they wait for it. */
@@ -31,6 +33,7 @@ interface SandboxParts {
   resources: Resources;
   /** The record of a token that is valid now. */
   verify(text: string): TokenRecord | undefined;
+  builds: BuildStore;
   /** From which the tokens of sandboxes are derived. */
   secret(): Buffer;
   connections: ConnectionBudget;
@@ -38,11 +41,14 @@ interface SandboxParts {
   log: Logger;
 }
 
+/** The port of sandboxes, while it is open. */
+export type OpenedSandboxes = Awaited<ReturnType<typeof open>>;
+
 /** Undefined without `HIBERNAUT_SANDBOX_LISTEN`. Rejects with `invalid_argument` when only one of the two files of TLS is named. */
 export async function openSandboxes(
-  { sandboxListen: at, sandboxDomain, sandboxTlsCert: cert, sandboxTlsKey: key }: Settings,
+  { dataDir, sandboxListen: at, sandboxDomain, sandboxTlsCert: cert, sandboxTlsKey: key }: Settings,
   { verify, secret, kept, ...parts }: SandboxParts,
-): Promise<{ url: string; close(): Promise<void> } | undefined> {
+): Promise<OpenedSandboxes | undefined> {
   if (at === undefined) {
     // They run on, and must not wait for someone who reads what they print.
     kept.hand((_machine, { stdout, stderr }) => void [stdout.resume(), stderr.resume()]);
@@ -55,9 +61,10 @@ export async function openSandboxes(
       `${missing} is missing: TLS for sandboxes needs a certificate and its key.`,
     );
   }
-  const { openSandboxes: open } = await import("@hibernaut/sandboxes");
-  const opened = await open({
+  const sandboxes = await import("@hibernaut/sandboxes");
+  const opened = await sandboxes.openSandboxes({
     ...{ ...parts, at, domain: sandboxDomain, secret: secret() },
+    uploadFolder: join(dataDir, "build-uploads"),
     ...(cert !== undefined && key !== undefined && { tls: { cert, key } }),
     holderOf(text) {
       const token = verify(text);

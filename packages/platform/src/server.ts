@@ -65,7 +65,7 @@ import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
 import { quotaOf } from "./quota-settings.ts";
-import { KeptCommands, openSandboxes } from "./sandboxes.ts";
+import { KeptCommands, type OpenedSandboxes, openSandboxes } from "./sandboxes.ts";
 import { VERSION } from "./version.ts";
 
 /** How often expired volume snapshots are deleted. Their retention is counted in days. */
@@ -340,7 +340,7 @@ async function runLocked(
     stream,
   });
   /** Empty until machines are recovered; the API answers before that. */
-  const proxied: { coordinator?: RunningCoordinator } = {};
+  const proxied: { coordinator?: RunningCoordinator; sandboxes?: OpenedSandboxes | undefined } = {};
   const api = await buildApi({
     ...resources,
     local,
@@ -370,6 +370,7 @@ async function runLocked(
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
     closedPorts: (app) => proxied.coordinator?.closedPorts(app) ?? [],
+    sandboxes: () => proxied.sandboxes?.ofApi,
     tcpPorts: settings.tcpPorts,
     uploadsPerApp: settings.quotaUploads,
     check: () => store.check(),
@@ -440,10 +441,11 @@ async function runLocked(
   open.defer(resources.scrubber.start());
   open.defer(resources.consoles.start());
   const sandboxes = await openSandboxes(settings, {
-    ...{ resources, connections, kept, log },
+    ...{ resources, connections, kept, log, builds: store.builds },
     verify: (text) => verifyToken(store.tokens, text),
     secret: () => readKey(keyFile) ?? makeKey(keyFile),
   });
+  proxied.sandboxes = sandboxes;
   open.defer(() => sandboxes?.close());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;

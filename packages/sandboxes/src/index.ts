@@ -3,12 +3,17 @@ import type { ConnectionBudget } from "@hibernaut/connections";
 import type { GuestCommand } from "@hibernaut/guest";
 import { background } from "@hibernaut/lib/background";
 import type { Listen } from "@hibernaut/settings";
+import { Builds } from "./build/builds.ts";
+import { SWEEP_MS } from "./build/limits.ts";
+import { UploadLinks } from "./build/links.ts";
+import { Uploads } from "./build/uploads.ts";
 import type { SandboxNeeds } from "./contract.ts";
 import { buildControl } from "./control/server.ts";
 import { dispatch } from "./door/dispatch.ts";
 import { openDoor } from "./door/listener.ts";
 import { Processes } from "./inside/processes.ts";
 import { SandboxesOfApi } from "./life/from-api.ts";
+import { TemplateNames } from "./life/names.ts";
 import { Sandboxes } from "./life/sandboxes.ts";
 import { SandboxTokens } from "./life/tokens.ts";
 
@@ -25,25 +30,30 @@ interface OpenOptions extends SandboxNeeds {
 /** Opens the port at which programs that use E2B's clients find their sandboxes. */
 export async function openSandboxes({ at, tls, connections, ...needs }: OpenOptions): Promise<{
   url: string;
-  /** The URL of a port of a sandbox, with `{port}` and `{id}` in it. */
-  portUrl: string;
   /** For the platform's own API. */
   ofApi: SandboxesOfApi;
   /** Takes a command that an earlier platform started in a machine. */
   adopt(machineId: string, command: GuestCommand, label: Buffer): void;
   close(): Promise<void>;
 }> {
-  const sandboxes = new Sandboxes(needs);
+  const names = new TemplateNames(needs);
+  const sandboxes = new Sandboxes(needs, names);
   const tokens = new SandboxTokens(needs.secret);
   const processes = new Processes();
-  const control = await buildControl({ needs, sandboxes, tokens });
+  const uploads = new Uploads(needs.uploadFolder);
+  const builds = new Builds({ needs, names, processes, uploads });
+  const links = new UploadLinks(needs.secret);
+  const control = await buildControl({
+    ...{ needs, sandboxes, tokens, names, builds, uploads, links, secure: tls !== undefined },
+  });
   const door = dispatch({ needs, sandboxes, tokens, processes, control: control.handle });
   const { url, close } = await openDoor(door, { at, tls, connections, log: needs.log });
   sandboxes.start();
+  builds.recover();
+  const sweeps = sweeping(uploads, needs);
   return {
     url,
-    portUrl: portUrlOf(url, needs.domain),
-    ofApi: new SandboxesOfApi(sandboxes, needs.resources),
+    ofApi: new SandboxesOfApi(sandboxes, needs.resources, portUrlOf(url, needs.domain)),
     adopt(machineId, command, label) {
       // Any machine may say so.
       if (sandboxes.find(machineId) === undefined) command.kill("this machine is not a sandbox");
@@ -51,6 +61,8 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
     },
     async close() {
       sandboxes.close();
+      clearInterval(sweeps);
+      await builds.close();
       await close();
       await control.close();
     },
@@ -62,4 +74,12 @@ function portUrlOf(url: string, domain: string): string {
   const { protocol, port } = new URL(url);
   const at = protocol === "https:" || /:\d+$/.test(domain) ? domain : `${domain}:${port || "80"}`;
   return `${protocol}//{port}-{id}.${at}`;
+}
+
+/** Looks through the uploads now, and again from time to time. */
+function sweeping(uploads: Uploads, { resources }: Pick<SandboxNeeds, "resources">): NodeJS.Timeout {
+  const sweep = (begins: boolean) =>
+    background(uploads.sweep(resources.apps.list(), { begins }), "looking through uploads for builds");
+  sweep(true);
+  return setInterval(() => sweep(false), SWEEP_MS).unref();
 }

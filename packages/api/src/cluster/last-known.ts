@@ -43,7 +43,7 @@ function wire({ id, app, name, host, address }: Owned, view: View): Omit<Machine
     suspend: { eligible: false, reasons: [`host ${host} ${silence}`] },
     guest_bundle: { version: "", current: false, update_pending: false },
     ...{ cordoned: false, checks: [], snapshot: null, last_boot: null, prewarm: null, keep_awake: null },
-    ...{ next_run: null, wake_at: null, crash: null, origin: null },
+    ...{ next_run: null, wake_at: null, crash: null, origin: null, sandbox: null },
     private_address: address,
     created_at: createdAt,
     // What is known of it last changed with its version.

@@ -24,7 +24,10 @@ const StartBody = Type.Object(
 const StartReply = Type.Object({ ok: Type.Literal(true), previous_state: machineState }, closed);
 
 /** Registers the actions of machines. */
-export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "machines" | "guestApi">): void {
+export function actionRoutes(
+  app: Api,
+  { machines, guestApi, sandboxes }: Pick<ApiDeps, "machines" | "guestApi" | "sandboxes">,
+): void {
   const path = "/v1/apps/:app_name/machines/:machine_id";
   const shapes = { params: MachineParams, optionalBody: NoBody, reply: Ok };
 
@@ -37,6 +40,7 @@ export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "ma
     ),
     async ({ params, body }) => {
       const { previousState } = machines.start(params.app_name, params.machine_id, body);
+      sandboxes?.()?.resumed(params.app_name, params.machine_id);
       return { ok: true as const, previous_state: previousState };
     },
   );
@@ -53,6 +57,8 @@ export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "ma
       if (insideMachine !== null) guestApi.awaitReply(insideMachine, sent(reply.raw));
       if (action === "restart") machines.restart(appName, id);
       else machines[action](appName, id, insideMachine === null ? {} : { by: "itself" });
+      // One that pauses itself would outlive the time that its owner gave it.
+      if (action === "suspend" && insideMachine === null) sandboxes?.()?.paused(appName, id);
       return { ok: true as const };
     });
   }

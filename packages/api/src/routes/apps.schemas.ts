@@ -12,6 +12,12 @@ export const AppReply = Type.Object(
         "Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service.",
     }),
     status_page: Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
+    sandbox_port_url: Type.Optional(
+      Type.String({
+        description:
+          "Where ports of its sandboxes answer: a URL with `{port}` and `{id}` to be replaced. Absent while sandboxes are off.",
+      }),
+    ),
     closed_ports: Type.Optional(
       Type.Array(Type.Object({ port: Type.Integer(), reason: Type.String() }, closed), {
         description: "Ports of its TCP services that the proxy cannot open on this host. Absent if there are none.",

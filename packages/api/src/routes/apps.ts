@@ -21,7 +21,8 @@ export function appRoutes(
     write,
     cluster,
     closedPorts,
-  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster" | "closedPorts"> & Writes,
+    sandboxes,
+  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster" | "closedPorts" | "sandboxes"> & Writes,
 ): void {
   const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
   const wire = (record: AppRecord) =>
@@ -29,6 +30,7 @@ export function appRoutes(
       machineCount: count(record.name),
       urls: proxy?.urlsOf(record.name) ?? [],
       closedPorts: closedPorts?.(record.name) ?? [],
+      sandboxPortUrl: sandboxes?.()?.portUrl,
     });
 
   app.get(

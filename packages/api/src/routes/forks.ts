@@ -22,7 +22,10 @@ import { MachineList, MachineParams, MachineReply } from "./machines.schemas.ts"
 
 const AUDITED = ["name", "count"];
 
-export function forkRoutes(app: Api, { forks, restores }: Pick<ApiDeps, "forks" | "restores">): void {
+export function forkRoutes(
+  app: Api,
+  { forks, restores, sandboxes }: Pick<ApiDeps, "forks" | "restores" | "sandboxes">,
+): void {
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/fork",
     routesOf("machines")(
@@ -33,11 +36,15 @@ export function forkRoutes(app: Api, { forks, restores }: Pick<ApiDeps, "forks" 
         optionalBody: ForkBody,
         created: MachineList,
         description:
-          "Makes machines with the memory and the disk that a running or suspended machine has at this moment, each with an identity of its own. The machine itself continues.",
+          "Makes machines with the memory and the disk that a running or suspended machine has at this moment, each with an identity of its own. The machine itself continues. Forks of a sandbox are sandboxes, whose time begins now.",
       },
     ),
     async ({ params, body }, reply) => {
-      const views = await forks.fork(params.app_name, params.machine_id, birthsOf(body), clientGone(reply));
+      const { app_name: appName, machine_id: id } = params;
+      const sandbox = sandboxes?.()?.heirOf(appName, id);
+      const births = { ...birthsOf(body), ...(sandbox !== undefined && { sandbox }) };
+      const views = await forks.fork(appName, id, births, clientGone(reply));
+      sandboxes?.()?.forked();
       return reply.code(201).send(views.map(machineWire));
     },
   );

@@ -5,6 +5,7 @@ import { closed, imageReference, machineState, nullable, oneOf, time } from "../
 import { AppParams } from "./apps.schemas.ts";
 import { environment } from "./exec.schemas.ts";
 import { KeepAwake } from "./inside.schemas.ts";
+import { SandboxBody, SandboxReply } from "./sandbox.schemas.ts";
 
 const CheckResult = Type.Object(
   {
@@ -149,6 +150,7 @@ export const MachineReply = Type.Object(
     wake_at: nullable(time, "When the machine wakes if it sleeps by then, as a program in it asked."),
     crash: nullable(Crash),
     origin: nullable(Origin, "Null if the machine was not made from the memory of another one."),
+    sandbox: nullable(SandboxReply, "Null if the machine is not a sandbox."),
     private_address: Type.String({ description: "The machine's IPv4 address in its app's network." }),
     created_at: time,
     updated_at: time,
@@ -202,6 +204,10 @@ export const CreateMachineBody = Type.Object(
     env: Type.Optional({
       ...environment,
       description: "With `template`: for programs that start later, in addition to the template's.",
+    }),
+    sandbox: Type.Optional({
+      ...SandboxBody,
+      description: "With `template`: the machine is a sandbox, which ends when its time is over.",
     }),
     skip_launch: Type.Optional(
       Type.Boolean({ description: "Leave the machine in `created` instead of starting it. Default: false." }),

@@ -6,6 +6,7 @@ import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { routesOf } from "../route.ts";
+import { requireSandboxes } from "../sandboxes.ts";
 import { EventsQuery, ForceQuery, Ok } from "../schemas.ts";
 import { eventWire, machineWire } from "../views.ts";
 import { AppParams } from "./apps.schemas.ts";
@@ -28,6 +29,7 @@ const CONFIG_OR_TEMPLATE =
   "A machine is made of `config`, or of a `template` with its configuration, to which `env` may add. Send one of the two.";
 const WHERE_THE_TEMPLATE_IS =
   "A machine from a template is made on the template's host: leave out `host` and `region`. It can be moved afterwards.";
+const SANDBOX_NEEDS_TEMPLATE = "Sandboxes are made from templates: send `template`, or leave `sandbox` out.";
 const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`, or leave `prewarm` out.";
 
 /** A machine may read itself, through its local API. */
@@ -36,7 +38,7 @@ const ITSELF = { scope: "read", inside: "self" } as const;
 /** Registers the routes of machines. */
 export function machineRoutes(
   app: Api,
-  { machines, templates, cluster }: Pick<ApiDeps, "machines" | "templates" | "cluster">,
+  { machines, templates, cluster, sandboxes }: Pick<ApiDeps, "machines" | "templates" | "cluster" | "sandboxes">,
 ): void {
   app.get(
     "/v1/machines",
@@ -59,7 +61,7 @@ export function machineRoutes(
     ),
     async (request, reply) => {
       requireCluster({ cluster }, request.body.host);
-      const { name, region, config, template, env, ...body } = request.body;
+      const { name, region, config, template, env, sandbox, ...body } = request.body;
       const { skip_launch: skipLaunch, skip_service_registration: cordoned } = body;
       const { app_name: appName } = request.params;
       const chosen = {
@@ -71,6 +73,13 @@ export function machineRoutes(
         throw new HibernautError("invalid_argument", CONFIG_OR_TEMPLATE, { field: "config" });
       if (template !== undefined && (region !== undefined || request.body.host !== undefined))
         throw new HibernautError("invalid_argument", WHERE_THE_TEMPLATE_IS, { field: "template" });
+      if (sandbox !== undefined && template === undefined)
+        throw new HibernautError("invalid_argument", SANDBOX_NEEDS_TEMPLATE, { field: "sandbox" });
+      const birth = { ...chosen, ...(env !== undefined && { env }) };
+      const fromTemplate = (word: string) =>
+        sandbox === undefined
+          ? templates.bear(appName, word, birth, clientGone(reply))
+          : requireSandboxes(sandboxes).begin(appName, word, sandbox, birth, clientGone(reply));
       const view =
         template === undefined
           ? await machines.create(appName, {
@@ -78,12 +87,7 @@ export function machineRoutes(
               config: config as MachineConfig,
               ...(region !== undefined && { region }),
             })
-          : await templates.bear(
-              appName,
-              template,
-              { ...chosen, ...(env !== undefined && { env }) },
-              clientGone(reply),
-            );
+          : await fromTemplate(template);
       return reply.code(201).send(machineWire(view));
     },
   );

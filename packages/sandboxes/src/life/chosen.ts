@@ -22,6 +22,8 @@ export interface ChosenBirth {
   name?: string;
   cordoned?: boolean;
   skipLaunch?: boolean;
+  /** For programs that start later. One with an environment of its own does not come from a pool. */
+  env?: Record<string, string>;
 }
 
 /** Returns what makes a machine this sandbox. Throws a {@link Refusal} for what no sandbox can be. */

@@ -1,11 +1,11 @@
 /** Sandboxes as users of the platform's own API make, pause and fork them: the same ones, with the same life. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { DEFAULT_SANDBOX_TIMEOUT_S } from "@hibernaut/domain/limits";
 import type { Sandbox, SandboxEnd } from "@hibernaut/domain/sandbox";
 import type { MachineView } from "@hibernaut/machines";
 import type { SandboxNeeds } from "../contract.ts";
 import { Refusal } from "../failure.ts";
 import { type ChosenBirth, endAfter, heirOf } from "./chosen.ts";
-import { DEFAULT_TIMEOUT_V2_S } from "./limits.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import { asSandbox } from "./view.ts";
 
@@ -18,15 +18,17 @@ export interface ApiSandbox {
   /** Whether a request to a paused one wakes it. Default: false. */
   auto_resume?: boolean | undefined;
   metadata?: Record<string, string> | undefined;
-  env?: Record<string, string> | undefined;
 }
 
 /** Every method throws `HibernautError`, and `not_found` for a machine that the app does not have. */
 export class SandboxesOfApi {
+  /** The URL of a port of a sandbox, with `{port}` and `{id}` in it. */
+  readonly portUrl: string;
   readonly #sandboxes: Sandboxes;
   readonly #machines: SandboxNeeds["resources"]["machines"];
 
-  constructor(sandboxes: Sandboxes, { machines }: SandboxNeeds["resources"]) {
+  constructor(sandboxes: Sandboxes, { machines }: SandboxNeeds["resources"], portUrl: string) {
+    this.portUrl = portUrl;
     this.#sandboxes = sandboxes;
     this.#machines = machines;
   }
@@ -35,13 +37,13 @@ export class SandboxesOfApi {
   async begin(
     app: string,
     template: string,
-    { timeout_s, on_timeout, auto_resume, metadata = {}, env = {} }: ApiSandbox,
+    { timeout_s, on_timeout, auto_resume, metadata = {} }: ApiSandbox,
     birth: ChosenBirth,
     signal: AbortSignal,
   ): Promise<MachineView> {
     const chosen = {
-      ...{ template, metadata, env, keepMemory: true, secure: true },
-      timeoutS: timeout_s ?? DEFAULT_TIMEOUT_V2_S,
+      ...{ template, metadata, env: {}, keepMemory: true, secure: true },
+      timeoutS: timeout_s ?? DEFAULT_SANDBOX_TIMEOUT_S,
       onTimeout: on_timeout ?? "kill",
       autoResume: auto_resume ?? false,
     };

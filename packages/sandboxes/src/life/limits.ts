@@ -1,11 +1,12 @@
 /** Limits and time-outs of sandboxes, each with its reason. */
+import { SANDBOX_TIMEOUT_S } from "@hibernaut/domain/limits";
 
 /** How long a sandbox lives unless its client says otherwise, in seconds: as the API documents it. */
 export const DEFAULT_TIMEOUT_S = 15;
 /** The same for the second version of the route that makes one. */
 export const DEFAULT_TIMEOUT_V2_S = 300;
-/** The longest that a client may ask for, in seconds. A day: a client that forgets a sandbox pays for no more than that. */
-export const MOST_TIMEOUT_S = 24 * 60 * 60;
+/** The longest that a client may ask for, in seconds. */
+export const MOST_TIMEOUT_S = SANDBOX_TIMEOUT_S.maximum;
 /** How long a request waits until its sandbox runs, in milliseconds: a little less than the clients' own 60 s. */
 export const RUNNING_TIMEOUT_MS = 55_000;
 /** The same for a pause, which writes the memory to the disk. */
