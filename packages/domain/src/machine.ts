@@ -1,7 +1,7 @@
 /** The records that are stored about apps, machines and releases. */
 import type { MachineConfig } from "./config.ts";
 import type { QuotaOverrides } from "./quota.ts";
-import type { Sandbox } from "./sandbox.ts";
+import type { ProgramDefaults, Sandbox } from "./sandbox.ts";
 
 /** States that last. A machine is `restarting` between the end of its app and the next start by the restart policy. */
 export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
@@ -205,6 +205,8 @@ export interface MachineRecord {
   pooled?: true;
   /** Absent in all machines but sandboxes. */
   sandbox?: Sandbox;
+  /** How programs of sandboxes begin in it, and in what is born from it. Absent unless its template was built that way. */
+  programs?: ProgramDefaults;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;

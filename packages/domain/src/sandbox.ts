@@ -16,6 +16,16 @@ export interface SandboxNetwork {
   mask_request_host?: string;
 }
 
+/** How programs begin that clients start in a sandbox and say nothing else of. A build of a template sets it. */
+export interface ProgramDefaults {
+  /** `user[:group]`. Absent: `user`, or the image's own where there is none. */
+  user?: string;
+  /** An absolute path, to which relative ones belong. Absent: the user's home. */
+  workdir?: string;
+  /** Below the sandbox's own and the client's. */
+  env?: Record<string, string>;
+}
+
 /** What makes a machine a sandbox. Times are RFC 3339 in UTC. */
 export interface Sandbox {
   /** The template as the client named it. */

@@ -3,6 +3,7 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
+import type { BuildRecord, TemplateTag } from "@hibernaut/domain/build";
 import type { OrderFailure } from "@hibernaut/domain/certificate";
 import type { DrainRecord } from "@hibernaut/domain/drain";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "@hibernaut/domain/machine";
@@ -116,6 +117,25 @@ export interface TemplateStore {
   /** Lists the templates of one app or of all, oldest first. */
   list(app?: string): TemplateRecord[];
   remove(template: TemplateRecord): void;
+}
+
+/** Builds of templates, and the names that lead to what they made. Both go with their app, a name also with its template. */
+export interface BuildStore {
+  /** Adds a build. False when its app is gone. */
+  insert(build: BuildRecord): boolean;
+  /** Replaces a build. False when it is gone. */
+  update(build: BuildRecord): boolean;
+  /** Replaces a build that ends, and lets these names lead to what it made, in one transaction. False when it is gone. */
+  finish(build: BuildRecord, tags: readonly TemplateTag[]): boolean;
+  get(id: string): BuildRecord | undefined;
+  /** Lists the builds of one app or of all, oldest first. */
+  list(app?: string): BuildRecord[];
+  remove(id: string): void;
+  /** Lets names lead to templates of their app, wherever they led before. */
+  tag(tags: readonly TemplateTag[]): void;
+  untag(app: string, name: string, tags: readonly string[]): void;
+  /** Lists the names that an app has for templates, sorted. */
+  tags(app: string): TemplateTag[];
 }
 
 /** When the paused VMM of a suspended machine was kept, in milliseconds since 1970. */
@@ -377,6 +397,7 @@ export interface Store {
   releases: ReleaseStore;
   volumes: VolumeStore;
   templates: TemplateStore;
+  builds: BuildStore;
   drain: DrainStore;
   usage: UsageStore;
   webhooks: WebhookStore;

@@ -397,6 +397,28 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   `,
   "ALTER TABLE templates ADD COLUMN warm_pool INTEGER NOT NULL DEFAULT 0",
+  `
+  -- Builds of templates. \`build\` is the whole record.
+  CREATE TABLE template_builds (
+    seq    INTEGER PRIMARY KEY,
+    id     TEXT NOT NULL UNIQUE,
+    app    TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    build  TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX template_builds_app ON template_builds (app);
+
+  -- Names that lead to templates. They go with what they lead to.
+  CREATE TABLE template_tags (
+    app         TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    name        TEXT NOT NULL,
+    tag         TEXT NOT NULL,
+    build       TEXT NOT NULL,
+    template    TEXT NOT NULL REFERENCES templates (id) ON DELETE CASCADE,
+    assigned_at TEXT NOT NULL,
+    PRIMARY KEY (app, name, tag)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX template_tags_template ON template_tags (template);
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

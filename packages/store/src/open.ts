@@ -1,6 +1,8 @@
 /** The store in one SQLite file. */
+
 import type { Database } from "better-sqlite3";
 import { appStore } from "./apps.ts";
+import { buildStore } from "./builds.ts";
 import { certificateStore } from "./certificates.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
@@ -48,6 +50,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     releases: explainFaults(releaseStore(db, outbox)),
     volumes: explainFaults(volumeStore(db, meter, outbox)),
     templates: explainFaults(templateStore(db, { outbox, usage: meter })),
+    builds: explainFaults(buildStore(db)),
     drain: explainFaults(drainStore(db, outbox)),
     usage: explainFaults(usageStore(db, meter)),
     webhooks: explainFaults(webhookStore(db, outbox)),
