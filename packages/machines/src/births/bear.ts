@@ -39,6 +39,8 @@ export interface Births {
   sandbox?: Sandbox;
   /** It waits in the pool of its template. */
   pooled?: true;
+  /** It is needed for the making of a template only, and never taken from a pool. */
+  temporary?: true;
 }
 
 export interface BirthContext {
@@ -137,10 +139,10 @@ function namesOf({ count, name }: Births): (string | undefined)[] {
 /** The machine as it is stored: asleep, with the memory of another one. */
 function recordOf(
   { record: parent, origin }: Seed,
-  { name, env, cordoned, pooled, sandbox }: Omit<Births, "name"> & { name: string },
+  { name, env, cordoned, pooled, temporary, sandbox }: Omit<Births, "name"> & { name: string },
   { clock, settings }: Pick<MachineDependencies, "clock" | "settings">,
 ): MachineRecord {
-  const { config, snapshot } = parent;
+  const { config, snapshot, programs } = parent;
   const born = newRecord({
     ...{ app: parent.app, name, imageDigest: parent.imageDigest, bundleVersion: parent.bundleVersion },
     config: env === undefined ? config : { ...config, env: { ...config.env, ...env } },
@@ -148,9 +150,15 @@ function recordOf(
     address: "", // it gets one when it is stored
     createdAt: clock?.() ?? new Date(),
     ...(cordoned !== undefined && { cordoned }),
+    ...(temporary !== undefined && { temporary }),
   });
   const asleep = { state: "suspended", snapshot, coldReason: "", resetLayer: false, origin, newborn: true } as const;
-  return { ...born, ...asleep, ...(pooled !== undefined && { pooled }), ...(sandbox !== undefined && { sandbox }) };
+  return {
+    ...{ ...born, ...asleep },
+    ...(pooled !== undefined && { pooled }),
+    ...(sandbox !== undefined && { sandbox }),
+    ...(programs !== undefined && { programs }),
+  };
 }
 
 /** Copies the seed's files for one machine, whose memory is that generation; durable once this resolves. */

@@ -2,6 +2,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
@@ -30,6 +31,8 @@ export interface ChosenTemplate {
   name?: string | undefined;
   /** How many machines wait asleep, ready to be taken. Default: 0. */
   warmPool?: number | undefined;
+  /** How programs of sandboxes begin in what is born from it. By default, as in the machine. */
+  programs?: ProgramDefaults | undefined;
 }
 
 /** A template, and the machines that were born from it and are not destroyed. */
@@ -132,7 +135,7 @@ export class Templates {
 
   async #keep(
     record: MachineRecord,
-    { name = newMachineName(), warmPool = 0 }: ChosenTemplate,
+    { name = newMachineName(), warmPool = 0, programs }: ChosenTemplate,
     signal: AbortSignal,
   ): Promise<TemplateView> {
     const { deps, copies, copying } = this.#options;
@@ -150,7 +153,8 @@ export class Templates {
       requireSame();
       // Others may have been made meanwhile. Its files count from when it is stored.
       deps.diskQuota?.require(app, sizeBytes);
-      const template = { id, app, name, createdAt, sizeBytes, warmPool, machine: keptOf(seed.record) };
+      const machine = { ...keptOf(seed.record), ...(programs !== undefined && { programs }) };
+      const template = { id, app, name, createdAt, sizeBytes, warmPool, machine };
       if (!deps.store.templates.insert(template)) {
         this.#requireName(app, name);
         requireApp(deps.store.apps, app);
@@ -231,11 +235,11 @@ export class Templates {
   /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
   #fromPool(
     template: TemplateRecord,
-    { name, env, cordoned, sandbox, starts }: Omit<Births, "count"> & { starts: boolean },
+    { name, env, cordoned, sandbox, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
   ): MachineController | undefined {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
-    if (env !== undefined || !this.#pools.has(template)) return undefined;
+    if (env !== undefined || temporary === true || !this.#pools.has(template)) return undefined;
     drain.refuseWork();
     if (name !== undefined) requireName(deps, app, name);
     if (starts) {
