@@ -26,8 +26,11 @@ const CONTRACTS = [
 ];
 /** The same, of packages that know machines, or that machines do not need: machines know none of them. */
 const ABOVE = ["checks", "telemetry", "events", "metering", "backup", "cluster", "proxy", "sandboxes", "api"];
-/** What anyone may use besides. A host alone does not load the cluster's index, but knows the names of its records. */
-const PUBLIC = ["^packages/cluster/src/keys\\.ts$"];
+/**
+ * What anyone may use besides. A host alone does not load the cluster's index, but knows the names of its records. Tar is tar,
+ * whoever stores images.
+ */
+const PUBLIC = ["^packages/cluster/src/keys\\.ts$", "^packages/images/src/tar\\.ts$"];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
   (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster|sandbox)\\.ts$`,

@@ -1,6 +1,7 @@
 /** What sandboxes need of the platform. */
 import type { Grant } from "@hibernaut/domain/scopes";
 import type { Resources } from "@hibernaut/machines";
+import type { BuildStore } from "@hibernaut/store";
 
 /** What a key may do: it belongs to one app, whose machines its sandboxes are. */
 export interface KeyHolder {
@@ -9,7 +10,11 @@ export interface KeyHolder {
 }
 
 export interface SandboxNeeds {
-  resources: Pick<Resources, "machines" | "commands" | "forwards" | "templates" | "forks">;
+  resources: Pick<Resources, "apps" | "machines" | "commands" | "forwards" | "templates" | "forks">;
+  /** Builds of templates, and the names that lead to what they made. */
+  builds: BuildStore;
+  /** The directory for what clients upload for builds. It is made when it is needed. */
+  uploadFolder: string;
   /** Whose key it is. Undefined for any other string, and for a token that may not make machines. */
   holderOf(key: string): KeyHolder | undefined;
   /** A secret of this platform, 32 bytes, from which the tokens of its sandboxes are derived. */

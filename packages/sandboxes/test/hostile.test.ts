@@ -104,7 +104,7 @@ async function sandbox(run: (spec: CommandSpec) => GuestCommand) {
   const server = createServer((request, response) => {
     const gone = new AbortController();
     response.once("close", () => gone.abort(new Error("gone")));
-    const inside = { guest, named: "user", signal: gone.signal } as unknown as Inside;
+    const inside = { guest, view: { record: {} }, named: "user", signal: gone.signal } as unknown as Inside;
     transfer(inside, request, response).catch((error: unknown) => {
       const { code, message } = failureOf(error);
       response.writeHead(code).end(message);

@@ -1,7 +1,11 @@
 /** What the routes of the control API work with. */
 import type { FastifyReply } from "fastify";
+import type { Builds } from "../build/builds.ts";
+import type { UploadLinks } from "../build/links.ts";
+import type { Uploads } from "../build/uploads.ts";
 import type { SandboxNeeds } from "../contract.ts";
 import { Refusal } from "../failure.ts";
+import type { TemplateNames } from "../life/names.ts";
 import type { Sandboxes } from "../life/sandboxes.ts";
 import type { SandboxTokens } from "../life/tokens.ts";
 
@@ -9,6 +13,12 @@ export interface ControlDeps {
   needs: SandboxNeeds;
   sandboxes: Sandboxes;
   tokens: SandboxTokens;
+  names: TemplateNames;
+  builds: Builds;
+  uploads: Uploads;
+  links: UploadLinks;
+  /** Whether the port speaks TLS. */
+  secure: boolean;
 }
 
 declare module "fastify" {

@@ -5,10 +5,13 @@ import { hasScope } from "@hibernaut/domain/scopes";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
+import { buildRoutes } from "./builds.ts";
 import type { ControlDeps } from "./deps.ts";
 import { metricRoutes } from "./metrics.ts";
 import { sandboxRoutes } from "./sandboxes.ts";
+import { tagRoutes } from "./tags.ts";
 import { templateRoutes } from "./templates.ts";
+import { uploadRoutes } from "./uploads.ts";
 
 /** The largest request, in bytes: labels and variables of a sandbox fit several times. */
 const MOST_BODY_BYTES = 1024 * 1024;
@@ -47,7 +50,10 @@ export async function buildControl(deps: ControlDeps): Promise<{
     sandboxRoutes(authorized, deps);
     templateRoutes(authorized, deps);
     metricRoutes(authorized, deps);
+    buildRoutes(authorized, deps);
+    tagRoutes(authorized, deps);
   });
+  app.register(async (linked) => uploadRoutes(linked, deps));
   await app.ready();
   return { handle: (request, response) => handle?.(request, response), close: () => app.close() };
 }

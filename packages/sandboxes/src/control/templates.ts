@@ -1,14 +1,16 @@
 /** `/templates` and `/snapshots`: a snapshot of a sandbox is a template, as it is everywhere here. */
+import type { TemplateTag } from "@hibernaut/domain/build";
 import { guestSize } from "@hibernaut/domain/config";
 import type { TemplateView } from "@hibernaut/machines";
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
+import { namedTemplate } from "../life/names.ts";
 import { nameOf } from "../life/sandboxes.ts";
 import { INSIDE_VERSION } from "../life/view.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import { SandboxParams, SnapshotBody, SnapshotsQuery, TemplateParams } from "./schemas.ts";
 
-export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: ControlDeps): void {
+export function templateRoutes(app: FastifyInstance, { needs, names, sandboxes }: ControlDeps): void {
   const { templates } = needs.resources;
 
   app.post<{ Params: Static<typeof SandboxParams>; Body: Static<typeof SnapshotBody> }>(
@@ -36,11 +38,21 @@ export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: Contr
       return page.map(snapshotWire);
     },
   );
-  app.get("/templates", async ({ sandboxApp }) => templates.list(sandboxApp).map(templateWire));
+  for (const path of ["/templates", "/v2/templates"])
+    app.get(path, async ({ sandboxApp }) => {
+      const tags = names.of(sandboxApp);
+      return templates.list(sandboxApp).map((view) => {
+        const own = tags.filter(({ template }) => template === view.template.id);
+        return templateWire(view, own);
+      });
+    });
   app.get<{ Params: Static<typeof TemplateParams> }>(
     "/templates/aliases/:templateID",
     { schema: { params: TemplateParams } },
     async ({ sandboxApp, params: { templateID } }) => {
+      const { name, tag } = namedTemplate(templateID);
+      // A name is taken by any of its tags.
+      if (tag === undefined && names.of(sandboxApp, name).length > 0) return { templateID: name, public: false };
       const { template } = sandboxes.requireTemplate(sandboxApp, templateID);
       return { templateID: template.id, public: false };
     },
@@ -49,6 +61,11 @@ export function templateRoutes(app: FastifyInstance, { needs, sandboxes }: Contr
     "/templates/:templateID",
     { schema: { params: TemplateParams } },
     async ({ sandboxApp, params: { templateID } }, reply) => {
+      const tagged = names.of(sandboxApp, namedTemplate(templateID).name).map(({ tag }) => tag);
+      if (tagged.length > 0) {
+        await names.remove(sandboxApp, namedTemplate(templateID).name, tagged);
+        return reply.code(204).send();
+      }
       await templates.delete(sandboxApp, sandboxes.requireTemplate(sandboxApp, templateID).template.id);
       return reply.code(204).send();
     },
@@ -60,12 +77,21 @@ function snapshotWire({ template: { id, name } }: TemplateView) {
   return { snapshotID: `${id}:default`, names: [`${name}:default`] };
 }
 
-function templateWire({ template, machines }: TemplateView) {
+/** `tags`: those that lead to it. */
+function templateWire({ template, machines }: TemplateView, tags: readonly TemplateTag[]) {
   const { cpus, memoryMb } = guestSize(template.machine.config);
+  const [first] = tags;
+  const names = first === undefined ? [template.name] : [first.name];
   return {
-    ...{ templateID: template.id, buildID: template.id, public: false, createdBy: null, buildStatus: "ready" },
+    ...{
+      templateID: first?.name ?? template.id,
+      buildID: first?.build ?? template.id,
+      public: false,
+      createdBy: null,
+      buildStatus: "ready",
+    },
     ...{ cpuCount: Math.max(1, Math.ceil(cpus)), memoryMB: memoryMb, diskSizeMB: 0, envdVersion: INSIDE_VERSION },
     ...{ createdAt: template.createdAt, updatedAt: template.createdAt, lastSpawnedAt: null },
-    ...{ spawnCount: machines.length, buildCount: 1, aliases: [template.name], names: [template.name] },
+    ...{ spawnCount: machines.length, buildCount: 1, aliases: names, names },
   };
 }

@@ -72,11 +72,11 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
     return sandboxes.wake(view, signal);
   };
 
-  const guestOf = ({ record: { app, id } }: SandboxView): SandboxGuest => {
+  const guestOf = ({ record: { app, id, programs } }: SandboxView): SandboxGuest => {
     const known = guests.get(id);
     if (known !== undefined) return known;
     if (guests.size > MOST_GUESTS) guests.clear(); // those of sandboxes that are gone; the others are made again
-    const made = new SandboxGuest((spec) => needs.resources.commands.run(app, id, spec));
+    const made = new SandboxGuest((spec) => needs.resources.commands.run(app, id, spec), programs?.user);
     guests.set(id, made);
     return made;
   };

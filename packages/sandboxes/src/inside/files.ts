@@ -1,4 +1,5 @@
 /** Files in sandboxes: what is where, and what becomes of it. Every method rejects with a {@link Refusal}. */
+import { posix } from "node:path";
 import type { Readable } from "node:stream";
 import { Refusal } from "../failure.ts";
 import { Fields } from "./entry.ts";
@@ -11,51 +12,67 @@ import { type WatchedEvent, WatchReader } from "./watch-reader.ts";
 export class Files {
   readonly #guest: SandboxGuest;
   readonly #options: { user: string | undefined; signal: AbortSignal };
+  readonly #workdir: string | undefined;
 
-  constructor(guest: SandboxGuest, options: { user: string | undefined; signal: AbortSignal }) {
+  /** `workdir`: the directory that relative paths belong to. By default, the user's home. */
+  constructor(
+    guest: SandboxGuest,
+    { workdir, ...options }: { user: string | undefined; workdir?: string | undefined; signal: AbortSignal },
+  ) {
     this.#guest = guest;
     this.#options = options;
+    this.#workdir = workdir;
+  }
+
+  #at(path: string): string {
+    return this.#workdir === undefined ? path : posix.resolve(this.#workdir, path);
   }
 
   async stat(path: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-stat", [path], this.#options)).entry();
+    return new Fields(await this.#guest.ask("fs-stat", [this.#at(path)], this.#options)).entry();
   }
 
   async list(path: string, depth: number): Promise<EntryInfo[]> {
-    const fields = new Fields(await this.#guest.ask("fs-list", [path, String(depth)], this.#options));
+    const fields = new Fields(await this.#guest.ask("fs-list", [this.#at(path), String(depth)], this.#options));
     const entries: EntryInfo[] = [];
     while (fields.more) entries.push(fields.entry());
     return entries;
   }
 
   async makeDirectory(path: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-mkdir", [path], this.#options)).entry();
+    return new Fields(await this.#guest.ask("fs-mkdir", [this.#at(path)], this.#options)).entry();
   }
 
   async move(from: string, to: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-move", [from, to], this.#options)).entry();
+    return new Fields(await this.#guest.ask("fs-move", [this.#at(from), this.#at(to)], this.#options)).entry();
   }
 
   /** What is not there is removed already. */
   async remove(path: string): Promise<void> {
-    await this.#guest.ask("fs-remove", [path], this.#options).catch((error: unknown) => {
+    await this.#guest.ask("fs-remove", [this.#at(path)], this.#options).catch((error: unknown) => {
       if (!(error instanceof Refusal && error.status === 404)) throw error;
     });
   }
 
   async compose(sources: readonly string[], destination: string): Promise<EntryInfo> {
-    return new Fields(await this.#guest.ask("fs-compose", [destination, ...sources], this.#options)).entry();
+    return new Fields(
+      await this.#guest.ask(
+        "fs-compose",
+        [destination, ...sources].map((path) => this.#at(path)),
+        this.#options,
+      ),
+    ).entry();
   }
 
   /** Returns the contents of a regular file. */
   read(path: string): GuestTask {
-    return this.#guest.begin("fs-read", [path], this.#options);
+    return this.#guest.begin("fs-read", [this.#at(path)], this.#options);
   }
 
   /** Makes a file of a stream: whole, or not at all. Existing contents are replaced. */
   async write(path: string, source: Readable, metadata: Record<string, string> = {}): Promise<EntryInfo> {
     if (source.destroyed && !source.readableEnded) throw new Refusal(499, "The client is gone.");
-    const args = [path, ...Object.entries(metadata).flat()];
+    const args = [this.#at(path), ...Object.entries(metadata).flat()];
     const { command, ended } = this.#guest.begin("fs-write", args, { ...this.#options, input: true });
     const lost = () => {
       if (!source.readableEnded) command.kill("the client disconnected");
@@ -80,7 +97,7 @@ export class Files {
     signal = this.#options.signal,
   ): Promise<AsyncGenerator<WatchedEvent, void>> {
     const flag = (on: boolean) => (on ? "1" : "0");
-    const args = [path, flag(recursive), flag(entries)];
+    const args = [this.#at(path), flag(recursive), flag(entries)];
     // It ends with its input.
     const { command, ended } = this.#guest.begin("fs-watch", args, { ...this.#options, signal, input: true });
     const reader = new WatchReader(command.stdout);

@@ -27,7 +27,7 @@ const STATUS: Record<number, number> = {
   [EXIT.noUser]: 401,
 };
 
-/** The user whom clients mean who name none. Images that have no such user run everything as their own. */
+/** The user whom clients mean who name none, unless their template says another. Images that have no such user run everything as their own. */
 const DEFAULT_USER = "user";
 
 export interface GuestTask {
@@ -48,9 +48,12 @@ export class SandboxGuest {
   readonly #run: (spec: CommandSpec) => GuestCommand;
   #defaultUser: Promise<string | undefined> | undefined;
   #tasks = 0;
+  readonly #wanted: string;
 
-  constructor(run: (spec: CommandSpec) => GuestCommand) {
+  /** `user`: whom clients mean who name none. */
+  constructor(run: (spec: CommandSpec) => GuestCommand, user = DEFAULT_USER) {
     this.#run = run;
+    this.#wanted = user;
   }
 
   /** Runs a program as that user logs in. Throws what {@link Commands.run} throws. */
@@ -95,11 +98,11 @@ export class SandboxGuest {
 
   async #usual(): Promise<string | undefined> {
     const signal = AbortSignal.timeout(USUAL_TIMEOUT_MS);
-    const { command, ended } = this.begin("fs-stat", ["/"], { user: DEFAULT_USER, signal });
+    const { command, ended } = this.begin("fs-stat", ["/"], { user: this.#wanted, signal });
     command.stdout.resume();
     try {
       await ended;
-      return DEFAULT_USER;
+      return this.#wanted;
     } catch (error) {
       if (error instanceof Refusal && error.status === STATUS[EXIT.noUser]) return undefined;
       throw error;

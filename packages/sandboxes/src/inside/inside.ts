@@ -18,9 +18,14 @@ export interface Inside {
   breakOff(): void;
 }
 
+/** What every program of a sandbox has in its environment: what its template says, and above that its own. */
+export function environmentOf({ record: { programs, sandbox } }: SandboxView): Record<string, string> {
+  return { ...programs?.env, ...sandbox.env };
+}
+
 /** The files, as the request's user sees them. */
-export async function filesOf({ guest, named, signal }: Inside): Promise<Files> {
-  return new Files(guest, { user: await guest.user(named), signal });
+export async function filesOf({ guest, named, view, signal }: Inside): Promise<Files> {
+  return new Files(guest, { user: await guest.user(named), workdir: view.record.programs?.workdir, signal });
 }
 
 /** The user of `Authorization: Basic`, which has no password. */

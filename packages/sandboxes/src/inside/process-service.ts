@@ -1,8 +1,9 @@
 /** The service `process.Process`. */
+import { posix } from "node:path";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { Refusal } from "../failure.ts";
 import { answering, streaming } from "./connect-error.ts";
-import type { Inside } from "./inside.ts";
+import { environmentOf, type Inside } from "./inside.ts";
 import { KEEPALIVE_HEADER, keptAlive } from "./keepalive.ts";
 import type { ProcessMessage, Process as Program } from "./process.ts";
 import type { ProcessWord } from "./processes.ts";
@@ -85,13 +86,15 @@ async function begin(request: StartRequest, inside: Inside, context: HandlerCont
   if (cmd === "") throw new Refusal(400, "`process.cmd` is empty: there is nothing to start.");
   const { guest, processes, view } = inside;
   const { size } = request.pty ?? {};
+  const { workdir } = view.record.programs ?? {};
+  const where = workdir === undefined ? (cwd ?? "") : posix.resolve(workdir, cwd ?? "");
   return processes.start(view.record.id, guest, {
     ...{ cmd, args, envs, terminal: request.pty !== undefined, stdin: request.stdin ?? true },
-    ...(cwd !== undefined && { cwd }),
+    ...(where !== "" && { cwd: where }),
     ...(request.tag !== undefined && { tag: request.tag }),
     ...(size !== undefined && { size: { rows: size.rows, columns: size.cols } }),
     user: await guest.user(inside.named),
-    env: view.record.sandbox.env,
+    env: environmentOf(view),
     timeoutMs: context.timeoutMs() ?? 0,
   });
 }

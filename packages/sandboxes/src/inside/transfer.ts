@@ -8,7 +8,7 @@ import { guestSize } from "@hibernaut/domain/config";
 import { messageOf } from "@hibernaut/lib/text";
 import { Refusal } from "../failure.ts";
 import type { Files } from "./files.ts";
-import { filesOf, type Inside } from "./inside.ts";
+import { environmentOf, filesOf, type Inside } from "./inside.ts";
 import { metadataOf } from "./metadata.ts";
 import type { EntryInfo } from "./protocol/files_pb.js";
 
@@ -25,7 +25,7 @@ export async function transfer(inside: Inside, request: IncomingMessage, respons
       response.writeHead(204).end();
       return;
     case "GET /envs":
-      return json(response, inside.view.record.sandbox.env);
+      return json(response, environmentOf(inside.view));
     case "GET /metrics":
       return json(response, metricsOf(inside));
     case "GET /files":

@@ -8,6 +8,7 @@ import { isMissing, Refusal } from "../failure.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
 import { Expiry } from "./expiry.ts";
 import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
+import type { TemplateNames } from "./names.ts";
 import { asSandbox, type SandboxView, stateOf } from "./view.ts";
 
 /** Why a sandbox is stopped with its disk. */
@@ -17,9 +18,12 @@ const FILES_ONLY = "its client keeps the files of this sandbox, and not its memo
 export class Sandboxes {
   readonly #needs: SandboxNeeds;
   readonly #expiry: Expiry;
+  readonly #names: TemplateNames;
 
-  constructor(needs: SandboxNeeds) {
+  /** `names`: what clients call templates. */
+  constructor(needs: SandboxNeeds, names: TemplateNames) {
     this.#needs = needs;
+    this.#names = names;
     this.#expiry = new Expiry({ all: () => this.#all(), end: (sandbox) => this.#end(sandbox), log: needs.log });
   }
 
@@ -136,10 +140,12 @@ export class Sandboxes {
     return Promise.allSettled(born.map(({ record }) => this.#born(app, record.id, signal)));
   }
 
-  /** Returns the template that `word` means: an id or a name, with or without `:default`. Throws 404. */
+  /** Returns the template that `word` means: a name with or without a tag, or an id. Throws 404. */
   requireTemplate(app: string, word: string): TemplateView {
     const name = nameOf(word);
+    const built = this.#names.find(app, word);
     try {
+      if (built !== undefined) return this.#needs.resources.templates.get(app, built);
       return this.#needs.resources.templates.get(app, name);
     } catch (error) {
       if (!isMissing(error) && !isHibernautError(error, "invalid_argument")) throw error;

@@ -1,0 +1,159 @@
+/** Files that clients upload for builds, by their hash: in a directory for each app, streamed to it, and kept for a while. */
+import { randomBytes } from "node:crypto";
+import { createReadStream, createWriteStream, type ReadStream } from "node:fs";
+import { mkdir, open, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { type Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { AppRecord } from "@hibernaut/domain/machine";
+import { ifAbsent } from "@hibernaut/lib/absence";
+import { Semaphore } from "@hibernaut/lib/semaphore";
+import { Refusal } from "../failure.ts";
+import {
+  DISK_RESERVE_BYTES,
+  MOST_UPLOAD_BYTES,
+  MOST_UPLOADED_BYTES,
+  MOST_UPLOADS,
+  MOST_UPLOADS_WAITING,
+  UPLOAD_KEPT_MS,
+  UPLOADS_AT_ONCE,
+} from "./limits.ts";
+import { HASH } from "./steps.ts";
+
+/** Whose uploads they are. An app that is made again under the name of another has none of the other's. */
+export type Uploader = Pick<AppRecord, "name" | "createdAt">;
+
+/** Limits in bytes, and how many. Tests have smaller ones. */
+interface UploadLimits {
+  bytes: number;
+  allBytes: number;
+  count: number;
+}
+
+interface Stored {
+  path: string;
+  bytes: number;
+  usedMs: number;
+}
+
+const LIMITS: UploadLimits = { bytes: MOST_UPLOAD_BYTES, allBytes: MOST_UPLOADED_BYTES, count: MOST_UPLOADS };
+const DRAFT = /\.tmp$/;
+
+export class Uploads {
+  readonly #folder: string;
+  readonly #limits: UploadLimits;
+  readonly #turns = new Map<string, Semaphore>();
+
+  /** `folder` is made with the first upload. */
+  constructor(folder: string, limits = LIMITS) {
+    this.#folder = folder;
+    this.#limits = limits;
+  }
+
+  /** Whether the files are there. From now on, they are kept for their whole time again. */
+  async has(app: Uploader, hash: string): Promise<boolean> {
+    const now = new Date();
+    return utimes(this.#path(app, hash), now, now).then(() => true, ifAbsent(false));
+  }
+
+  /** The archive, as it was uploaded. Undefined when it is not there. It can be read whatever becomes of it meanwhile. */
+  async read(app: Uploader, hash: string): Promise<ReadStream | undefined> {
+    if (!(await this.has(app, hash))) return undefined;
+    const handle = await open(this.#path(app, hash)).catch(ifAbsent(undefined));
+    return handle && createReadStream("", { fd: handle });
+  }
+
+  /** Stores an archive, whole or not at all. Rejects with a {@link Refusal} when it is too large, or the disk too full. */
+  async receive(app: Uploader, hash: string, source: Readable, signal: AbortSignal): Promise<void> {
+    const folder = this.#folderOf(app);
+    const turns = this.#turns.get(folder) ?? new Semaphore(UPLOADS_AT_ONCE);
+    this.#turns.set(folder, turns);
+    if (turns.waiting >= MOST_UPLOADS_WAITING)
+      throw new Refusal(
+        429,
+        `${MOST_UPLOADS_WAITING} uploads of this app wait already. Try again when some have ended.`,
+      );
+    await turns.run(() => this.#receive(app, hash, source, signal), signal);
+  }
+
+  async #receive(app: Uploader, hash: string, source: Readable, signal: AbortSignal): Promise<void> {
+    const folder = this.#folderOf(app);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { bavail, bsize } = await statfs(folder);
+    const room = Math.min(this.#limits.bytes, bavail * bsize - DISK_RESERVE_BYTES);
+    if (room <= 0)
+      throw new Refusal(507, "The disk of the server is too full for uploads. Its operator has to make room.");
+    const path = this.#path(app, hash);
+    const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
+    try {
+      await pipeline(source, atMost(room), createWriteStream(draft, { flags: "wx", mode: 0o600 }), { signal });
+      await this.#prune(folder, { add: (await stat(draft)).size, except: path });
+      await rename(draft, path);
+    } catch (error) {
+      await rm(draft, { force: true });
+      signal.throwIfAborted();
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      throw new Refusal(507, "The disk of the server is full. Its operator has to make room.");
+    }
+  }
+
+  /** Deletes what is left of uploads that did not end, what nobody asked for, and what belongs to no app. */
+  async sweep(apps: readonly Uploader[], { begins = false } = {}): Promise<void> {
+    const known = new Set(apps.map((app) => this.#folderOf(app)));
+    for (const name of await readdir(this.#folder).catch(ifAbsent([] as string[]))) {
+      const folder = join(this.#folder, name);
+      if (!known.has(folder)) {
+        await rm(folder, { recursive: true, force: true });
+        this.#turns.delete(folder);
+        continue;
+      }
+      if (begins)
+        for (const draft of (await readdir(folder)).filter((one) => DRAFT.test(one)))
+          await rm(join(folder, draft), { force: true });
+      await this.#prune(folder, { add: 0, except: "" });
+    }
+  }
+
+  /** Makes room for one more, oldest first. */
+  async #prune(folder: string, { add, except }: { add: number; except: string }): Promise<void> {
+    const names = (await readdir(folder)).filter((name) => HASH.test(name));
+    const all = await Promise.all(names.map((name) => storedAt(join(folder, name))));
+    const others = all.filter((one) => one !== undefined && one.path !== except) as Stored[];
+    let count = others.length + (add > 0 ? 1 : 0);
+    let bytes = others.reduce((sum, one) => sum + one.bytes, add);
+    for (const one of others.toSorted((a, b) => a.usedMs - b.usedMs)) {
+      const old = Date.now() - one.usedMs > UPLOAD_KEPT_MS;
+      if (!old && count <= this.#limits.count && bytes <= this.#limits.allBytes) return;
+      await rm(one.path, { force: true });
+      count -= 1;
+      bytes -= one.bytes;
+    }
+  }
+
+  #folderOf({ name, createdAt }: Uploader): string {
+    return join(this.#folder, `${name}-${Date.parse(createdAt)}`);
+  }
+
+  #path(app: Uploader, hash: string): string {
+    // It becomes the name of a file.
+    if (!HASH.test(hash)) throw new Refusal(400, "A hash of files is 64 hexadecimal digits.");
+    return join(this.#folderOf(app), hash);
+  }
+}
+
+async function storedAt(path: string): Promise<Stored | undefined> {
+  const found = await stat(path).catch(ifAbsent(undefined));
+  return found && { path, bytes: found.size, usedMs: found.mtimeMs };
+}
+
+/** Ends with a {@link Refusal} when more comes. */
+function atMost(bytes: number): Transform {
+  let left = bytes;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      if (left >= 0) done(null, chunk);
+      else done(new Refusal(413, `The files of one step are at most ${Math.floor(bytes / 1024 ** 2)} MB, zipped.`));
+    },
+  });
+}
