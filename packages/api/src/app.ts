@@ -29,6 +29,7 @@ import { backupRoutes } from "./routes/backup.ts";
 import { certificateRoutes } from "./routes/certificates.ts";
 import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
+import { egressRoutes } from "./routes/egress.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { fileRoutes } from "./routes/files.ts";
@@ -182,6 +183,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     appRoutes(secured, writes);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
+    egressRoutes(secured, deps);
     forkRoutes(secured, deps);
     templateRoutes(secured, deps);
     activityRoute(secured, deps);

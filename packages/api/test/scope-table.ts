@@ -42,6 +42,8 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   [`POST ${M}/stop`]: { scopes: DEPLOY },
   [`POST ${M}/suspend`]: { scopes: DEPLOY },
   [`POST ${M}/restart`]: { scopes: DEPLOY },
+  [`PUT ${M}/egress`]: { scopes: DEPLOY },
+  [`DELETE ${M}/egress`]: { scopes: DEPLOY },
   [`POST ${M}/cordon`]: { scopes: DEPLOY },
   [`POST ${M}/uncordon`]: { scopes: DEPLOY },
   [`POST ${M}/fork`]: { scopes: DEPLOY },

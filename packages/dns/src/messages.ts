@@ -1,4 +1,5 @@
 /** Encodes and decodes DNS messages with dns-packet. Pure. */
+import type { Answered } from "@hibernaut/network";
 import packet from "dns-packet";
 import { lookUp, type Zone } from "./zone.ts";
 
@@ -53,6 +54,16 @@ export function answer(zone: Zone, query: Query): Buffer | undefined {
     questions: [{ type: query.type as "A", name: query.name }],
     answers: records,
   });
+}
+
+/** Returns the IPv4 addresses of a reply. Empty when it has none, or cannot be decoded. */
+export function addressesIn(response: Buffer): Answered[] {
+  try {
+    const records = packet.decode(response).answers ?? [];
+    return records.flatMap((record) => (record.type === "A" ? [{ address: record.data, ttlS: record.ttl ?? 0 }] : []));
+  } catch {
+    return [];
+  }
 }
 
 /** Turns a query into a reply that has only a code. Also works on messages that cannot be decoded. */

@@ -3,7 +3,8 @@ import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { background } from "@hibernaut/lib/background";
-import { answer, forUdp, parseQuery, Rcode, reply } from "./messages.ts";
+import { addressesIn, answer, forUdp, parseQuery, Rcode, reply } from "./messages.ts";
+import { judgeName, type NamePolicy, NO_POLICY, reachableIn } from "./policy.ts";
 import { Quota } from "./quota.ts";
 import { TcpMessages, tcpMessage } from "./tcp.ts";
 import { askUpstream, hostNameServers, type NameServer } from "./upstream.ts";
@@ -17,6 +18,8 @@ interface DnsOptions {
   zone: Zone;
   /** The name servers for other names. Default: those of the host. */
   nameServers?: () => Promise<NameServer[]>;
+  /** What machines may ask for. Default: anything. */
+  policy?: NamePolicy;
 }
 
 /** Questions that are passed on at once. The limit per machine keeps one machine from blocking the others. */
@@ -98,14 +101,27 @@ export class DnsServer {
     const query = parseQuery(bytes);
     if (query === undefined) return undefined;
     if (typeof query === "number") return reply(bytes, query);
+    const { policy = NO_POLICY } = this.#options;
+    const verdict = judgeName(policy.rulesOf(client), query.name);
+    if (verdict === "refuse") {
+      policy.onRefused(client, query.name);
+      return reply(bytes, Rcode.nameError);
+    }
+    /** What is sent is sent once the machine may reach what it says. */
+    const told = async (response: Buffer, own: boolean) => {
+      if (verdict === "answer" || (await policy.learn(client, reachableIn(addressesIn(response), { own }))))
+        return response;
+      return reply(bytes, Rcode.serverFailure);
+    };
     const answered = answer(this.#options.zone, query);
-    if (answered !== undefined) return transport === "udp" ? forUdp(answered, query.udpBytes) : answered;
+    if (answered !== undefined) return told(transport === "udp" ? forUdp(answered, query.udpBytes) : answered, true);
     if (!this.#questions.take(client)) return reply(bytes, Rcode.serverFailure);
     try {
       const servers = (await (this.#options.nameServers ?? hostNameServers)()).filter(
         ({ address, port }) => address !== this.#options.address || port !== this.port,
       );
-      return (await askUpstream(bytes, transport, servers)) ?? reply(bytes, Rcode.serverFailure);
+      const response = await askUpstream(bytes, transport, servers);
+      return response === undefined ? reply(bytes, Rcode.serverFailure) : await told(response, false);
     } catch {
       return reply(bytes, Rcode.serverFailure);
     } finally {

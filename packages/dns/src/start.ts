@@ -2,8 +2,11 @@
 import { DNS_PORT } from "@hibernaut/domain/own-ports";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Store } from "@hibernaut/store";
+import type { NamePolicy } from "./policy.ts";
 import { DnsServer } from "./server.ts";
 import type { Zone } from "./zone.ts";
+
+export type { NamePolicy };
 
 /**
  * Starts the name server on the host's address in the machines' network, if there is one. When another program has the
@@ -11,7 +14,7 @@ import type { Zone } from "./zone.ts";
  */
 export async function startDns(
   gateway: string | undefined,
-  store: Pick<Store, "apps" | "machines">,
+  { store, policy }: { store: Pick<Store, "apps" | "machines">; policy?: NamePolicy },
   log: { warn(fields: object, message: string): void },
 ): Promise<{ close(): Promise<void> }> {
   if (gateway === undefined) return { close: async () => {} };
@@ -26,7 +29,7 @@ export async function startDns(
       store.machines.list(app).some(({ config }) => config.services?.some(({ ports = [] }) => ports.length > 0)),
   };
   try {
-    return await DnsServer.open({ address: gateway, port: DNS_PORT, zone });
+    return await DnsServer.open({ address: gateway, port: DNS_PORT, zone, ...(policy && { policy }) });
   } catch (error) {
     log.warn(
       { gateway },

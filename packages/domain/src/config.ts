@@ -154,6 +154,14 @@ export function readyTimeoutMs(config: MachineConfig): number {
   return (config.suspend_config?.timeout ?? 0) * 1000;
 }
 
+/** Returns the configuration with these rules for what the machine connects to, or with none. */
+export function withEgress(
+  { network: _network, ...config }: MachineConfig,
+  egress: EgressConfig | null,
+): MachineConfig {
+  return egress === null ? config : { ...config, network: { egress } };
+}
+
 /** Returns what the machine's rules for its own connections come to. Undefined when it has none. */
 export function machineEgress({ network }: MachineConfig): Egress | undefined {
   return network?.egress === undefined ? undefined : egressOf(network.egress);

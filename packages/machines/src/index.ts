@@ -14,6 +14,7 @@ export type { LogQuery } from "./logs/merge.ts";
 export { openMachines, type Resources } from "./open.ts";
 export type { AnotherAddress, Ownership, Settled, TakenAway, VolumeElsewhere } from "./ownership.ts";
 export { Quotas, usedQuota } from "./quotas.ts";
+export type { RefusedConnection } from "./refused-connections.ts";
 export type { CommandVerdict } from "./release-command/rules.ts";
 export type { CommandOutput } from "./release-command/run.ts";
 export { refuseUnfit } from "./resources/arrivals.ts";

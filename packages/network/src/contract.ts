@@ -95,3 +95,16 @@ export interface Network {
   /** Removes what `attach` set up. Safe to repeat. */
   detach(machineId: string): Promise<void>;
 }
+
+/** What those need who judge machines' connections by names. */
+export interface NameRules {
+  /** The machine with this address, and the rules that it has. */
+  machineAt(address: string): NetworkMachine | undefined;
+  /**
+   * Lets a machine reach the addresses that a name which it may reach has now. Resolves with false when it has learnt as
+   * many as one may, or its rules changed meanwhile.
+   */
+  learn(machine: string, answers: readonly Answered[]): Promise<boolean>;
+  /** Leads connections that are judged by the name in them to these ports of the host. */
+  gate(ports: GatePorts): Promise<void>;
+}

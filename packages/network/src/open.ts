@@ -9,7 +9,7 @@ import type { Settings } from "@hibernaut/settings";
 import { boundMode, idsOf } from "./bound.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
 import { machineHost } from "./bridge/subnet.ts";
-import type { KnownMachine, Network } from "./contract.ts";
+import type { KnownMachine, NameRules, Network } from "./contract.ts";
 import { refuseLoss } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
@@ -21,6 +21,8 @@ export interface OpenedNetwork {
   fallback: boolean;
   /** The host's address in the machines' network, on which the name server listens. Absent in user mode. */
   gateway?: string;
+  /** The rules of machines, for those who judge by names. Absent in user mode, which keeps none. */
+  names?: NameRules;
   /** Closes these TCP ports to machines, and no others. Has no effect in user mode. */
   protect(control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">): Promise<void>;
   /** Stops managing the network. It stays in place for guests that keep running. */
@@ -82,6 +84,7 @@ async function bridgeNetwork(modeSetting: Settings["network"], options: NetworkO
     reason: network.description,
     fallback: false,
     gateway: network.gateway,
+    names: network,
     protect: (control) => network.protect(control),
     close: () => network.close(),
   };

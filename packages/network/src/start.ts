@@ -17,6 +17,8 @@ interface StartOptions {
   dropSnapshots: boolean;
   /** Where a cluster is controlled from. Undefined on a host alone. */
   controlPlane: ControlPlane | undefined;
+  /** Receives what machines were kept from connecting to by their own rules. */
+  onRefused(refused: readonly Refused[]): void;
   log: { warn(fields: object, message: string): void };
 }
 
@@ -30,7 +32,7 @@ interface ControlPlane {
 /** Opens the network that the settings ask for, with the machines that were in it before. */
 export async function startNetwork(
   settings: Settings,
-  { machines, alive, dropSnapshots, controlPlane, log }: StartOptions,
+  { machines, alive, dropSnapshots, controlPlane, onRefused, log }: StartOptions,
 ): Promise<StartedNetwork> {
   const control = {
     controlPorts: controlPorts(settings, settings.apiListen.port, controlPlane !== undefined),
@@ -45,6 +47,7 @@ export async function startNetwork(
     blocked: settings.blockedNetworks,
     limits: { connections: settings.networkConnections, perSecond: settings.networkConnectionRate },
     onTrouble: (message) => log.warn({}, message),
+    onRefused,
   });
   if (network.fallback && process.getuid?.() === 0)
     log.warn({}, `the machines' network is user mode, and stays it once there are machines: ${network.reason}`);

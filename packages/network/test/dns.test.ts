@@ -3,11 +3,13 @@ import type * as Dgram from "node:dgram";
 import { createSocket } from "node:dgram";
 import { type EventEmitter, once } from "node:events";
 import { connect } from "node:net";
+import { egressOf } from "@hibernaut/domain/egress";
 import { faultCounts } from "@hibernaut/lib/background";
 import packet, { type DecodedPacket, type RecordType } from "dns-packet";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { answers, forUdp, parseQuery, Rcode, reply } from "../../dns/src/messages.ts";
+import type { NamePolicy } from "../../dns/src/policy.ts";
 import { Quota } from "../../dns/src/quota.ts";
 import { DnsServer } from "../../dns/src/server.ts";
 import { TcpMessages, tcpMessage } from "../../dns/src/tcp.ts";
@@ -66,15 +68,37 @@ async function overTcp(port: number, ...queries: Buffer[]): Promise<DecodedPacke
   return found;
 }
 
-async function serve(nameServers: NameServer[] = []): Promise<DnsServer> {
+async function serve(nameServers: NameServer[] = [], policy?: NamePolicy): Promise<DnsServer> {
   const server = await DnsServer.open({
     address: "127.0.0.1",
     port: 0,
     zone: ZONE,
     nameServers: async () => nameServers,
+    ...(policy && { policy }),
   });
   onTestFinished(() => server.close());
   return server;
+}
+
+/** A name server that answers with one address, after a forged reply with another id. */
+async function upstream(address = "192.0.2.9"): Promise<NameServer> {
+  const respond = (bytes: Buffer): Buffer => {
+    const { id, questions = [] } = packet.decode(bytes);
+    const record = { type: "A" as const, name: questions[0]?.name ?? "", ttl: 60, data: address };
+    return packet.encode({ type: "response", id, questions, answers: [record] });
+  };
+  const socket = createSocket("udp4");
+  socket.on("message", (bytes, { port, address: client }) => {
+    const forged = respond(bytes);
+    forged.writeUInt16BE(forged.readUInt16BE(0) ^ 1, 0);
+    forged.writeUInt8(66, forged.length - 1);
+    socket.send(forged, port, client);
+    socket.send(respond(bytes), port, client);
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  onTestFinished(() => void socket.close());
+  return { address: "127.0.0.1", port: socket.address().port };
 }
 
 const data = ({ answers: found = [] }: DecodedPacket) => found.map((record) => "data" in record && record.data);
@@ -153,27 +177,6 @@ describe("the server answers for .internal", () => {
 });
 
 describe("everything else is passed on to the host's name servers", () => {
-  /** A name server that answers 192.0.2.9, after a forged reply with another id. */
-  async function upstream(): Promise<NameServer> {
-    const respond = (bytes: Buffer): Buffer => {
-      const { id, questions = [] } = packet.decode(bytes);
-      const record = { type: "A" as const, name: questions[0]?.name ?? "", ttl: 60, data: "192.0.2.9" };
-      return packet.encode({ type: "response", id, questions, answers: [record] });
-    };
-    const socket = createSocket("udp4");
-    socket.on("message", (bytes, { port, address }) => {
-      const forged = respond(bytes);
-      forged.writeUInt16BE(forged.readUInt16BE(0) ^ 1, 0);
-      forged.writeUInt8(66, forged.length - 1);
-      socket.send(forged, port, address);
-      socket.send(respond(bytes), port, address);
-    });
-    socket.bind(0, "127.0.0.1");
-    await once(socket, "listening");
-    onTestFinished(() => void socket.close());
-    return { address: "127.0.0.1", port: socket.address().port };
-  }
-
   test("and a forged reply is ignored", async () => {
     const { port } = await serve([await upstream()]);
     const response = await overUdp(port, query("example.com", "A", 99));
@@ -260,5 +263,59 @@ describe("any bytes", () => {
     const cut = packet.decode(forUdp(long, 512));
     expect(cut).toMatchObject({ id: 4, flag_tc: true, answers: [], questions: [{ name: "crowd.internal" }] });
     expect(forUdp(long, 65_535)).toBe(long);
+  });
+});
+
+describe("a machine with rules for names", () => {
+  const RULES = egressOf({ default: "deny", allow: ["*.example.com", "shop.internal"] });
+
+  /** The server of such a machine, in front of one that has this address for all names. */
+  async function governed(address: string, { learns = true } = {}) {
+    const learnt: unknown[] = [];
+    const refused: string[] = [];
+    const { port } = await serve([await upstream(address)], {
+      rulesOf: () => RULES,
+      learn: async (_machine, answers) => {
+        learnt.push(...answers);
+        return learns;
+      },
+      onRefused: (_machine, name) => void refused.push(name),
+    });
+    return { port, learnt, refused };
+  }
+
+  test("is told that other names do not exist, and nobody else hears its question", async () => {
+    const { port, learnt, refused } = await governed("192.0.2.1");
+    // What it asks for could be what it wants to get out.
+    for (const name of ["c2VjcmV0.evil.org", "example.com", "bb.vm.shop.internal"])
+      expect(rcode(await overUdp(port, query(name)))).toBe("NXDOMAIN");
+    expect(learnt).toEqual([]);
+    expect(refused).toEqual(["c2VjcmV0.evil.org", "example.com", "bb.vm.shop.internal"]);
+  });
+
+  test("may reach what the answer says before it hears it, also siblings, for which the name is its own", async () => {
+    const { port, learnt } = await governed("192.0.2.1");
+    expect(data(await overUdp(port, query("Api.Example.com")))).toEqual(["192.0.2.1"]);
+    expect(data(await overUdp(port, query("shop.internal")))).toEqual(["10.213.0.5", "10.213.0.6"]);
+    expect(learnt).toEqual([
+      { address: "192.0.2.1", ttlS: 60 },
+      { address: "10.213.0.5", ttlS: 5 },
+      { address: "10.213.0.6", ttlS: 5 },
+    ]);
+  });
+
+  test.each(["127.0.0.1", "10.213.0.1", "169.254.169.254", "192.168.1.1"])(
+    "does not reach %s because the owner of a name says that it is there",
+    async (address) => {
+      const { port, learnt } = await governed(address);
+      await overUdp(port, query("rebound.example.com"));
+      expect(learnt).toEqual([]);
+    },
+  );
+
+  test("hears nothing that it may not reach", async () => {
+    const { port } = await governed("192.0.2.1", { learns: false });
+    const response = await overUdp(port, query("one.too.many.example.com"));
+    expect([rcode(response), data(response)]).toEqual(["SERVFAIL", []]);
   });
 });

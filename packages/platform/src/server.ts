@@ -20,7 +20,6 @@ import { Backups } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
 import { openConnections } from "@hibernaut/connections";
-import { startDns } from "@hibernaut/dns";
 import { ownPorts } from "@hibernaut/domain/own-ports";
 import { EventStream, openWebhooks } from "@hibernaut/events";
 import { BundleStore } from "@hibernaut/guest/bundles";
@@ -60,6 +59,7 @@ import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
+import { openNames } from "./egress.ts";
 import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./member.ts";
 import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
@@ -170,13 +170,22 @@ async function runLocked(
   };
   const owning = cluster && (await import("@hibernaut/cluster/owning")).openOwning(cluster, log);
   open.defer(() => owning?.leave({ hypervisor, records: () => store.machines.list() }));
+  /** Where refused connections are told, once there are machines. */
+  const histories: { machines?: Pick<Resources["machines"], "wasRefused"> } = {};
   const network = await startNetwork(settings, {
     ...{ machines: store.machines.list(), alive, dropSnapshots, log },
     controlPlane: cluster?.controlPlane,
+    onRefused(list) {
+      for (const { machineId, address: destination, ...what } of list)
+        histories.machines?.wasRefused(machineId, { destination, ...what });
+    },
   });
   open.defer(() => network.close());
-  const dns = await startDns(network.gateway, store, log);
-  open.defer(() => dns.close());
+  const names = await openNames({
+    ...{ gateway: network.gateway, names: network.names, store, settings, log },
+    onRefused: (id, refused) => histories.machines?.wasRefused(id, refused),
+  });
+  open.defer(() => names.close());
 
   // What machines need from parts that need machines.
   const machines = new Port<Resources["machines"]>("the machines");
@@ -263,6 +272,7 @@ async function runLocked(
     },
   });
   machines.fill(resources.machines);
+  histories.machines = resources.machines;
   open.defer(() => resources.close());
   const clustered = owning?.open({
     ...{ resources, volumes: volumes.travel, settings, dataDir: settings.dataDir, log },

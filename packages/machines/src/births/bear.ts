@@ -1,7 +1,8 @@
 /** The birth of machines from a seed: each with a memory and a disk of its own, asleep until it is started. */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { servicePorts } from "@hibernaut/domain/config";
+import { servicePorts, withEgress } from "@hibernaut/domain/config";
+import type { EgressConfig } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
@@ -13,6 +14,7 @@ import { flush } from "@hibernaut/lib/durable";
 import { failureReason } from "@hibernaut/lib/exec";
 import type { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
+import { networkMachine } from "@hibernaut/network";
 import { freeAddress } from "../address.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -35,6 +37,8 @@ export interface Births {
   /** In addition to what the seed's machine had. Programs that are running already do not see it. */
   env?: Record<string, string>;
   cordoned?: boolean;
+  /** Where it may connect to, in place of what the seed's machine had; null: wherever the network lets machines. */
+  egress?: EgressConfig | null;
   /** It is a sandbox. Of several, each is one. */
   sandbox?: Sandbox;
   /** It waits in the pool of its template. */
@@ -139,10 +143,11 @@ function namesOf({ count, name }: Births): (string | undefined)[] {
 /** The machine as it is stored: asleep, with the memory of another one. */
 function recordOf(
   { record: parent, origin }: Seed,
-  { name, env, cordoned, pooled, temporary, sandbox }: Omit<Births, "name"> & { name: string },
+  { name, env, cordoned, egress, pooled, temporary, sandbox }: Omit<Births, "name"> & { name: string },
   { clock, settings }: Pick<MachineDependencies, "clock" | "settings">,
 ): MachineRecord {
-  const { config, snapshot, programs } = parent;
+  const { snapshot, programs } = parent;
+  const config = egress === undefined ? parent.config : withEgress(parent.config, egress);
   const born = newRecord({
     ...{ app: parent.app, name, imageDigest: parent.imageDigest, bundleVersion: parent.bundleVersion },
     config: env === undefined ? config : { ...config, env: { ...config.env, ...env } },
@@ -224,7 +229,7 @@ async function settleIn({ deps, controllers }: BirthContext, draft: MachineRecor
   if ((await deps.snapshots.verifiedAt(record.id, generation)) === undefined)
     deps.snapshots.arrived(record.id, generation);
   // The first wake would do it, while a request waits; it says what is wrong, too.
-  await network.attach(own, servicePorts(own.config)).catch((error: unknown) => {
+  await network.attach(networkMachine(own), servicePorts(own.config)).catch((error: unknown) => {
     log.warn({ machine: own.id, reason: messageOf(error) }, "a new machine has no network yet");
   });
   return controller;

@@ -101,7 +101,7 @@ export class Pools {
   /** Gives a machine out of the pool to someone, at once and to nobody else. Undefined when none is ready. */
   take(
     { id }: TemplateRecord,
-    { name, cordoned = false, sandbox }: Pick<Births, "name" | "cordoned" | "sandbox">,
+    { name, cordoned = false, egress, sandbox }: Pick<Births, "name" | "cordoned" | "egress" | "sandbox">,
   ): MachineController | undefined {
     const { controllers } = this.#births;
     const ready = this.#ready(id);
@@ -109,7 +109,8 @@ export class Pools {
     if (taken === undefined) return undefined;
     const { keepWarmS } = this.#births.deps.settings;
     controllers.warm.shorten(taken.record.id, Math.max(keepWarmMs(taken.record.config, keepWarmS), TAKEN_WARM_MS));
-    taken.note({ type: "taken", name: name ?? taken.record.name, cordoned, ...(sandbox !== undefined && { sandbox }) });
+    const chosen = { ...(egress !== undefined && { egress }), ...(sandbox !== undefined && { sandbox }) };
+    taken.note({ type: "taken", name: name ?? taken.record.name, cordoned, ...chosen });
     background(this.#refill(id, taken), "filling the pool of a template");
     return taken;
   }

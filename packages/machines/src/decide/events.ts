@@ -1,5 +1,6 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
 import type { MachineConfig } from "@hibernaut/domain/config";
+import type { EgressConfig } from "@hibernaut/domain/egress";
 import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "@hibernaut/domain/machine";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { GuestExit } from "@hibernaut/guest";
@@ -119,7 +120,11 @@ export type Note =
   /** Whether the proxy leaves the machine alone. */
   | { type: "cordon"; on: boolean }
   /** Someone takes the machine out of its pool, and names it. */
-  | { type: "taken"; name: string; cordoned: boolean; sandbox?: Sandbox }
+  | { type: "taken"; name: string; cordoned: boolean; egress?: EgressConfig | null; sandbox?: Sandbox }
+  /** Where the machine may connect to from now on; null: wherever the network lets machines. */
+  | { type: "egress"; egress: EgressConfig | null }
+  /** The machine was kept from connecting to something. */
+  | { type: "egress_refused"; details: Details }
   /** What makes the machine a sandbox. */
   | { type: "sandbox"; sandbox: Sandbox }
   /** Its files are those of a template from now on, of which `becomes` is what the record says. */
@@ -232,6 +237,10 @@ export const REMARKS = [
   /** The proxy leaves it alone from now on. */
   "cordoned",
   "uncordoned",
+  /** Where it may connect to has changed. */
+  "egress_changed",
+  /** It was kept from connecting to something by its own rules. */
+  "egress_refused",
   /** In a cluster, it came to this host without its files, because its host was lost. */
   "evacuated",
   /** The paused VMM of a suspended machine is no longer kept. */

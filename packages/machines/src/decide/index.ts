@@ -61,6 +61,8 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "plan_wake":
     case "cordon":
     case "taken":
+    case "egress":
+    case "egress_refused":
     case "sandbox":
     case "restored":
     case "prepared":

@@ -1,4 +1,6 @@
 /** Changes that do not affect a machine's state: what an effect stores in its middle, and what is worth knowing. */
+import { isDeepStrictEqual } from "node:util";
+import { withEgress } from "@hibernaut/domain/config";
 import type { MachineRecord, NotSuspended } from "@hibernaut/domain/machine";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Details, Milestone, Note, RemarkName, Restored } from "./events.ts";
@@ -48,6 +50,15 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return remarked({ ...record, cordoned: note.on }, { type: note.on ? "cordoned" : "uncordoned" }, context);
     case "taken":
       return taken(record, note, context);
+    case "egress": {
+      const config = withEgress(record.config, note.egress);
+      if (isDeepStrictEqual(config.network, record.config.network)) return unchanged(record);
+      return remarked({ ...record, config }, { type: "egress_changed", details: { egress: note.egress } }, context);
+    }
+    case "egress_refused": {
+      const { tell } = remarked(record, { type: "egress_refused", details: note.details }, context);
+      return { record, effect: null, tell: { history: tell.history }, bestEffort: true, unsynced: true };
+    }
     case "sandbox":
       return { record: { ...record, sandbox: note.sandbox }, effect: null, tell: { followers: true } };
     case "restored":
@@ -92,7 +103,7 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
 /** From now on it is a machine like any other. Its schedule counts from now, too. */
 function taken(
   record: MachineRecord,
-  { name, cordoned, sandbox }: Extract<Note, { type: "taken" }>,
+  { name, cordoned, egress, sandbox }: Extract<Note, { type: "taken" }>,
   context: DecideContext,
 ): Decision {
   const { pooled, ...machine } = record;
@@ -102,6 +113,7 @@ function taken(
   return remarked(
     {
       ...{ ...machine, name, cordoned, scheduleHandled, wakeAt: null, keepAwake: null },
+      ...(egress !== undefined && { config: withEgress(record.config, egress) }),
       ...(sandbox !== undefined && { sandbox }),
     },
     { type: "taken", details },

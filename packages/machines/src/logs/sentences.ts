@@ -37,6 +37,8 @@ const SENTENCES: Record<HistoryType, string> = {
   evacuated: "Its host was lost, so another one has it now.",
   moved_away: "It is on another host now.",
   moved_in: "It is on this host now.",
+  egress_changed: "Where it may connect to has changed.",
+  egress_refused: "It was kept from connecting to something by its own rules.",
   kept_ended: "Its virtual machine is no longer kept in memory.",
   restored: "It continues from a template.",
   taken: "It was taken out of the pool of its template.",

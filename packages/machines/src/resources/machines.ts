@@ -1,14 +1,17 @@
 /** Machines: their configuration, their actions and their history. */
-import { type MachineConfig } from "@hibernaut/domain/config";
+import { type MachineConfig, withEgress } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
+import type { EgressConfig } from "@hibernaut/domain/egress";
 import type { CreateMachine, MachineEvent, MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { VmmUsage } from "@hibernaut/hypervisor";
+import { networkMachine } from "@hibernaut/network";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
+import { type RefusedConnection, RefusedConnections } from "../refused-connections.ts";
 import { requireApp } from "../require-app.ts";
 import { requireFreePorts } from "../tcp-ports.ts";
 import { type MachineView, viewOf } from "../view.ts";
@@ -40,6 +43,7 @@ export class Machines {
   readonly #controllers: ControllerSet;
 
   readonly #drain: Pick<Drain, "refuseWork">;
+  readonly #refused = new RefusedConnections();
 
   /** `drain` refuses what would start a machine while the platform drains. */
   constructor(deps: MachineDependencies, controllers: ControllerSet, drain: Pick<Drain, "refuseWork">) {
@@ -154,6 +158,27 @@ export class Machines {
    */
   cordon(app: string, id: string, { on }: { on: boolean }): void {
     this.#controllers.find(app, id).cordon(on);
+  }
+
+  /**
+   * Changes where the machine may connect to, at once, awake or asleep; null: wherever the network lets machines. Rejects
+   * with `invalid_argument`, and with `failed_precondition` where the network cannot keep rules.
+   */
+  async setEgress(app: string, id: string, egress: EgressConfig | null): Promise<MachineView> {
+    const controller = this.#controllers.find(app, id);
+    const config = withEgress(controller.record.config, egress);
+    requireSupported(config);
+    // The kernel comes first: what is stored holds.
+    await this.#deps.network.govern(networkMachine({ ...controller.record, config }));
+    controller.note({ type: "egress", egress });
+    return this.#view(controller);
+  }
+
+  /** The machine with this id was kept from connecting to something by its own rules. Its history tells some of that. */
+  wasRefused(id: string, refused: RefusedConnection): void {
+    const controller = this.#controllers.get(id);
+    const details = controller && this.#refused.add(id, refused, Date.now());
+    if (details !== undefined) controller?.note({ type: "egress_refused", details });
   }
 
   /** The records of all machines, without what follows from them. */

@@ -6,6 +6,7 @@ import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
+import { networkMachine } from "@hibernaut/network";
 import { type Births, launch, requireName } from "../births/bear.ts";
 import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
 import type { Pools, PoolView } from "../births/pools.ts";
@@ -193,8 +194,20 @@ export class Templates {
     const taken = this.#fromPool(template, { ...birth, starts: !skipLaunch });
     const born = taken ?? (await bearFrom(this.#options, template, { ...birth, starts: !skipLaunch }, signal));
     counts.add(taken === undefined ? "template" : "pool");
+    // One from a pool has a place in the network, with the rules of its template, and may wake without another look at it.
+    if (taken !== undefined) await this.#govern(taken);
     if (!skipLaunch) launch(born, deps);
     return viewOf(born.record, { ...deps, warm: controllers.warm });
+  }
+
+  /** One that the network cannot keep to its rules is destroyed. */
+  async #govern(taken: MachineController): Promise<void> {
+    try {
+      await this.#options.deps.network.govern(networkMachine(taken.record));
+    } catch (error) {
+      taken.command({ type: "destroy", force: true });
+      throw error;
+    }
   }
 
   /** Deletes a template. The machines that were born from it stay: each has files of its own. */
@@ -235,7 +248,7 @@ export class Templates {
   /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
   #fromPool(
     template: TemplateRecord,
-    { name, env, cordoned, sandbox, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
+    { name, env, cordoned, egress, sandbox, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
   ): MachineController | undefined {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
@@ -250,6 +263,7 @@ export class Templates {
     return this.#pools.take(template, {
       ...(name !== undefined && { name }),
       ...(cordoned !== undefined && { cordoned }),
+      ...(egress !== undefined && { egress }),
       ...(sandbox !== undefined && { sandbox }),
     });
   }

@@ -16,6 +16,7 @@ import {
   type GatePorts,
   HOST_NAME,
   type KnownMachine,
+  type NameRules,
   type Network,
   type NetworkMachine,
   type Refused,
@@ -71,7 +72,7 @@ export interface BridgeOptions {
 }
 
 /** The bridge network of one data directory. */
-export class BridgeNetwork implements Network {
+export class BridgeNetwork implements Network, NameRules {
   readonly mode = "bridge";
   /** The subnet that would have been preferred, when something else on the host has it. */
   readonly taken: Taken | undefined;
@@ -193,20 +194,14 @@ export class BridgeNetwork implements Network {
     await this.#sync();
   }
 
-  /** Returns the machine with this address, and the rules that it has. */
   machineAt(address: string): NetworkMachine | undefined {
     return this.#egress.machineAt(address);
   }
 
-  /**
-   * Lets a machine reach the addresses that a name which it may reach has now. Returns whether it may: not when it has
-   * learnt as many as one may.
-   */
-  async learn(address: string, answers: readonly Answered[]): Promise<boolean> {
-    return await this.#egress.learn(address, answers);
+  learn(machine: string, answers: readonly Answered[]): Promise<boolean> {
+    return this.#egress.learn(machine, answers);
   }
 
-  /** Leads connections that are judged by the name in them to these ports of the host. */
   async gate(ports: GatePorts): Promise<void> {
     this.#egress.gate = ports;
     await this.#sync();

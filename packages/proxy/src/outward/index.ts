@@ -1,0 +1,3 @@
+/** Connections of machines to names outside that their rules allow. */
+export { type Gate, openGate } from "./gate.ts";
+export { reachFrom } from "./reach.ts";

@@ -1,0 +1,68 @@
+/** Finds a name's addresses for a machine, and connects to one: never to this host, or to what is not public. */
+import { Resolver } from "node:dns/promises";
+import { connect, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
+import { isIn, networkList, publicAddresses } from "@hibernaut/lib/public-addresses";
+import { opened } from "../http/connect.ts";
+
+/** A name server that is silent for longer has no answer. As long as the machines' own name server waits. */
+const RESOLVE_MS = 2_000;
+const RESOLVE_TRIES = 2;
+/** How long one address may take to accept a connection, in milliseconds. */
+const CONNECT_MS = 10_000;
+/** A name may have dozens; a client tries a few. */
+const MOST_ADDRESSES = 3;
+
+/** Why a name cannot be reached, for the log. */
+export class NotReached extends Error {}
+
+export interface Reach {
+  /** Connects to a port of a name. Rejects with {@link NotReached}, and with the signal's reason. */
+  (name: string, port: number, signal: AbortSignal): Promise<Socket>;
+}
+
+/**
+ * Returns a way to reach names as this host resolves them now: what a machine was told, or claims, does not count.
+ *
+ * @param blocked networks that no machine may reach
+ * @param nameServers `address:port` of each. Default: those of the host
+ */
+export function reachFrom(blocked: readonly string[], nameServers?: readonly string[]): Reach {
+  const closed = networkList(blocked);
+  return async (name, port, signal) => {
+    // One for each connection: the host's name servers change, and an end of one search must not end others.
+    const resolver = new Resolver({ timeout: RESOLVE_MS, tries: RESOLVE_TRIES });
+    if (nameServers !== undefined) resolver.setServers([...nameServers]);
+    const stop = () => resolver.cancel();
+    signal.addEventListener("abort", stop, { once: true });
+    const found = await resolver
+      .resolve4(name)
+      .catch((error: NodeJS.ErrnoException) => {
+        throw new NotReached(`${name} does not resolve (${error.code ?? error.message})`);
+      })
+      .finally(() => signal.removeEventListener("abort", stop));
+    signal.throwIfAborted();
+    const own = new Set(
+      Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []),
+    );
+    const addresses = publicAddresses(found).filter((address) => !own.has(address) && !isIn(closed, address));
+    if (addresses.length === 0) throw new NotReached(`${name} has no public address`);
+    return firstOf(addresses.slice(0, MOST_ADDRESSES), port, signal);
+  };
+}
+
+async function firstOf(addresses: readonly string[], port: number, signal: AbortSignal): Promise<Socket> {
+  let last = "";
+  for (const host of addresses) {
+    const place = `${host}:${port}`;
+    const late = `${place} did not answer within ${CONNECT_MS} ms`;
+    const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, keepAlive: true });
+    try {
+      return await opened(socket, "connect", { place, late, timeoutMs: CONNECT_MS, signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      last = String(error);
+    }
+  }
+  throw new NotReached(last);
+}
