@@ -39,8 +39,6 @@ export interface BuildRecord {
   createdAt: string;
   /** Null until it is ready or has failed. */
   finishedAt: string | null;
-  /** Stored when it ends; until then, the platform that builds knows it. */
-  log: BuildLogEntry[];
 }
 
 /** A name that leads to a template. An app has each pair of name and tag once. */

@@ -47,16 +47,26 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
     ...{ needs, sandboxes, tokens, names, builds, uploads, links, secure: tls !== undefined },
   });
   const door = dispatch({ needs, sandboxes, tokens, processes, control: control.handle });
+  // Before anything comes that would have to be told from what an earlier platform left.
+  builds.recover();
+  await uploads.begin(() => needs.resources.apps.list(), needs.log);
   const { url, close } = await openDoor(door, { at, tls, connections, log: needs.log });
   sandboxes.start();
-  builds.recover();
-  const sweeps = sweeping(uploads, needs);
+  const sweeps = setInterval(
+    () =>
+      background(
+        uploads.sweep(() => needs.resources.apps.list()),
+        "looking through uploads for builds",
+      ),
+    SWEEP_MS,
+  ).unref();
   return {
     url,
     ofApi: new SandboxesOfApi(sandboxes, needs.resources, portUrlOf(url, needs.domain)),
     adopt(machineId, command, label) {
-      // Any machine may say so.
-      if (sandboxes.find(machineId) === undefined) command.kill("this machine is not a sandbox");
+      // Any machine may say so. One that waits in a pool is not known yet, and becomes a sandbox when it is taken.
+      const known = needs.resources.machines.recordOf(machineId) !== undefined;
+      if (known && sandboxes.find(machineId) === undefined) command.kill("this machine is not a sandbox");
       else background(processes.adopt(machineId, command, label), "taking in a program of a sandbox");
     },
     async close() {
@@ -74,12 +84,4 @@ function portUrlOf(url: string, domain: string): string {
   const { protocol, port } = new URL(url);
   const at = protocol === "https:" || /:\d+$/.test(domain) ? domain : `${domain}:${port || "80"}`;
   return `${protocol}//{port}-{id}.${at}`;
-}
-
-/** Looks through the uploads now, and again from time to time. */
-function sweeping(uploads: Uploads, { resources }: Pick<SandboxNeeds, "resources">): NodeJS.Timeout {
-  const sweep = (begins: boolean) =>
-    background(uploads.sweep(resources.apps.list(), { begins }), "looking through uploads for builds");
-  sweep(true);
-  return setInterval(() => sweep(false), SWEEP_MS).unref();
 }

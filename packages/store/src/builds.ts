@@ -1,5 +1,5 @@
 /** Builds of templates, and the names that lead to what they made, in the database. */
-import type { BuildRecord, TemplateTag } from "@hibernaut/domain/build";
+import type { BuildLogEntry, BuildRecord, TemplateTag } from "@hibernaut/domain/build";
 import type { Database } from "better-sqlite3";
 import type { BuildStore } from "./contract.ts";
 import { atomic } from "./database.ts";
@@ -15,6 +15,8 @@ export function buildStore(db: Database): BuildStore {
     INSERT INTO template_builds (id, app, build) SELECT @id, @app, @build WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
   `);
   const update = db.prepare<{ id: string; build: string }>("UPDATE template_builds SET build = @build WHERE id = @id");
+  const setLog = db.prepare<{ id: string; log: string }>("UPDATE template_builds SET log = @log WHERE id = @id");
+  const getLog = db.prepare<[string], { log: string }>("SELECT log FROM template_builds WHERE id = ?");
   const get = db.prepare<[string], Row>("SELECT build FROM template_builds WHERE id = ?");
   const listAll = db.prepare<[], Row>("SELECT build FROM template_builds ORDER BY seq");
   const listApp = db.prepare<[string], Row>("SELECT build FROM template_builds WHERE app = ? ORDER BY seq");
@@ -34,9 +36,10 @@ export function buildStore(db: Database): BuildStore {
   return {
     insert: (build) => insert.run({ id: build.id, app: build.app, build: JSON.stringify(build) }).changes === 1,
     update: write,
-    finish: atomic(db, (build: BuildRecord, made: readonly TemplateTag[]) => {
+    finish: atomic(db, (build: BuildRecord, log: readonly BuildLogEntry[], made: readonly TemplateTag[]) => {
       // A build that was deleted meanwhile, with its app, has made nothing.
       if (!write(build)) return false;
+      setLog.run({ id: build.id, log: JSON.stringify(log) });
       for (const tag of made) setTag.run(tag);
       return true;
     }),
@@ -44,6 +47,7 @@ export function buildStore(db: Database): BuildStore {
       const row = get.get(id);
       return row && recordOf(row);
     },
+    log: (id) => JSON.parse(getLog.get(id)?.log ?? "[]") as BuildLogEntry[],
     list: (app) => (app === undefined ? listAll.all() : listApp.all(app)).map(recordOf),
     remove: (id) => void remove.run(id),
     tag: atomic(db, (made: readonly TemplateTag[]) => {

@@ -3,7 +3,7 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
-import type { BuildRecord, TemplateTag } from "@hibernaut/domain/build";
+import type { BuildLogEntry, BuildRecord, TemplateTag } from "@hibernaut/domain/build";
 import type { OrderFailure } from "@hibernaut/domain/certificate";
 import type { DrainRecord } from "@hibernaut/domain/drain";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "@hibernaut/domain/machine";
@@ -125,9 +125,14 @@ export interface BuildStore {
   insert(build: BuildRecord): boolean;
   /** Replaces a build. False when it is gone. */
   update(build: BuildRecord): boolean;
-  /** Replaces a build that ends, and lets these names lead to what it made, in one transaction. False when it is gone. */
-  finish(build: BuildRecord, tags: readonly TemplateTag[]): boolean;
+  /**
+   * Replaces a build that ends, keeps its log, and lets these names lead to what it made, in one transaction. False when it
+   * is gone.
+   */
+  finish(build: BuildRecord, log: readonly BuildLogEntry[], tags: readonly TemplateTag[]): boolean;
   get(id: string): BuildRecord | undefined;
+  /** What a build that has ended said. Empty before, and for one that is gone. */
+  log(id: string): BuildLogEntry[];
   /** Lists the builds of one app or of all, oldest first. */
   list(app?: string): BuildRecord[];
   remove(id: string): void;

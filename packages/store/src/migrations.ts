@@ -398,12 +398,13 @@ export const MIGRATIONS: readonly string[] = [
   `,
   "ALTER TABLE templates ADD COLUMN warm_pool INTEGER NOT NULL DEFAULT 0",
   `
-  -- Builds of templates. \`build\` is the whole record.
+  -- Builds of templates. \`build\` is the whole record; \`log\` is long, and read for one build at a time.
   CREATE TABLE template_builds (
     seq    INTEGER PRIMARY KEY,
     id     TEXT NOT NULL UNIQUE,
     app    TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
-    build  TEXT NOT NULL
+    build  TEXT NOT NULL,
+    log    TEXT NOT NULL DEFAULT '[]'
   ) STRICT;
   CREATE INDEX template_builds_app ON template_builds (app);
 

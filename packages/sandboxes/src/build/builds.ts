@@ -1,8 +1,7 @@
 /** Builds of templates: announced, started, carried out one after another, and remembered when they have ended. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { BuildLogEntry, BuildRecord } from "@hibernaut/domain/build";
-import { within } from "@hibernaut/lib/async";
+import type { BuildFault, BuildLogEntry, BuildRecord } from "@hibernaut/domain/build";
 import { background } from "@hibernaut/lib/background";
 import { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf } from "@hibernaut/lib/text";
@@ -15,6 +14,7 @@ import {
   ANNOUNCED_MS,
   BUILD_TIMEOUT_MS,
   CLOSE_TIMEOUT_MS,
+  LONGEST_LINE,
   MOST_AT_ONCE,
   MOST_KEPT,
   MOST_OF_APP,
@@ -44,6 +44,7 @@ interface BuildsOptions {
 
 /** The step in which the parent is made ready, as clients know it. */
 const BASE = "base";
+const TOO_LONG = `The build took longer than ${BUILD_TIMEOUT_MS / 60_000} minutes. Build a part of it first, and the rest from that.`;
 const INTERRUPTED = "The platform ended while the template was being built. Build it again.";
 
 export class Builds {
@@ -62,7 +63,7 @@ export class Builds {
     const { needs } = this.#options;
     for (const build of needs.builds.list()) {
       if (build.status !== "building" && build.status !== "waiting") continue;
-      this.#finish(build, { status: "error", fault: { message: INTERRUPTED } });
+      this.#fail(build, { message: INTERRUPTED }, []);
       // It was made, and nobody was told of it.
       background(this.#undo(build), "deleting the template of a build that did not end");
     }
@@ -73,8 +74,8 @@ export class Builds {
     const { builds } = this.#options.needs;
     this.#prune(app);
     const createdAt = new Date().toISOString();
-    const begin = { status: "waiting", fault: null, createdAt, finishedAt: null, log: [] } as const;
-    const build: BuildRecord = { id: randomUUID(), app, ...chosen, ...begin, log: [] };
+    const begin = { status: "waiting", fault: null, createdAt, finishedAt: null } as const;
+    const build: BuildRecord = { id: randomUUID(), app, ...chosen, ...begin };
     if (!builds.insert(build)) throw new Refusal(404, `There is no app ${app} any more.`);
     return build;
   }
@@ -84,8 +85,12 @@ export class Builds {
     const build = this.#options.needs.builds.get(id);
     if (build === undefined || build.app !== app || build.name !== name)
       throw new Refusal(404, `There is no build '${id.slice(0, 80)}' of template '${name.slice(0, 80)}'.`);
-    const live = this.#live.get(id);
-    return live === undefined ? build : { ...build, log: [...live.log.entries] };
+    return build;
+  }
+
+  /** What the build has said so far. */
+  log({ id }: BuildRecord): readonly BuildLogEntry[] {
+    return this.#live.get(id)?.log.entries ?? this.#options.needs.builds.log(id);
   }
 
   /** Whether a build of that name is there, or a template. */
@@ -125,16 +130,18 @@ export class Builds {
     try {
       await this.#turns.run(async () => {
         this.#update({ ...build, status: "building" });
-        const signal = within(this.#closing.signal, BUILD_TIMEOUT_MS, "the build");
-        await this.#carryOut(build, order, log, signal);
+        const late = new AbortController();
+        const timer = setTimeout(() => late.abort(new Refusal(504, TOO_LONG)), BUILD_TIMEOUT_MS);
+        const signal = AbortSignal.any([this.#closing.signal, late.signal]);
+        await this.#carryOut(build, order, log, signal).finally(() => clearTimeout(timer));
       }, this.#closing.signal);
     } catch (error) {
       const { step, cause = error } = error instanceof StepFault ? error : {};
-      const { code, message } = failureOf(cause);
+      const { code, message: whole } = failureOf(cause);
+      const message = whole.slice(0, LONGEST_LINE);
       if (code === 500) this.#options.needs.log.warn({ err: cause, build: build.id }, "the build of a template failed");
       log.say(step ?? BASE, "error", message);
-      const fault = { message, ...(step !== undefined && { step }) };
-      this.#finish({ ...build, log: [...log.entries] }, { status: "error", fault });
+      this.#fail(build, { message, ...(step !== undefined && { step }) }, log.entries);
     }
   }
 
@@ -143,7 +150,7 @@ export class Builds {
     const { app: appName, id, name } = build;
     const { parent, steps } = order;
     const app = needs.resources.apps.get(appName);
-    log.say(BASE, "info", `FROM ${"image" in parent ? parent.image : parent.template}`);
+    log.say(BASE, "info", `FROM ${parent.title}`);
     for (const warning of warningsOf(build, parent)) log.say(BASE, "warn", warning);
     const machine = await inStep(BASE, () => BuildMachine.open(needs, appName, parent, signal));
     try {
@@ -155,7 +162,7 @@ export class Builds {
         const { template } = await needs.resources.templates.createOf(appName, made, signal);
         log.say(FINALIZE, "info", `Template ${template.id} is ready`);
         const before = names.of(appName, name);
-        await this.#publish({ ...build, log: [...log.entries] }, template.id);
+        await this.#publish(build, log, template.id);
         await names.drop(appName, before);
       });
     } finally {
@@ -164,12 +171,12 @@ export class Builds {
   }
 
   /** From now on, the name leads to the template, and the build is ready. */
-  async #publish(build: BuildRecord, template: string): Promise<void> {
+  async #publish(build: BuildRecord, log: BuildLog, template: string): Promise<void> {
     const assignedAt = new Date().toISOString();
     const { app, name, id } = build;
     const tags = build.tags.map((tag) => ({ app, name, tag, build: id, template, assignedAt }));
     const ready = { ...build, status: "ready", fault: null, finishedAt: assignedAt } as const;
-    if (this.#options.needs.builds.finish(ready, tags)) return;
+    if (this.#options.needs.builds.finish(ready, log.entries, tags)) return;
     await this.#undo(build);
     throw new Refusal(404, `App ${app} was deleted meanwhile.`);
   }
@@ -178,8 +185,9 @@ export class Builds {
     if (!this.#options.needs.builds.update(build)) throw new Refusal(404, `App ${build.app} was deleted meanwhile.`);
   }
 
-  #finish(build: BuildRecord, end: Pick<BuildRecord, "status" | "fault">): void {
-    this.#options.needs.builds.update({ ...build, ...end, finishedAt: new Date().toISOString() });
+  #fail(build: BuildRecord, fault: BuildFault, log: readonly BuildLogEntry[]): void {
+    const finishedAt = new Date().toISOString();
+    this.#options.needs.builds.finish({ ...build, status: "error", fault, finishedAt }, log, []);
   }
 
   async #undo({ app, name, id }: BuildRecord): Promise<void> {
@@ -202,11 +210,6 @@ export class Builds {
     const rest = idle.filter((build) => !stale(build));
     for (const { id } of [...old, ...rest.slice(0, Math.max(0, rest.length - MOST_KEPT + 1))]) builds.remove(id);
   }
-}
-
-/** Why a build failed, with the last that was said before. */
-export function faultEntries(build: BuildRecord, most: number): BuildLogEntry[] {
-  return build.log.filter(({ step }) => step === build.fault?.step).slice(-most);
 }
 
 /** What a client asked for and does not get. */

@@ -12,6 +12,9 @@ import { FINALIZE, type Readiness, settle } from "./ready.ts";
 import { after, type Step, titleOf } from "./steps.ts";
 import type { Uploader, Uploads } from "./uploads.ts";
 
+/** How much of a command a reason tells, in characters. */
+const LONGEST_TOLD = 200;
+
 /** A failure, and the step in which it happened. */
 export class StepFault extends Error {
   override name = "StepFault";
@@ -72,7 +75,10 @@ async function one(step: Step, word: string, now: ProgramDefaults, context: Carr
       const fault = failed(await machine.run(step.command, { ...as, step: word, log, signal }));
       if (fault === undefined) return now;
       const said = log.last.findLast((entry) => entry.step === word && entry.level === "warn")?.message;
-      throw new Refusal(400, `\`${step.command}\` failed: ${fault}${said === undefined ? "" : ` (${said})`}.`);
+      throw new Refusal(
+        400,
+        `\`${shortened(step.command)}\` failed: ${fault}${said === undefined ? "" : ` (${said})`}.`,
+      );
     }
     case "COPY": {
       const archive = await uploads.read(app, step.hash);
@@ -99,4 +105,9 @@ async function one(step: Step, word: string, now: ProgramDefaults, context: Carr
     case "ENV":
       return after(now, step);
   }
+}
+
+/** A command may be a whole program. */
+function shortened(command: string): string {
+  return command.length > LONGEST_TOLD ? `${command.slice(0, LONGEST_TOLD)}...` : command;
 }

@@ -1,21 +1,22 @@
 /** The machine of a build: born from the parent, or started from an image, and destroyed when the build is over. */
+import type { Readable } from "node:stream";
 import type { BuildLogLevel } from "@hibernaut/domain/build";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
-import type { CommandExit } from "@hibernaut/guest";
+import type { CommandExit, GuestCommand } from "@hibernaut/guest";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
-import { SandboxGuest, saidBy } from "../inside/guest.ts";
-import { MOST_SAID_BYTES } from "../inside/limits.ts";
+import { SandboxGuest } from "../inside/guest.ts";
 import { GONE_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { BuildLog } from "./log.ts";
 
 /** What a build begins with. Sizes are those of a machine from an image; one that is born has its parent's. */
-export type Parent =
+export type Parent = { /** As its client names it. */ title: string } & (
   | { template: string; programs: ProgramDefaults }
-  | { image: string; cpus?: number | undefined; memoryMb?: number | undefined };
+  | { image: string; cpus?: number | undefined; memoryMb?: number | undefined }
+);
 
 /** Where and as whom a program runs. */
 export interface RunOptions extends ProgramDefaults {
@@ -78,10 +79,7 @@ export class BuildMachine {
   ): Promise<ProgramDefaults> {
     if ("template" in parent) return parent.programs;
     const command = this.guest.start({ args: ["/bin/sh", "-c", PREPARE], user: "root" });
-    const said = saidBy(command, MOST_SAID_BYTES);
-    command.stderr.resume();
-    const [exit, words] = await abortable(Promise.all([command.exit, said]), signal);
-    for (const line of words.toString("utf8").split("\n")) if (line !== "") log.add(step, "info", line);
+    const exit = await this.#heard(command, step, log, signal);
     if (exit.code !== 0) throw new Refusal(400, exit.failure ?? "The image cannot be used: see the log of the build.");
     return {};
   }
@@ -90,7 +88,14 @@ export class BuildMachine {
   async run(command: string, { step, log, signal, ...as }: RunOptions): Promise<CommandExit> {
     signal.throwIfAborted();
     const program = this.guest.start({ args: ["/bin/bash", "-l", "-c", command], ...(await this.as(as)) });
-    const pass = (output: typeof program.stdout, level: BuildLogLevel) => {
+    const exit = await this.#heard(program, step, log, signal);
+    if (exit.failure !== undefined) throw new Refusal(400, `${exit.failure}.`);
+    return exit;
+  }
+
+  /** Takes what a program prints into the log, and resolves when it has ended. It ends with the signal. */
+  async #heard(program: GuestCommand, step: string, log: BuildLog, signal: AbortSignal): Promise<CommandExit> {
+    const pass = (output: Readable, level: BuildLogLevel) => {
       const lines = log.lines(step, level);
       output.on("data", (bytes: Buffer) => lines.write(bytes)).on("close", () => lines.end());
     };
@@ -99,9 +104,7 @@ export class BuildMachine {
     const end = () => program.kill("the build is over");
     signal.addEventListener("abort", end, { once: true });
     try {
-      const exit = await abortable(program.exit, signal);
-      if (exit.failure !== undefined) throw new Refusal(400, `${exit.failure}.`);
-      return exit;
+      return await abortable(program.exit, signal);
     } finally {
       signal.removeEventListener("abort", end);
     }

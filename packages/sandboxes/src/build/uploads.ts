@@ -8,6 +8,8 @@ import { pipeline } from "node:stream/promises";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { Semaphore } from "@hibernaut/lib/semaphore";
+import { messageOf } from "@hibernaut/lib/text";
+import type { SandboxNeeds } from "../contract.ts";
 import { Refusal } from "../failure.ts";
 import {
   DISK_RESERVE_BYTES,
@@ -97,20 +99,29 @@ export class Uploads {
     }
   }
 
-  /** Deletes what is left of uploads that did not end, what nobody asked for, and what belongs to no app. */
-  async sweep(apps: readonly Uploader[], { begins = false } = {}): Promise<void> {
-    const known = new Set(apps.map((app) => this.#folderOf(app)));
-    for (const name of await readdir(this.#folder).catch(ifAbsent([] as string[]))) {
-      const folder = join(this.#folder, name);
-      if (!known.has(folder)) {
-        await rm(folder, { recursive: true, force: true });
-        this.#turns.delete(folder);
+  /** Does what {@link sweep} does, and deletes what an earlier platform did not receive to its end. Never rejects. */
+  async begin(apps: () => readonly Uploader[], log: SandboxNeeds["log"]): Promise<void> {
+    try {
+      await this.sweep(apps);
+      for (const name of await readdir(this.#folder, { recursive: true }).catch(ifAbsent([] as string[])))
+        if (DRAFT.test(name)) await rm(join(this.#folder, name), { force: true });
+    } catch (error) {
+      log.warn({ reason: messageOf(error) }, "uploads for builds could not be looked through");
+    }
+  }
+
+  /** Deletes what nobody asked for any more, and what belongs to no app. */
+  async sweep(apps: () => readonly Uploader[]): Promise<void> {
+    const names = await readdir(this.#folder).catch(ifAbsent([] as string[]));
+    // Asked for afterwards, so that what is there of a new app is known.
+    const known = new Set(apps().map((app) => this.#folderOf(app)));
+    for (const folder of names.map((name) => join(this.#folder, name))) {
+      if (known.has(folder)) {
+        await this.#prune(folder, { add: 0, except: "" });
         continue;
       }
-      if (begins)
-        for (const draft of (await readdir(folder)).filter((one) => DRAFT.test(one)))
-          await rm(join(folder, draft), { force: true });
-      await this.#prune(folder, { add: 0, except: "" });
+      await rm(folder, { recursive: true, force: true });
+      this.#turns.delete(folder);
     }
   }
 

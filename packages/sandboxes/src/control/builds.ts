@@ -1,7 +1,7 @@
 /** Builds: `/v3/templates`, `/v2/templates/{id}/builds/{id}`, what they are made of, and how far they are. */
+import type { BuildLogEntry } from "@hibernaut/domain/build";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Static } from "typebox";
-import { faultEntries } from "../build/builds.ts";
 import { ENTRIES_OF_FAULT } from "../build/limits.ts";
 import { partOf } from "../build/log.ts";
 import type { Parent } from "../build/machine.ts";
@@ -70,12 +70,13 @@ export function buildRoutes(app: FastifyInstance, deps: ControlDeps): void {
     async ({ sandboxApp, params: { templateID, buildID }, query: { logsOffset, limit, level } }) => {
       const { name } = namedTemplate(templateID);
       const build = builds.get(sandboxApp, name, buildID);
-      const logEntries = partOf(build.log, { offset: logsOffset, limit, level });
+      const log = builds.log(build);
+      const logEntries = partOf(log, { offset: logsOffset, limit, level });
       return {
         ...{ templateID: name, buildID, status: build.status, logEntries },
         logs: logEntries.map(({ message }) => message),
         ...(build.fault !== null && {
-          reason: { ...build.fault, logEntries: faultEntries(build, ENTRIES_OF_FAULT) },
+          reason: { ...build.fault, logEntries: entriesOf(log, build.fault.step) },
         }),
       };
     },
@@ -93,9 +94,15 @@ function parentOf(
     throw new Refusal(501, "Logins for registries are the operator's: they are set with `hibernaut registry login`.");
   if (fromImage !== undefined && fromTemplate !== undefined)
     throw new Refusal(400, "A build begins from a template or from an image. Leave one of them out.");
-  if (fromImage !== undefined && !BASE_IMAGE.test(fromImage)) return { image: fromImage, ...sizes };
-  const { template } = sandboxes.requireTemplate(app, fromTemplate ?? BASE_TEMPLATE);
-  return { template: template.id, programs: template.machine.programs ?? {} };
+  if (fromImage !== undefined && !BASE_IMAGE.test(fromImage)) return { title: fromImage, image: fromImage, ...sizes };
+  const title = fromTemplate ?? BASE_TEMPLATE;
+  const { template } = sandboxes.requireTemplate(app, title);
+  return { title, template: template.id, programs: template.machine.programs ?? {} };
+}
+
+/** The last that was said in a step, which says why it failed. */
+function entriesOf(log: readonly BuildLogEntry[], step: string | undefined): BuildLogEntry[] {
+  return log.filter((entry) => entry.step === step).slice(-ENTRIES_OF_FAULT);
 }
 
 /** Clients send empty strings for what is not set. */

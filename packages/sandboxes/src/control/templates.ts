@@ -61,9 +61,10 @@ export function templateRoutes(app: FastifyInstance, { needs, names, sandboxes }
     "/templates/:templateID",
     { schema: { params: TemplateParams } },
     async ({ sandboxApp, params: { templateID } }, reply) => {
-      const tagged = names.of(sandboxApp, namedTemplate(templateID).name).map(({ tag }) => tag);
-      if (tagged.length > 0) {
-        await names.remove(sandboxApp, namedTemplate(templateID).name, tagged);
+      const { name, tag: only } = namedTemplate(templateID);
+      const tags = names.of(sandboxApp, name).map(({ tag }) => tag);
+      if (tags.length > 0) {
+        await names.remove(sandboxApp, name, only === undefined ? tags : [only]);
         return reply.code(204).send();
       }
       await templates.delete(sandboxApp, sandboxes.requireTemplate(sandboxApp, templateID).template.id);
