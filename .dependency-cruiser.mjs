@@ -12,13 +12,13 @@ const ROOTS = `${SRC}/(server|member|doctor|doctor/[a-z-]+|uninstall)\\.ts$|^pac
  * differ before long.
  */
 const SHARED = [
-  "^packages/lib/src/(absence|base64|quantities)\\.ts$",
-  "^packages/domain/src/(naming|fields|cron|schedule|limits|guest-paths|check-times|response-headers|tcp-handlers)\\.ts$",
+  "^packages/lib/src/(absence|base64|ipv4|quantities)\\.ts$",
+  "^packages/domain/src/(naming|fields|cron|schedule|limits|guest-paths|check-times|egress|response-headers|tcp-handlers)\\.ts$",
 ];
 /** The descriptions of a configuration's fields, from which forms are made. */
 const FIELDS = "^packages/domain/src/(fields|limits)\\.ts$";
 /** Packages that are no part of the platform. All others are. */
-const APART = "^packages/(cli|client|dashboard|jail)/";
+const APART = "^packages/(cli|client|dashboard|jail|mcp)/";
 /** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
 const CONTRACTS = [
   ...["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"],
@@ -144,7 +144,7 @@ const rules = [
     name: "the-platform-does-not-know-its-users",
     comment: "the CLI and the client talk to the platform over HTTP",
     from: { path: "^packages/[^/]+/src/", pathNot: APART },
-    to: { path: "^(packages/(cli|client)|services)/" },
+    to: { path: "^(packages/(cli|client|mcp)|services)/" },
   },
   {
     name: "the-cli-reaches-the-platform-through-the-client",
@@ -168,6 +168,12 @@ const rules = [
     comment: "the client is installed where no platform is; `import type` leaves no trace at run time",
     from: { path: "^packages/client/src/" },
     to: { path: "^packages/", pathNot: "^packages/client/", dependencyTypesNot: ["type-only"] },
+  },
+  {
+    name: "the-mcp-server-is-a-client",
+    comment: "what tools can do, every user of the API can do, with the same rights",
+    from: { path: "^packages/mcp/src/" },
+    to: { path: "^packages/", pathNot: "^packages/(mcp|client|lib)/" },
   },
   {
     name: "the-dashboard-is-a-client-in-a-browser",

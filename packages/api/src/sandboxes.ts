@@ -24,7 +24,7 @@ export interface ApiSandboxes {
     birth: { name?: string; cordoned?: boolean; skipLaunch?: boolean; env?: Record<string, string> },
     signal: AbortSignal,
   ): Promise<MachineView>;
-  /** What forks of the machine are. Undefined for forks of one that is no sandbox itself. */
+  /** What forks of the machine are. Undefined if the machine is not a sandbox itself. */
   heirOf(app: string, word: string): Sandbox | undefined;
   /** Forks were made. */
   forked(): void;

@@ -18,6 +18,7 @@ import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
 import { machine } from "./commands/machine.ts";
+import { mcp } from "./commands/mcp.ts";
 import { open } from "./commands/open.ts";
 import { proxy } from "./commands/proxy.ts";
 import { overviewCommands } from "./commands/ps.ts";
@@ -49,6 +50,7 @@ const platform: Noun = {
     logs,
     events,
     open,
+    mcp,
     usage,
     audit,
     uninstall,

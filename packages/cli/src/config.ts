@@ -46,21 +46,28 @@ const SERVICE_FILE = "/var/lib/hibernaut/config.json";
  * holds for its client certificate, which the environment replaces as a whole.
  */
 export function findConnection(environment: Environment, serviceFile = SERVICE_FILE): Connection {
+  const { apiUrl, token, tls, file } = findPlatform(environment, serviceFile);
+  if (token) return { apiUrl, token, tls };
+  throw new CliError(
+    "unauthenticated",
+    `No token for ${apiUrl}. Set HIBERNAUT_API_TOKEN; ${file} has no token for this address.`,
+  );
+}
+
+/** The same, without a token where none is known. `file`: the configuration file that was looked at, if any. */
+export function findPlatform(
+  environment: Environment,
+  serviceFile = SERVICE_FILE,
+): Omit<Connection, "token"> & { token: string | undefined; file: string } {
   const { HIBERNAUT_API_URL: url, HIBERNAUT_API_TOKEN: token } = environment;
-  if (url && token) return { apiUrl: url, token, tls: tlsFiles(environment) };
+  if (url && token) return { apiUrl: url, token, tls: tlsFiles(environment), file: "" };
   const own = configFile(environment);
   const file = environment.HIBERNAUT_DATA_DIR || existsSync(own) || !isThere(serviceFile) ? own : serviceFile;
   const saved = readConfig(file);
   const apiUrl = url || saved?.api_url;
   if (!apiUrl) throw unknownPlatform(file);
   const known = saved?.api_url !== undefined && trimmed(saved.api_url) === trimmed(apiUrl) ? saved : undefined;
-  const found = token || known?.api_token;
-  if (!found)
-    throw new CliError(
-      "unauthenticated",
-      `No token for ${apiUrl}. Set HIBERNAUT_API_TOKEN; ${file} has no token for this address.`,
-    );
-  return { apiUrl, token: found, tls: tlsFiles(environment, known, file) };
+  return { apiUrl, token: token || known?.api_token, tls: tlsFiles(environment, known, file), file };
 }
 
 /** Paths in the file are relative to its directory. */

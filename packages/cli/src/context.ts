@@ -1,6 +1,6 @@
 /** The context that a command runs in. */
 import type { ClientCertificate, HibernautClient } from "@hibernaut/client";
-import { findApp, findConnection, isAppNamed, type TlsFiles } from "./config.ts";
+import { findApp, findConnection, findPlatform, isAppNamed, type TlsFiles } from "./config.ts";
 import { UsageError } from "./failure.ts";
 import { showProgress, style } from "./terminal.ts";
 import { shown } from "./visible.ts";
@@ -63,6 +63,14 @@ export class Context {
     const { HibernautClient } = await import("@hibernaut/client");
     this.#client = new HibernautClient({ ...connection, clientCertificate });
     return this.#client;
+  }
+
+  /** Returns what makes clients of the same platform with other tokens. This command's own token is not needed for it. */
+  async clientsOf(): Promise<(token: string) => HibernautClient> {
+    const { tls, apiUrl } = findPlatform(process.env);
+    const clientCertificate = await prepareTls(tls);
+    const { HibernautClient } = await import("@hibernaut/client");
+    return (token) => new HibernautClient({ apiUrl, token, clientCertificate });
   }
 
   /** Writes a line to standard error, which is for everything except the result. */

@@ -107,6 +107,7 @@ const ELSEWHERE: Record<string, string> = {
   "hosts drain": "needs a cluster: commands.qemu.test.ts",
   "hosts undrain": "needs a cluster: commands.qemu.test.ts",
   "hosts evacuate": "needs a cluster: commands.qemu.test.ts",
+  mcp: "runs until its client goes: mcp.qemu.test.ts",
   "sandbox env": "reads the settings of the host: sandbox.test.ts",
   "sandbox template": "builds an image: sandbox.test.ts",
   "secrets import": "reads standard input",

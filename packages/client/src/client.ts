@@ -2,8 +2,8 @@
 import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession } from "./exec.ts";
 import { MACHINE, MachineClient, machineParams } from "./machine-client.ts";
-import { MachineHandle } from "./machine-handle.ts";
-import type { ImageSource, UploadOptions, WriteArchiveOptions } from "./options.ts";
+import { MachineHandle, type ReachOptions } from "./machine-handle.ts";
+import type { CreateSandboxOptions, ImageSource, UploadOptions, WriteArchiveOptions } from "./options.ts";
 import { type CallOptions, type ClientOptions, send } from "./transport.ts";
 import type { ExecRequest, ExecResult, PulledImage, UnpackedArchive } from "./types.ts";
 import { sendImage } from "./upload.ts";
@@ -25,6 +25,28 @@ export class HibernautClient extends MachineClient {
   /** Returns a machine to run commands and keep files in. Sends nothing yet. */
   machine(app: string, id: string): MachineHandle {
     return new MachineHandle(this, app, id);
+  }
+
+  /**
+   * Makes a sandbox from a template of the app, and resolves once it runs. It ends when its time is over: see `sandbox` of
+   * `createMachine`. Nothing is left of one that did not get so far. Rejects with `failed_precondition` while sandboxes are off.
+   */
+  async createSandbox(
+    app: string,
+    { template = "base", name, env, ...sandbox }: CreateSandboxOptions = {},
+    options: ReachOptions = {},
+  ): Promise<MachineHandle> {
+    const { timeout: _timeout, ...call } = options;
+    const body = { template, sandbox, ...(name !== undefined && { name }), ...(env !== undefined && { env }) };
+    const { id } = await this.createMachine(app, body, call);
+    const handle = this.machine(app, id);
+    try {
+      await handle.ready(options);
+    } catch (error) {
+      await handle.destroy().catch(() => {}); // Why it did not come up is better to know.
+      throw error;
+    }
+    return handle;
   }
 
   /** Runs a command in a machine and resolves when the command has ended. An aborted one is killed. */

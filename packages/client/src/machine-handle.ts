@@ -81,9 +81,11 @@ export class MachineHandle {
     await this.#reach("running", options);
   }
 
-  /** Destroys it, whatever it does. */
-  async destroy(options: CallOptions = {}): Promise<void> {
+  /** Destroys it, whatever it does, and resolves once it is gone. */
+  async destroy({ timeout = WAIT_S, ...options }: ReachOptions = {}): Promise<void> {
     await this.#client.destroyMachine(this.app, this.id, { ...options, force: true });
+    const gone = this.#client.waitForMachine(this.app, this.id, { ...options, state: ["destroyed"], timeout });
+    await gone.catch(unlessMissing);
   }
 
   async #awake<T>(work: () => Promise<T>, options: CallOptions): Promise<T> {
@@ -106,4 +108,8 @@ export class MachineHandle {
     const message = `Machine ${this.id} is ${reached} in place of ${wanted}${because}. See its logs, and start it again.`;
     throw new ApiError({ code: "failed_precondition", message, details: { machine_id: this.id } });
   }
+}
+
+function unlessMissing(error: unknown): void {
+  if (!(error instanceof ApiError && error.code === "not_found")) throw error;
 }

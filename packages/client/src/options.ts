@@ -6,6 +6,7 @@ import type {
   LogStream,
   MoveProgress,
   PullProgress,
+  SandboxRequest,
   Scope,
   UploadProgress,
   UsageReport,
@@ -191,4 +192,14 @@ export interface LogsOptions extends CallOptions {
 export interface WriteArchiveOptions extends CallOptions {
   /** Whom the files belong to: the image's user, or whom the archive says. Default: `image`. */
   owner?: "image" | "archive";
+}
+
+/** What a new sandbox is. Names are those of the API. */
+export interface CreateSandboxOptions extends SandboxRequest {
+  /** The template that it is made from. Default: `base`. */
+  template?: string;
+  /** Unique within the app. Default: a generated one. */
+  name?: string;
+  /** For programs that start in it, in addition to the template's. */
+  env?: Record<string, string>;
 }

@@ -15,6 +15,12 @@ export type UpdateAppRequest = Schemas["UpdateAppRequest"];
 /** A virtual machine that runs one app. */
 export type Machine = Schemas["Machine"];
 
+/** What makes a machine a sandbox. */
+export type Sandbox = Schemas["Sandbox"];
+
+/** What a new sandbox is: by default, one that lives for five minutes. */
+export type SandboxRequest = Schemas["CreateSandboxRequest"];
+
 /** What a machine is doing. */
 export type MachineState = Schemas["MachineState"];
 

@@ -50,6 +50,8 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${CLI}/doctor.ts`, 'import "@hibernaut/platform/doctor.ts";', "serve-and-doctor-load-the-platform-late"],
   ["packages/client/src/late.ts", 'await import("@hibernaut/platform/version.ts");', "the-client-is-only-a-client"],
   ["packages/client/src/now.ts", 'import "@hibernaut/platform/version.ts";', "the-client-is-only-a-client"],
+  ["packages/mcp/src/a.ts", 'import type { A } from "@hibernaut/domain/machine";', "the-mcp-server-is-a-client"],
+  ["packages/settings/src/tools.ts", 'import "@hibernaut/mcp";', "the-platform-does-not-know-its-users"],
   ["packages/dashboard/src/a.ts", 'import "node:fs";', "the-dashboard-is-a-client-in-a-browser"],
   ["packages/dashboard/src/b.ts", 'import "../../client/src/index.ts";', "the-dashboard-is-a-client-in-a-browser"],
   [`${SRC}/metrics/pages.ts`, 'import "../../../dashboard/src/a.ts";', "nothing-imports-the-dashboard"],
@@ -83,6 +85,7 @@ const ALLOWED: [file: string, code: string][] = [
 /** What the imports above point at. */
 const TARGETS: Record<string, string> = {
   "packages/client/src/index.ts": "",
+  "packages/mcp/src/index.ts": "",
   "packages/client/src/streams.ts": 'import "node:stream";',
   "packages/dashboard/src/parts/fine.ts": "",
   "services/orders/src/c.ts": "",
@@ -115,6 +118,7 @@ beforeAll(async () => {
   await mkdir(join(root, "node_modules/@hibernaut"), { recursive: true });
   const exported = {
     client: { ".": "./src/index.ts" },
+    mcp: { ".": "./src/index.ts" },
     platform: { "./*": "./src/*" },
     settings: { ".": "./src/settings.ts" },
     domain: { "./*": "./src/*.ts" },
