@@ -23,7 +23,7 @@ async function uploads() {
     const found = await Promise.all(digits.map((digit) => store.has(app, hash(digit))));
     return digits.filter((_, index) => found[index]).join("");
   };
-  /** As if it had been used so many milliseconds ago. */
+  /** As if it had been used this many milliseconds ago. */
   const used = async (digit: string, ago: number) => {
     const at = new Date(Date.now() - ago);
     await utimes(join(folder, `shop-${Date.parse(app.createdAt)}`, hash(digit)), at, at);
