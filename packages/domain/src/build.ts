@@ -37,6 +37,8 @@ export interface BuildRecord {
   /** Null unless it has failed. */
   fault: BuildFault | null;
   createdAt: string;
+  /** Null until its client has sent what it consists of. */
+  startedAt: string | null;
   /** Null until it is ready or has failed. */
   finishedAt: string | null;
 }

@@ -51,7 +51,7 @@ async function platform() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("two builds work at once, more wait for their turn, and too many are refused, of one app or of all", async () => {
+test("some builds work at once, fewer of one app, more wait for their turn, and too many are refused", async () => {
   const { born, open, app } = await platform();
   const builds = open();
   const begin = (owner: string) => {
@@ -81,10 +81,12 @@ test("two builds work at once, more wait for their turn, and too many are refuse
     message: expect.stringContaining("this app") as string,
   });
   expect(refusal(() => builds.start("one", "x", mine[0]?.id ?? "", ORDER))).toMatchObject({ code: 409 });
-  for (let count = 0; count < 30; count += 1) {
+  for (let count = 0; count < 32; count += 1) {
     app(`app-${count}`);
     begin(`app-${count}`);
   }
+  await turn();
+  expect(born).toEqual(["one", "one", "app-0", "app-1"]);
   app("last");
   expect(refusal(() => begin("last"))).toMatchObject({
     code: 429,
@@ -105,14 +107,19 @@ test("what an earlier platform did not end is an error, and the template of whic
   const first = open();
   const build = first.announce("one", { name: "x", tags: ["default"] });
   const done = first.announce("one", { name: "x", tags: ["default"] });
+  const announced = first.announce("one", { name: "x", tags: ["default"] });
+  store.builds.update({ ...build, status: "building", startedAt: build.createdAt });
   template("one", "a".repeat(14), builtName("x", build.id));
   template("one", "b".repeat(14), builtName("x", done.id));
   template("one", "c".repeat(14), "base");
-  store.builds.finish({ ...done, status: "ready", finishedAt: done.createdAt }, [], []);
+  const times = { startedAt: done.createdAt, finishedAt: done.createdAt };
+  store.builds.finish({ ...done, status: "ready", ...times }, [], []);
   open().recover();
   await turn();
   expect(open().get("one", "x", build.id)).toMatchObject({ status: "error", fault: { message: /ended/ } });
   expect(open().get("one", "x", done.id)).toMatchObject({ status: "ready" });
+  // Its client is still uploading.
+  expect(open().get("one", "x", announced.id)).toMatchObject({ status: "waiting" });
   expect(store.templates.list("one").map(({ id }) => id[0])).toEqual(["b", "c"]);
 });
 

@@ -1,6 +1,6 @@
 /** Templates that E2B's client builds, unchanged, on real QEMU. */
 import { randomBytes } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ConnectionOpts, type LogEntry, Sandbox, Template, waitForFile } from "e2b";
 import { beforeAll, expect, test } from "vitest";
@@ -39,6 +39,7 @@ async function contextFolder(): Promise<string> {
     join(context, "run.sh"),
     "echo started by $(id -un) in $PWD with $GREETING >/tmp/said; exec sleep infinity",
   );
+  await symlink("../index.html", join(context, "site/deep/link.html"));
   await writeFile(join(context, "large"), randomBytes(LARGE));
   return context;
 }
@@ -61,8 +62,10 @@ test("a template is built of files, commands, variables and a program, and every
   expect(heard.map(({ message }) => message)).toEqual(expect.arrayContaining(["deeper", "user", "root"]));
 
   const sandbox = await Sandbox.create("site", agents);
-  const { stdout } = await sandbox.commands.run("pwd; cat made /tmp/said; ls pages; echo $GREETING");
-  expect(stdout).toBe("/srv/work\nhello\nstarted by user in /srv/work with hello\ndeep\nindex.html\nhello\n");
+  const { stdout } = await sandbox.commands.run(
+    "pwd; cat made /tmp/said public/deep/link.html; ls pages; echo $GREETING",
+  );
+  expect(stdout).toBe("/srv/work\nhello\nstarted by user in /srv/work with hello\nhellodeep\nindex.html\nhello\n");
   expect(await sandbox.files.read("public/index.html")).toBe("hello");
   const owners = (await sandbox.files.list("/srv/work")).map(({ name, owner, size }) => [name, owner, size]);
   expect(owners).toEqual(
@@ -138,7 +141,7 @@ test("names and tags lead to what was built last, and what nothing leads to is d
   await Template.removeTags("tagged", ["v1", "stable"], agents);
   expect(await builtTemplates("tagged")).toEqual([before[1]]);
   await build("three", "tagged");
-  expect(await builtTemplates("tagged")).toHaveLength(1);
+  await expect.poll(() => builtTemplates("tagged"), { timeout: 20_000 }).toHaveLength(1);
   expect(await says("tagged")).toBe("three");
   await expect(Template.assignTags("tagged", ":wrong", agents)).rejects.toThrow(/cannot be a tag/);
   await expect(Template.getTags("nothing", agents)).rejects.toThrow(/404/);
@@ -152,6 +155,19 @@ test("a template begins from an image, as large as its client wants, and another
   expect(await sandbox.getInfo()).toMatchObject({ memoryMB: 192, cpuCount: 1 });
   expect((await sandbox.commands.run("cat /from; id -un; echo $FROM")).stdout).toBe("image\nuser\nimage\n");
   await sandbox.kill();
+
+  const lines = [
+    "FROM e2bdev/base",
+    "ENV A=1 B=2",
+    "WORKDIR /work",
+    "COPY site/ ./",
+    "RUN echo $A$B >made; id -un >>made",
+  ];
+  const described = Template({ fileContextPath: await contextFolder() }).fromDockerfile(lines.join("\n"));
+  await Template.build(described, "described", agents);
+  const other = await Sandbox.create("described", agents);
+  expect((await other.commands.run("cat made index.html; echo; id -un")).stdout).toBe("12\nroot\nhello\nuser\n");
+  await other.kill();
 });
 
 test("two tenants see nothing of each other's builds, files and templates", async () => {

@@ -1,7 +1,9 @@
 /** Limits and time-outs of builds, each with its reason. */
 
 /** How many builds run at once, of all apps: each is a machine that works as hard as it can. */
-export const MOST_AT_ONCE = 2;
+export const MOST_AT_ONCE = 4;
+/** How many of one app run at once, so that an app whose builds take an hour leaves turns to others. */
+export const MOST_AT_ONCE_OF_APP = 2;
 /** How many of one app run or wait for their turn, so that it does not keep others from building. */
 export const MOST_OF_APP = 4;
 /** How many wait for their turn, of all apps: with those that run, some hours of work. */
