@@ -108,6 +108,9 @@ const ELSEWHERE: Record<string, string> = {
   "hosts undrain": "needs a cluster: commands.qemu.test.ts",
   "hosts evacuate": "needs a cluster: commands.qemu.test.ts",
   mcp: "runs until its client goes: mcp.qemu.test.ts",
+  "sandbox create": "needs the port of sandboxes: sandbox-words.qemu.test.ts",
+  "sandbox exec": "reads standard input, as `machine exec`",
+  "sandbox cp": "copies files of a guest, as `machine cp`: sandbox-words.qemu.test.ts",
   "sandbox env": "reads the settings of the host: sandbox.test.ts",
   "sandbox template": "builds an image: sandbox.test.ts",
   "secrets import": "reads standard input",
@@ -161,6 +164,7 @@ describe("with a platform, the first example of each command works, with a docum
     await client.addHostname("shop", "www.example.com");
     return [
       [/\b3f9c01ab22de41\b/, id],
+      [/^agents$/, "shop"],
       [/\bvol_0123456789abcdef\b/, volume.id],
       [/\bvs_0123456789abcdef\b/, snapshot.id],
       [/\bwh_0123456789abcdef\b/, webhook],

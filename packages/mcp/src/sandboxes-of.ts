@@ -2,6 +2,8 @@
 import { ApiError, type Machine, type MachineHandle } from "@hibernaut/client";
 import type { Place } from "./contract.ts";
 
+const GONE: ReadonlySet<Machine["state"]> = new Set(["destroying", "destroyed"]);
+
 /** Every method rejects with an `ApiError`, whose message says what to do. */
 export class SandboxesOf {
   readonly place: Place;
@@ -27,6 +29,10 @@ export class SandboxesOf {
     if (machine.sandbox === null) {
       const message = `Machine ${machine.id} is not a sandbox, so tools leave it alone. See list_sandboxes, or make one with create_sandbox.`;
       throw new ApiError({ code: "failed_precondition", message });
+    }
+    if (GONE.has(machine.state)) {
+      const message = `Sandbox ${machine.id} has been destroyed. Make another one with create_sandbox.`;
+      throw new ApiError({ code: "not_found", message });
     }
     return { machine, handle: this.place.client.machine(app, machine.id) };
   }

@@ -1,5 +1,5 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
-import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
+import type { FileConfig, Machine, MachineConfig, Sandbox, ServiceConfig } from "@hibernaut/client";
 import { type Command, command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { stateCell, stateText } from "../crashed.ts";
@@ -9,6 +9,7 @@ import { WATCH, watched } from "../live.ts";
 import { localTime } from "../local-time.ts";
 import { bootText, placeOf, WIDE_MACHINE } from "../machine-columns.ts";
 import { outputTable, TABLE } from "../output-format.ts";
+import { sandboxEnd } from "../sandbox-end.ts";
 import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
@@ -101,6 +102,7 @@ function statusText(machine: Machine): string {
     ["last start", boot ? `${bootText(boot)}, ${ago(boot.at)} (${boot.reason})` : "never"],
     ["prewarm", prewarmText(machine)],
     ["kept awake", keepAwakeText(machine)],
+    ["sandbox", machine.sandbox && sandboxText(machine.sandbox)],
     ["wakes", machine.wake_at && `at ${localTime(machine.wake_at)}, if it sleeps by then`],
     ["schedule", config.schedule && scheduleText(machine)],
     ...(config.services ?? []).map((service) => ["service", serviceText(service)] as const),
@@ -114,6 +116,11 @@ function statusText(machine: Machine): string {
     ["created", localTime(machine.created_at)],
     ["updated", localTime(machine.updated_at)],
   ]);
+}
+
+function sandboxText(sandbox: Sandbox): string {
+  const labels = Object.entries(sandbox.metadata).map(([name, value]) => `${name}=${value}`);
+  return [`from template ${sandbox.template}, ${sandboxEnd(sandbox)}`, ...labels].join(", ");
 }
 
 /** Said while it matters: a prewarm that is done shows in the snapshot. */

@@ -1,4 +1,4 @@
-/** `hibernaut sandbox`: what programs that use E2B's clients need. */
+/** `hibernaut sandbox`: its own words, and what programs that use E2B's clients need. */
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { MEMORY_MB } from "@hibernaut/domain/limits";
@@ -14,6 +14,7 @@ import { exportLines, sandboxEnvironment } from "../sandbox-environment.ts";
 import { lines, megabytes } from "../terminal.ts";
 import { provide, UPLOAD } from "../upload/provide.ts";
 import { shown } from "../visible.ts";
+import { lifeCommands } from "./sandbox-life.ts";
 
 /** A program and its packages need more than a machine gets by default. In MB. */
 const DEFAULT_MEMORY = 512;
@@ -129,6 +130,6 @@ function displayOf({ json }: Context, stream: NodeJS.WriteStream): Display<Build
 export const sandbox: Noun = {
   name: "sandbox",
   aliases: ["sandboxes"],
-  summary: "Offer machines as sandboxes to programs that use E2B's clients (experimental)",
-  commands: [env, template],
+  summary: "Make and use sandboxes, and offer them to programs that use E2B's clients (experimental)",
+  commands: [...lifeCommands, template, env],
 };

@@ -107,6 +107,9 @@ test("an agent uses a computer over standard input and output", async () => {
   expect(await use(client, "read_file", { sandbox: child, path: "/srv/new/a.txt" })).toBe("h\u00e4llo\n");
   for (const one of [sandbox, fork, child]) expect(await use(client, "kill", { sandbox: one })).toContain("destroyed");
   expect(await use(client, "list_sandboxes")).toBe("There are no sandboxes. Make one with create_sandbox.");
+  expect(await use(client, "read_file", { sandbox, path: "/etc/passwd" })).toMatch(
+    /^Error: Sandbox .* destroyed\. Make another/,
+  );
   await client.close();
 });
 
