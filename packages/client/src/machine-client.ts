@@ -15,6 +15,7 @@ import type { CallOptions, ListOptions } from "./transport.ts";
 import type {
   Activity,
   CreateMachineRequest,
+  EgressConfig,
   ExecRequest,
   ExecResult,
   FileEntry,
@@ -130,6 +131,16 @@ export abstract class MachineClient extends AppClient {
   /** Gives a cordoned machine requests again. */
   async uncordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
     await this.call("post", `${MACHINE}/uncordon`, { params: machineParams(app, id), ...options });
+  }
+
+  /**
+   * Changes where a machine may connect to, at once, awake or asleep; null: wherever the network lets machines. Rejects with
+   * `invalid_argument`, and with `failed_precondition` where the machines' network cannot keep rules.
+   */
+  async setEgress(app: string, id: string, egress: EgressConfig | null, options?: CallOptions): Promise<void> {
+    const params = machineParams(app, id);
+    if (egress === null) await this.call("delete", `${MACHINE}/egress`, { params, ...options });
+    else await this.call("put", `${MACHINE}/egress`, { params, body: egress, ...options });
   }
 
   /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */

@@ -36,6 +36,8 @@ export type WaitState =
 
 /** What a machine runs, and how. */
 export type MachineConfig = Schemas["MachineConfig"];
+/** Where a machine may connect to. */
+export type EgressConfig = Schemas["EgressConfig"];
 
 /** A port of the app, and what the proxy does with it. */
 export type ServiceConfig = Schemas["ServiceConfig"];

@@ -13,7 +13,7 @@ export interface NamePolicy {
   onRefused(machine: string, name: string): void;
 }
 
-/** For a name server that knows no machines with rules. */
+/** For a name server whose machines have no rules. */
 export const NO_POLICY: NamePolicy = { rulesOf: () => undefined, learn: async () => true, onRefused() {} };
 
 /**

@@ -3,7 +3,13 @@
  * TypeScript type and the OpenAPI document.
  */
 import { type Static, Type } from "typebox";
-import { type Egress, EgressConfig, egressOf } from "./egress.ts";
+import {
+  EGRESS_ENTRY_MAX_LENGTH,
+  type Egress,
+  type EgressConfig as EgressRules,
+  egressOf,
+  MAX_EGRESS_ENTRIES,
+} from "./egress.ts";
 import { schemasOf } from "./field-schemas.ts";
 import { MACHINE_FIELDS } from "./fields.ts";
 import { FileConfig, MAX_FILES } from "./guest-files.ts";
@@ -46,6 +52,30 @@ export const MountConfig = Type.Object(
     ),
   },
   { ...closed, title: "MountConfig" },
+);
+
+const egressEntries = (description: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: EGRESS_ENTRY_MAX_LENGTH }), {
+      maxItems: MAX_EGRESS_ENTRIES,
+      description,
+    }),
+  );
+
+/** Where a machine may connect to. */
+export const EgressConfig = Type.Object(
+  {
+    default: Type.Optional(
+      Type.Union([Type.Literal("allow"), Type.Literal("deny")], {
+        description: "What holds for all that neither list names. Default: allow.",
+      }),
+    ),
+    allow: egressEntries(
+      "Addresses (192.0.2.7), networks (192.0.2.0/24) and, with `default: deny`, names (api.example.com, *.example.com). They come before `deny`.",
+    ),
+    deny: egressEntries("Addresses and networks."),
+  },
+  { ...closed, title: "EgressConfig" },
 );
 
 /** The configuration of a machine, as clients send and receive it. */
@@ -155,10 +185,7 @@ export function readyTimeoutMs(config: MachineConfig): number {
 }
 
 /** Returns the configuration with these rules for what the machine connects to, or with none. */
-export function withEgress(
-  { network: _network, ...config }: MachineConfig,
-  egress: EgressConfig | null,
-): MachineConfig {
+export function withEgress({ network: _network, ...config }: MachineConfig, egress: EgressRules | null): MachineConfig {
   return egress === null ? config : { ...config, network: { egress } };
 }
 

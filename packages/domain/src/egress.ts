@@ -1,40 +1,23 @@
 /** Where a machine may connect to: the rules as clients send them, and what they come to. Pure. */
 import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet } from "@hibernaut/lib/ipv4";
-import { type Static, Type } from "typebox";
 
 /** Each entry costs the kernel a place in a set, for each machine that has it. */
 export const MAX_EGRESS_ENTRIES = 64;
 /** Of a name (RFC 1035), with `*.` before it. */
-const NAME_MAX_LENGTH = 255;
+export const EGRESS_ENTRY_MAX_LENGTH = 255;
 /** Labels of letters, digits, hyphens and underscores; at least two, so that no entry stands for a whole top-level domain. */
 const NAME = /^(\*\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 const EVERYTHING: Subnet = { base: 0, prefix: 0 };
 
-const entries = (description: string) =>
-  Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: NAME_MAX_LENGTH }), {
-      maxItems: MAX_EGRESS_ENTRIES,
-      description,
-    }),
-  );
-
 /** The rules, as clients send and receive them. */
-export const EgressConfig = Type.Object(
-  {
-    default: Type.Optional(
-      Type.Union([Type.Literal("allow"), Type.Literal("deny")], {
-        description: "What holds for all that neither list names. Default: allow.",
-      }),
-    ),
-    allow: entries(
-      "Addresses (192.0.2.7), networks (192.0.2.0/24) and, with `default: deny`, names (api.example.com, *.example.com). They come before `deny`.",
-    ),
-    deny: entries("Addresses and networks."),
-  },
-  { additionalProperties: false, title: "EgressConfig" },
-);
-
-export type EgressConfig = Static<typeof EgressConfig>;
+export interface EgressConfig {
+  /** What holds for all that neither list names. Default: allow. */
+  default?: "allow" | "deny";
+  /** Addresses, networks and, where all else is denied, names. They come before `deny`. */
+  allow?: string[];
+  /** Addresses and networks. */
+  deny?: string[];
+}
 
 /** What rules come to. */
 export interface Egress {

@@ -275,8 +275,8 @@ describe("a machine with rules for names", () => {
     const refused: string[] = [];
     const { port } = await serve([await upstream(address)], {
       rulesOf: () => RULES,
-      learn: async (_machine, answers) => {
-        learnt.push(...answers);
+      learn: async (_machine, found) => {
+        learnt.push(...found);
         return learns;
       },
       onRefused: (_machine, name) => void refused.push(name),

@@ -59,7 +59,7 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
     expect(await guest.tries(...at)).toEqual([OPEN, OPEN, OPEN, OPEN]);
   });
 
-  test("does not reach what they deny, but for what they allow of it, and has what it had otherwise", async () => {
+  test("does not reach what they deny, except for what they allow of it, and has what it had otherwise", async () => {
     const { network, dataDir } = await world();
     const service = await serverHere();
     const egress = { deny: ["203.0.113.0/24"], allow: [TWO.there] };

@@ -55,6 +55,8 @@ export interface Namespace {
   ip(line: string): Promise<unknown>;
   /** Starts servers, or anything else that prints a line once it is ready; it ends with the test. */
   start(program: string, ...args: string[]): Promise<AsyncIterator<string>>;
+  /** What a program prints. */
+  says(program: string, ...args: string[]): Promise<string>;
   /** What becomes of connections to `address:port`. */
   tries(...at: string[]): Promise<string[]>;
   /** Sends frames from an interface, whatever is in them. */
@@ -67,6 +69,7 @@ export async function namespace(): Promise<Namespace> {
   onTestFinished(async () => void (await run("ip", ["netns", "delete", name])));
   await run("ip", ["-netns", name, "link", "set", "dev", "lo", "up"]);
   const inside = (program: string, args: readonly string[]) => ["netns", "exec", name, program, ...args];
+  const says = async (program: string, ...args: string[]) => (await run("ip", inside(program, args))).stdout;
   return {
     name,
     ip: (line) => run("ip", ["-netns", name, ...line.split(" ")]),
@@ -82,10 +85,8 @@ export async function namespace(): Promise<Namespace> {
       await once(lines, "line", { signal: AbortSignal.timeout(START_MS) });
       return lines[Symbol.asyncIterator]();
     },
-    async tries(...at) {
-      const { stdout } = await run("ip", inside(process.execPath, ["-e", TRY, ...at]));
-      return JSON.parse(stdout) as string[];
-    },
+    says,
+    tries: async (...at) => JSON.parse(await says(process.execPath, "-e", TRY, ...at)) as string[],
     async send(device, frames) {
       const child = spawn("ip", inside("perl", ["-e", SEND, device]), { stdio: ["pipe", "ignore", "inherit"] });
       child.stdin.end(frames.map((frame) => `${frame.toString("hex")}\n`).join(""));

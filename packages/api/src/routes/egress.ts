@@ -1,5 +1,5 @@
 /** `/v1/apps/{app}/machines/{id}/egress`: where a machine may connect to, changed while it runs. */
-import { EgressConfig } from "@hibernaut/domain/egress";
+import { EgressConfig } from "@hibernaut/domain/config";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { NoBody, Ok } from "../schemas.ts";

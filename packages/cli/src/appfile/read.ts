@@ -9,6 +9,7 @@ import { readFiles } from "./files.ts";
 import { type Finding, Findings } from "./findings.ts";
 import { readGroups } from "./groups.ts";
 import type { AppFile } from "./model.ts";
+import { readNetwork } from "./network.ts";
 import { findPositions } from "./positions.ts";
 import { METRICS, readBuild, readDeploy, readInit } from "./release.ts";
 import { readMounts, readRestarts, readSizes } from "./resources.ts";
@@ -65,7 +66,7 @@ function readDocument(top: Section): AppFile {
     sizes: readSizes(top, groups),
     restarts: readRestarts(top, groups),
     schedules: readSchedules(top, groups),
-    machine: readFields(top, MACHINE_FIELDS, readInit(top)),
+    machine: { ...readFields(top, MACHINE_FIELDS, readInit(top)), ...readNetwork(top) },
     statusPage: top.boolean("status_page"),
     deploy: readDeploy(top),
   };

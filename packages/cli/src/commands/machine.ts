@@ -2,6 +2,7 @@
 import type { Noun } from "../command.ts";
 import { actCommands } from "./machine-act.ts";
 import { copy } from "./machine-copy.ts";
+import { egress } from "./machine-egress.ts";
 import { execCommands } from "./machine-exec.ts";
 import { fork } from "./machine-fork.ts";
 import { forward } from "./machine-forward.ts";
@@ -23,6 +24,7 @@ export const machine: Noun = {
     ...execCommands,
     fork,
     restore,
+    egress,
     copy,
     forward,
     move,

@@ -44,8 +44,9 @@ export function planDeploy(
     const config = { ...named, image: release.pinned_image };
     const own = machines.filter((machine) => groupOf(machine) === group);
     for (const machine of own) {
-      if (isCurrent(machine, config, release.image.digest)) steps.push({ kind: "keep", group, machine });
-      else steps.push({ kind: "update", group, machine, config, running: isUp(machine) });
+      const next = withWall(config, machine);
+      if (isCurrent(machine, next, release.image.digest)) steps.push({ kind: "keep", group, machine });
+      else steps.push({ kind: "update", group, machine, config: next, running: isUp(machine) });
     }
     const present = own.length + away.filter((machine) => mayBelongTo(machine, group)).length;
     for (let missing = count - present; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
@@ -55,6 +56,11 @@ export function planDeploy(
     ({ config }) => !wanted.has(config.metadata?.[GROUP_METADATA] ?? "") && !config.metadata?.[RELEASE_METADATA],
   );
   return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others, leftovers: left, away };
+}
+
+/** A file that says nothing of where machines may connect to takes away no rules that someone gave a machine. */
+function withWall(config: MachineConfig, { config: { network } }: Machine): MachineConfig {
+  return config.network === undefined && network !== undefined ? { ...config, network } : config;
 }
 
 /** Of a machine without a version, its host has not published the configuration yet. */

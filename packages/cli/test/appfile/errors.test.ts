@@ -104,6 +104,11 @@ describe("errors say where, what and what to write instead", () => {
       /^f:6:1: error: mounts\[1\]\.destination: Two volumes cannot be mounted at \/data\/e/,
     ],
     ['schedule = "daily"', /^f:1:1: error: schedule: Use a table, as in \[\[schedule\]\], not "daily"/],
+    [
+      '[network.egress]\nallow = ["example.com"]',
+      /^f:2:1: error: network\.egress\.allow: example.com is a name, .* Set `default` to deny/,
+    ],
+    ['[network.egress]\ndefault = "none"', /^f:2:1: error: network\.egress\.default: /],
     ['[schedule]\ntimezone = "UTC"', /^f:1:2: error: schedule: The schedule has no `when`/],
     ['[schedule]\nwhen = "0 0 30 2 *"', /^f:2:1: error: schedule\.when: "0 0 30 2 \*" never runs/],
     ['[schedule]\nwhen = "daily"\ntimezone = "Mars"', /^f:3:1: error: schedule\.timezone: "Mars" is not a known time/],

@@ -53,6 +53,12 @@ describe("the plan", () => {
     ],
     ["another digest of the same tag is another version", [machine("a", old)], undefined, ["update a"]],
     ["another configuration too", [machine("a", { config: config({ env: { A: "1" } }) })], undefined, ["update a"]],
+    [
+      "rules for connections stay, if the file says nothing of them",
+      [machine("a", { config: config({ network: { egress: { default: "deny" } } }) })],
+      undefined,
+      ["keep a"],
+    ],
     ["a failed one is tried again", [machine("a", { state: "failed" })], undefined, ["update a"]],
     [
       "running ones first, then new ones, then those that sleep",

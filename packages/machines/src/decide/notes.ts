@@ -56,8 +56,8 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return remarked({ ...record, config }, { type: "egress_changed", details: { egress: note.egress } }, context);
     }
     case "egress_refused": {
-      const { tell } = remarked(record, { type: "egress_refused", details: note.details }, context);
-      return { record, effect: null, tell: { history: tell.history }, bestEffort: true, unsynced: true };
+      const { record: next, tell } = remarked(record, { type: "egress_refused", details: note.details }, context);
+      return { record: next, effect: null, tell: { history: tell.history }, bestEffort: true, unsynced: true };
     }
     case "sandbox":
       return { record: { ...record, sandbox: note.sandbox }, effect: null, tell: { followers: true } };

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type ConnectionOpts, NotFoundError, Sandbox, type SandboxOpts } from "e2b";
 import { beforeAll, expect, test } from "vitest";
+import { otherComputer } from "../../../network/test/rig.ts";
 import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
 
@@ -190,3 +191,38 @@ function port(id: string, number: number): Promise<Response> {
     headers: { "E2b-Sandbox-Id": id, "E2b-Sandbox-Port": String(number) },
   });
 }
+
+test("an agent that may reach one computer reaches no other, from its first moment, until its program is told otherwise", async () => {
+  const one = { here: "203.0.113.17", there: "203.0.113.18" };
+  const two = { here: "203.0.113.21", there: "203.0.113.22" };
+  for (const cable of [one, two]) await otherComputer(cable, [7000]);
+  const everything = "0.0.0.0/0";
+  // One from the pool sleeps with the rules of its template until it is taken.
+  await place.client.setTemplatePool("agents", "base", 1);
+  const ready = async () => (await place.client.getTemplate("agents", "base")).pool?.ready;
+  await expect.poll(ready, { timeout: 60_000, interval: 100 }).toBe(1);
+  const sandbox = await create({ network: { allowOut: [one.there], denyOut: [everything] } });
+  await place.client.setTemplatePool("agents", "base", 0);
+  const reaches = async ({ there }: { there: string }) =>
+    (await sandbox.commands.run(`(exec 3<>/dev/tcp/${there}/7000) 2>/dev/null && echo yes || echo no`)).stdout.trim();
+  expect([await reaches(one), await reaches(two)]).toEqual(["yes", "no"]);
+  expect((await sandbox.getInfo()).network).toMatchObject({ allowOut: [one.there], denyOut: [everything] });
+
+  await sandbox.updateNetwork({ denyOut: [one.there] });
+  expect([await reaches(one), await reaches(two)]).toEqual(["no", "yes"]);
+  await sandbox.pause();
+  await place.served.kill();
+  await place.served.start();
+  const again = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  const later = await again.commands.run(`(exec 3<>/dev/tcp/${one.there}/7000) 2>/dev/null && echo yes || echo no`);
+  expect(later.stdout.trim()).toBe("no");
+  const told = async () =>
+    (await place.client.listMachineEvents("agents", sandbox.sandboxId))
+      .filter(({ type }) => type === "egress_refused")
+      .map(({ details }) => details);
+  await expect.poll(told, { timeout: 20_000, interval: 100 }).toContainEqual({
+    ...{ destination: one.there, protocol: "tcp", port: 7000 },
+  });
+  await expect(create({ ...now(agents), network: { allowOut: ["example.com"] } })).rejects.toThrow(/Add 0.0.0.0\/0 to `denyOut`/);
+  await again.kill();
+});

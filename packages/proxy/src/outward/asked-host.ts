@@ -12,7 +12,7 @@ export type HostReading =
 /** As much as the proxy reads of a request's head. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 const REQUEST_LINE = /^[A-Z]{1,32} [^\s]{1,8192} HTTP\/1\.[01]$/;
-/** A name, and maybe a port. Addresses are no names: what may be reached by its address does not come here. */
+/** A name, and maybe a port. An address is not a name: what may be reached by its address does not come here. */
 const HOST = /^([a-z0-9_.-]{1,253}?)\.?(?::[0-9]{1,5})?$/i;
 
 /** Reads the head with which a connection begins. */

@@ -155,7 +155,7 @@ test("one machine has up to 256 connections, and the next is refused at once", a
   expect(error.code).toBe("ECONNRESET");
 });
 
-test("the host of a request is read alike in one piece and in many, and garbage neither throws nor waits for ever", () => {
+test("the host of a request is read alike in one piece and in many, and garbage neither throws nor waits without end", () => {
   const head = "POST /a HTTP/1.1\r\nAccept: */*\r\nhost:\t Api.Example.com. \r\n\r\nbody";
   for (let length = 1; length < head.length; length += 1) {
     const reading = readHost(Buffer.from(head.slice(0, length)));

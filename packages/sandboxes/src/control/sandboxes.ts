@@ -12,6 +12,7 @@ import {
   DEFAULT_TIMEOUT_V2_S,
   ForkBody,
   ListQuery,
+  NetworkBody,
   NewSandbox,
   type PauseBody,
   type RefreshBody,
@@ -138,6 +139,16 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
       return reply.code(204).send();
     },
   );
+  app.put<ById & { Body: Static<typeof NetworkBody> }>(
+    "/sandboxes/:sandboxID/network",
+    { schema: { params, body: NetworkBody } },
+    async ({ sandboxApp, params: { sandboxID }, body }, reply) => {
+      refuseMissing(body);
+      const { allowOut, denyOut, allow_internet_access: allowInternetAccess } = body;
+      await sandboxes.setEgress(sandboxApp, sandboxID, { allowOut, denyOut, allowInternetAccess });
+      return reply.code(204).send();
+    },
+  );
   app.post<ById & { Body: Static<typeof ForkBody> }>(
     "/sandboxes/:sandboxID/fork",
     { schema: { params, body: ForkBody } },
@@ -161,16 +172,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
     throw new Refusal(501, "Sandboxes have no volumes yet: a template cannot be made of a machine that has one.");
   if (iam !== undefined)
     throw new Refusal(501, "There are no workload identities on a server of your own. Leave `iam` out.");
-  if (network?.rules !== undefined && Object.keys(network.rules as object).length > 0)
-    throw new Refusal(501, "Requests of sandboxes are not changed on their way yet. Leave `network.rules` out.");
-  if (network?.egressProxy !== undefined)
-    throw new Refusal(501, "Sandboxes use no proxy yet. Leave `network.egressProxy` out.");
-  // Silence would let out what its owner wants to keep in.
-  if (body.allow_internet_access === false || (network?.allowOut ?? network?.denyOut) !== undefined)
-    throw new Refusal(
-      501,
-      "Where sandboxes may connect to cannot be limited yet. Leave `allowInternetAccess`, `allowOut` and `denyOut` out.",
-    );
+  refuseMissing(network ?? {});
   const { allowOut, denyOut, allowPublicTraffic, maskRequestHost } = network ?? {};
   return {
     template: body.templateID,
@@ -192,6 +194,12 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
             ...(maskRequestHost !== undefined && { mask_request_host: maskRequestHost }),
           },
   };
+}
+
+function refuseMissing({ rules, egressProxy }: Pick<Static<typeof NetworkBody>, "rules" | "egressProxy">): void {
+  if (rules !== undefined && rules !== null && Object.keys(rules as object).length > 0)
+    throw new Refusal(501, "Requests of sandboxes are not changed on their way yet. Leave `network.rules` out.");
+  if (egressProxy !== undefined) throw new Refusal(501, "Sandboxes use no proxy yet. Leave `network.egressProxy` out.");
 }
 
 function statesOf(text: string): SandboxState[] {

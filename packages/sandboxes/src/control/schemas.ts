@@ -1,10 +1,11 @@
 /** The shapes of requests to the control API, as far as anything here depends on them. Fields that are not known are ignored. */
+import { MAX_EGRESS_ENTRIES } from "@hibernaut/domain/egress";
 import { Type } from "typebox";
 import { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S, MOST_LISTED } from "../life/limits.ts";
 
 const Texts = Type.Record(Type.String(), Type.String());
 const Timeout = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
-const List = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 500 });
+const List = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: MAX_EGRESS_ENTRIES });
 
 const Network = Type.Object({
   allowOut: Type.Optional(List),
@@ -29,6 +30,15 @@ export const NewSandbox = Type.Object({
   mcp: Type.Optional(Type.Unknown()),
   iam: Type.Optional(Type.Unknown()),
   volumeMounts: Type.Optional(Type.Array(Type.Unknown())),
+});
+
+/** All of it is replaced: what is left out is allowed. */
+export const NetworkBody = Type.Object({
+  allowOut: Type.Optional(List),
+  denyOut: Type.Optional(List),
+  allow_internet_access: Type.Optional(Type.Boolean()),
+  rules: Type.Optional(Type.Unknown()),
+  egressProxy: Type.Optional(Type.Unknown()),
 });
 
 export const SandboxParams = Type.Object({ sandboxID: Type.String({ minLength: 1, maxLength: 80 }) });

@@ -6,6 +6,7 @@ import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
+import { type ChosenEgress, egressOf } from "./egress.ts";
 import { Expiry } from "./expiry.ts";
 import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { TemplateNames } from "./names.ts";
@@ -46,7 +47,17 @@ export class Sandboxes {
   async begin(app: string, chosen: ChosenSandbox, birth: ChosenBirth, signal: AbortSignal): Promise<MachineView> {
     const sandbox = sandboxOf(chosen, Date.now());
     const { template } = this.requireTemplate(app, chosen.template);
-    const view = await this.#needs.resources.templates.bear(app, template.id, { ...birth, sandbox }, signal);
+    const { network, allowInternetAccess } = chosen;
+    const egress = egressOf({ allowOut: network?.allow_out, denyOut: network?.deny_out, allowInternetAccess });
+    const born = { ...birth, sandbox, ...(egress !== undefined && { egress }) };
+    const bear = (id: string) => this.#needs.resources.templates.bear(app, id, born, signal);
+    const view = await bear(template.id).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+      // A build has replaced it meanwhile.
+      const now = this.requireTemplate(app, chosen.template).template.id;
+      if (now === template.id) throw error;
+      return bear(now);
+    });
     this.#expiry.look();
     return view;
   }
@@ -118,6 +129,22 @@ export class Sandboxes {
     const sandbox = this.get(app, id);
     const ends = endAfter(timeoutS, Date.now());
     if (!atLeast || ends > sandbox.record.sandbox.ends_at) this.change(sandbox, { ends_at: ends, timeout_s: timeoutS });
+  }
+
+  /** Replaces where it may connect to, at once, also for connections that are open. */
+  async setEgress(app: string, id: string, chosen: ChosenEgress): Promise<void> {
+    const egress = egressOf(chosen);
+    this.get(app, id);
+    await this.#needs.resources.machines.setEgress(app, id, egress ?? null);
+    const now = this.get(app, id);
+    const { allow_out: _allow, deny_out: _deny, ...others } = now.record.sandbox.network ?? {};
+    const { allowOut, denyOut, allowInternetAccess = true } = chosen;
+    const network = {
+      ...others,
+      ...(allowOut !== undefined && { allow_out: allowOut }),
+      ...(denyOut !== undefined && { deny_out: denyOut }),
+    };
+    this.change(now, { network, allow_internet_access: allowInternetAccess });
   }
 
   /** Suspends it to a snapshot, or without `memory` stops it with its disk. Rejects with 409 when it is paused already. */

@@ -7,7 +7,7 @@ import { NAMED_SET } from "./rules.ts";
 
 /** Programs look a name up and connect a moment later, whatever lifetime the answer has. Seconds. */
 const LEAST_S = 60;
-/** Whoever has the name answers with the lifetime. Seconds. */
+/** The owner of the name chooses the lifetime. Seconds. */
 const MOST_S = 3_600;
 /** How much of that time is left when an answer is written down again, so that few answers cost a run of nft. */
 const RENEW_AT = 0.5;

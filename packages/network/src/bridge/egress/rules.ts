@@ -1,7 +1,7 @@
 /**
  * The nftables rules for what machines connect to, as their owners' rules say. Pure.
  *
- * They are in tables of their own. Their sets are filled again whenever a machine's rules change, but for those that hold
+ * They are in tables of their own. Their sets are filled again whenever a machine's rules change, except for those that hold
  * what name servers answered, and what was refused: those are kept. They only ever narrow what the other rules leave open.
  */
 import { createHash } from "node:crypto";

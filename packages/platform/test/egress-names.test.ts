@@ -1,0 +1,114 @@
+/** A machine that may reach names: real rules and packets, our name server, the gate, TLS, and a name server outside. */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { egressOf } from "@hibernaut/domain/egress";
+import packet from "dns-packet";
+import { expect, onTestFinished, test } from "vitest";
+import { DnsServer } from "../../dns/src/server.ts";
+import { BridgeNetwork } from "../../network/src/bridge/index.ts";
+import { uninstallBridge } from "../../network/src/bridge/remove.ts";
+import { guestOf, isRoot, otherComputer } from "../../network/test/rig.ts";
+import { openGate } from "../../proxy/src/outward/gate.ts";
+import { reachFrom } from "../../proxy/src/outward/reach.ts";
+import { selfSigned } from "./helpers/self-signed.ts";
+import { tempFolder } from "./helpers/temp.ts";
+
+/** TEST-NET-3: no real network uses it. */
+const GOOD = { here: "203.0.113.33", there: "203.0.113.34" };
+const EVIL = { here: "203.0.113.37", there: "203.0.113.38" };
+const NAMES: Record<string, string> = { "api.example.com": GOOD.there, "evil.example.org": EVIL.there };
+
+/** A name server of the host, which says of all names below rebound.example.com that they are this host. */
+async function nameServer(): Promise<number> {
+  const socket = createSocket("udp4");
+  socket.on("message", (bytes, { port, address }) => {
+    const { id = 0, questions = [] } = packet.decode(bytes);
+    const name = questions[0]?.name ?? "";
+    const data = name.endsWith("rebound.example.com") ? "169.254.169.254" : NAMES[name];
+    const answers = data === undefined ? [] : [{ type: "A" as const, name, ttl: 30, data }];
+    socket.send(packet.encode({ type: "response", id, questions, answers }), port, address);
+  });
+  socket.bind(0, "127.0.0.1");
+  onTestFinished(() => void socket.close());
+  await once(socket, "listening");
+  return socket.address().port;
+}
+
+/** A TLS server with a name for itself, in a program of its own. */
+const TLS = `
+require("tls").createServer({ cert: process.argv[1], key: process.argv[2] }, (s) => s.end("this is " + process.argv[3]))
+  .listen(443, "0.0.0.0", () => console.log("ready"));`;
+
+/**
+ * What an app does: looks a name up at our name server, and connects to what it finds, or to the address that it is told,
+ * with that name. Prints what it hears.
+ */
+const APP = `
+const [server, name, address, port] = process.argv.slice(1);
+const resolver = new (require("dns").promises.Resolver)({ timeout: 3000, tries: 1 });
+resolver.setServers([server]);
+const say = (text) => { console.log(text); process.exit(); };
+(async () => {
+  const host = address || (await resolver.resolve4(name).catch(({ code }) => say(code)))[0];
+  if (port) return require("net").connect(port, host, () => say("open")).on("error", ({ code }) => say(code));
+  let heard = "";
+  const socket = require("tls").connect({ host, port: 443, servername: name, rejectUnauthorized: false });
+  socket.on("data", (text) => heard += text).on("end", () => say(heard)).on("error", ({ code }) => say(code));
+})();`;
+
+test.skipIf(!isRoot)("a machine that may reach one name reaches it, and nothing in its place", async () => {
+  const dataDir = await tempFolder("egress-names");
+  onTestFinished(() => uninstallBridge(dataDir));
+  const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [], blocked: [] });
+  onTestFinished(() => network.close());
+  const port = await nameServer();
+  const rulesOf = (machine: string) => network.machineAt(machine)?.egress;
+  const refused: string[] = [];
+  const dns = await DnsServer.open({
+    ...{
+      address: network.gateway,
+      port: 53,
+      zone: { gateway: network.gateway, running: () => [], hasPorts: () => false },
+    },
+    nameServers: async () => [{ address: "127.0.0.1", port }],
+    policy: {
+      rulesOf,
+      learn: (machine, answers) => network.learn(machine, answers),
+      onRefused: (_machine, name) => void refused.push(`dns ${name}`),
+    },
+  });
+  onTestFinished(() => dns.close());
+  const gate = await openGate({
+    ...{ address: network.gateway, rulesOf, reach: reachFrom([], [`127.0.0.1:${port}`]) },
+    onRefused: (_machine, { name }) => void refused.push(`tls ${name}`),
+  });
+  onTestFinished(() => gate.close());
+  await network.gate(gate.ports);
+  const { cert, keyFile } = selfSigned(await tempFolder("names"), "names", ["*.example.com"]);
+  const key = await readFile(keyFile, "utf8");
+  for (const [cable, name] of [
+    [GOOD, "good"],
+    [EVIL, "evil"],
+  ] as const) {
+    const computer = await otherComputer(cable, [22]);
+    await computer.start(process.execPath, "-e", TLS, "--", cert, key, name);
+  }
+  const egress = { default: "deny" as const, allow: ["*.example.com"] };
+  const guest = await guestOf(network, { dataDir, egress });
+  const app = async (name: string, address = "", at = "") =>
+    (await guest.says(process.execPath, "-e", APP, network.gateway, name, address, at)).trim();
+
+  expect(egressOf(egress).closed).toBe(true);
+  expect(await app("api.example.com", GOOD.there, "22"), "before it was looked up").toBe("ECONNREFUSED");
+  expect(await app("api.example.com")).toBe("this is good");
+  expect(await app("api.example.com", "", "22")).toBe("open");
+  expect(await app("evil.example.org")).toBe("ENOTFOUND");
+  // The name that it may reach, at the address of another: it reaches the one that it names.
+  expect(await app("api.example.com", EVIL.there)).toBe("this is good");
+  // The address that it may reach, with the name of another.
+  expect(await app("evil.example.org", GOOD.there)).toMatch(/UNRECOGNIZED_NAME/);
+  expect(await app("x.rebound.example.com")).not.toContain("this is");
+  expect(await app("evil.example.org", EVIL.there, "22")).toBe("ECONNREFUSED");
+  expect(refused).toEqual(["dns evil.example.org", "tls evil.example.org"]);
+});
