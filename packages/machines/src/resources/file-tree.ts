@@ -15,6 +15,11 @@ const MOST_LIST_BYTES = 1024 * 1024;
 /** The same for everything else that a task says: one record, with a path of 4 KiB and attributes of 64 KiB. */
 const MOST_SAID_BYTES = 256 * 1024;
 
+/** An error is a sentence with a path in it. In bytes. */
+const MOST_ERROR_BYTES = 16_384;
+/** How long a task may take, in milliseconds: a large tree takes long to remove, and Node's \`fetch\` gives up after 300 s. */
+const TIMEOUT_MS = 280_000;
+
 /** What the ends of tasks mean; others are `aborted`. */
 const CODES: Readonly<Record<number, ErrorCode>> = {
   [FsExit.notFound]: "not_found",
@@ -37,13 +42,15 @@ export interface FileList {
 
 /**
  * Every method throws like {@link Commands.run}, `not_found` for a path that does not exist, `invalid_argument` for one that is
- * not acceptable, and `aborted` when the machine did not finish.
+ * not acceptable, `aborted` when the machine did not finish, and `deadline_exceeded` after 280 s.
  */
 export class FileTree {
-  readonly #commands: Commands;
+  readonly #commands: Pick<Commands, "run">;
+  readonly #timeoutMs: number;
 
-  constructor(commands: Commands) {
+  constructor(commands: Pick<Commands, "run">, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}) {
     this.#commands = commands;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Lists what is below a directory, down to that depth: directories before what is in them, names in order. */
@@ -54,8 +61,8 @@ export class FileTree {
 
   /** Makes a directory and those that lead to it, for the image's user. Rejects with `already_exists` if it is there. */
   async makeDirectory(app: string, id: string, path: string, signal: AbortSignal): Promise<AgentEntry> {
-    const { said } = await this.#ask(app, id, "fs-mkdir", [path], MOST_SAID_BYTES, signal);
-    const [entry] = entriesOf(said, false).entries;
+    const { said, cut } = await this.#ask(app, id, "fs-mkdir", [path], MOST_SAID_BYTES, signal);
+    const [entry] = entriesOf(said, cut).entries;
     if (entry === undefined) throw unfinished("its agent did not say what it made");
     return entry;
   }
@@ -66,29 +73,32 @@ export class FileTree {
   }
 
   async #ask(app: string, id: string, task: FileTaskName, args: string[], most: number, signal: AbortSignal) {
-    signal.throwIfAborted();
+    const late = AbortSignal.timeout(this.#timeoutMs);
+    const over = AbortSignal.any([signal, late]);
+    over.throwIfAborted();
     const command = this.#commands.run(app, id, { task, args });
     const end = () => command.kill();
-    signal.addEventListener("abort", end, { once: true });
+    over.addEventListener("abort", end, { once: true });
+    const why = beginningOf(command, "stderr", MOST_ERROR_BYTES);
+    const exit = command.exit;
+    for (const promise of [why, exit]) promise.catch(() => {}); // One that is killed says nothing of use.
     try {
-      const [said, why, exit] = await Promise.all([
-        beginningOf(command, "stdout", most),
-        beginningOf(command, "stderr", MOST_SAID_BYTES),
-        command.exit,
-      ]);
-      if (exit.code !== FsExit.done || exit.signal !== 0)
-        throw refused(exit.code, exit.failure ?? why.said.toString("utf8"));
+      const said = await beginningOf(command, "stdout", most);
+      if (said.cut) return said;
+      const { code, signal: by, failure } = await exit;
+      if (code !== FsExit.done || by !== 0) throw refused(code, failure ?? (await why).said.toString("utf8"));
       return said;
     } catch (error) {
+      if (late.aborted) throw tooLate(this.#timeoutMs);
       if (error instanceof GuestError) throw unfinished(error.message);
       throw error;
     } finally {
-      signal.removeEventListener("abort", end);
+      over.removeEventListener("abort", end);
     }
   }
 }
 
-/** The first bytes of an output. The rest is read, so that the task ends, and not kept. */
+/** The first bytes of an output. A command that says more is killed: a guest might never end. */
 async function beginningOf(
   command: GuestCommand,
   from: "stdout" | "stderr",
@@ -97,8 +107,11 @@ async function beginningOf(
   const kept: Buffer[] = [];
   let room = most;
   for await (const chunk of command[from] as AsyncIterable<Buffer>) {
-    if (room > 0) kept.push(chunk.subarray(0, room));
+    kept.push(chunk.subarray(0, room));
     room -= chunk.length;
+    if (room >= 0) continue;
+    command.kill("it says too much");
+    break;
   }
   return { said: Buffer.concat(kept), cut: room < 0 };
 }
@@ -120,6 +133,11 @@ function refused(code: number, said: string): HibernautError {
   const next = NEXT[code] ?? "Nothing was changed.";
   const why = said.trim().replace(/\.$/, "") || `The task ended with ${code}`;
   return new HibernautError(CODES[code] ?? "aborted", `${why}. ${next}`);
+}
+
+function tooLate(ms: number): HibernautError {
+  const message = `The machine did not finish this within ${ms / 1000} s. Some of it may be done: list the directory, and try again.`;
+  return new HibernautError("deadline_exceeded", message);
 }
 
 function unfinished(why: string): HibernautError {

@@ -51,9 +51,11 @@ export class Sessions<Transport extends Ends> {
     return this.#byId.size < MOST_SESSIONS;
   }
 
-  /** Keeps a session, for which there is room. */
+  /** Keeps a session; or ends it, if others have taken the room since it was made. */
   add(id: string, transport: Transport, token: string): void {
+    const room = this.makeRoom(token);
     this.#byId.set(id, { transport, owner: hashOf(token), calls: 0, usedAt: this.#now() });
+    if (!room) this.end(id);
   }
 
   /** Returns the session if it belongs to this token: the id of another one's is as unknown as any. */
