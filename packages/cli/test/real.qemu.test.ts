@@ -101,7 +101,7 @@ test("the program in the client library's document runs as it is", async () => {
   };
   const { stdout } = await promisify(execFile)(process.execPath, ["demo.mjs"], { cwd: folder, env });
   expect(stdout).toMatch(
-    /^demo answers at http:\/\/demo\.localhost:\d+\/\nwarm after \d+\S* ms\n0 42\nfrom the machine\n0\n/,
+    /^demo answers at http:\/\/demo\.localhost:\d+\/\nwarm after \d+\S* ms\n0 42\nfrom the machine\n0\n0 2\nfirst: sleep\n\[ '\/tmp\/notes\/plan.txt' \]\n/,
   );
   expect(stdout).toMatch(/stdout counter listens on port 8080/);
   expect(stdout).toMatch(/nothing.*\n\[ 'web: running' \]\n$/);
