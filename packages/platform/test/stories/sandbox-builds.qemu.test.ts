@@ -148,12 +148,14 @@ test("names and tags lead to what was built last, and what nothing leads to is d
 });
 
 test("a template begins from an image, as large as its client wants, and another from that", async () => {
-  const own = Template().fromImage(image).setUser("root").setEnvs({ FROM: "image" });
+  const own = Template().fromImage(image).setUser("root").setEnvs({ FROM: "image" }).runCmd("pwd >/where");
   await Template.build(own, "own", { ...agents, cpuCount: 1, memoryMB: 192 });
   await Template.build(Template().fromTemplate("own").runCmd("echo $FROM >/from").setUser("user"), "next", agents);
   const sandbox = await Sandbox.create("next", agents);
   expect(await sandbox.getInfo()).toMatchObject({ memoryMB: 192, cpuCount: 1 });
-  expect((await sandbox.commands.run("cat /from; id -un; echo $FROM")).stdout).toBe("image\nuser\nimage\n");
+  expect((await sandbox.commands.run("cat /from /where; id -un; pwd; echo $FROM")).stdout).toBe(
+    "image\n/home/user\nuser\n/home/user\nimage\n",
+  );
   await sandbox.kill();
 
   const lines = [

@@ -18,6 +18,7 @@ export const BASE_PACKAGES: readonly BasePackage[] = [
   { name: "coreutils", why: "what scripts take for granted" },
   { name: "curl", why: "downloads" },
   { name: "git", why: "repositories" },
+  { name: "iproute2", why: "ss, with which E2B's clients wait until a port is open" },
   { name: "nodejs", why: "runs JavaScript" },
   { name: "procps", why: "ps, kill and top, to see what runs" },
   { name: "python-is-python3", why: "agents write `python`" },

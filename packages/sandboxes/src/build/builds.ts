@@ -4,10 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { BuildFault, BuildLogEntry, BuildRecord } from "@hibernaut/domain/build";
 import { background } from "@hibernaut/lib/background";
 import { failureOf, Refusal } from "../failure.ts";
-import { StepFault } from "./carry-out.ts";
+import { BASE, StepFault } from "./carry-out.ts";
 import { ANNOUNCED_MS, BUILD_TIMEOUT_MS, CLOSE_TIMEOUT_MS, LONGEST_LINE, MOST_KEPT } from "./limits.ts";
 import { BuildLog } from "./log.ts";
-import { BASE, type BuildOrder, type MakeOptions, makeTemplate, unmake } from "./make.ts";
+import { type BuildOrder, type MakeOptions, makeTemplate, unmake } from "./make.ts";
 import { Turns } from "./turns.ts";
 
 /** What a client announces. */

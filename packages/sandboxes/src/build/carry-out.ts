@@ -15,6 +15,9 @@ import type { Uploader, Uploads } from "./uploads.ts";
 /** How much of a command a reason tells, in characters. */
 const LONGEST_TOLD = 200;
 
+/** The step in which the parent is made ready, as clients know it. */
+export const BASE = "base";
+
 /** A failure, and the step in which it happened. */
 export class StepFault extends Error {
   override name = "StepFault";
@@ -46,14 +49,35 @@ export async function carryOut(
   defaults: ProgramDefaults,
   context: CarryOut,
 ): Promise<ProgramDefaults> {
-  let now = defaults;
+  // All steps begin where the usual user is at home, as whomever they run. Sandboxes keep that only if a step chooses it.
+  const home = defaults.workdir ?? (await inStep(BASE, () => homeOf(defaults, context)));
+  let now: ProgramDefaults = { ...defaults, ...(home !== undefined && { workdir: home }) };
   for (const [index, step] of steps.entries()) {
     const word = String(index + 1);
     context.log.say(word, "info", `[${word}/${steps.length}] ${titleOf(step)}`);
     now = await inStep(word, () => one(step, word, now, context));
   }
   await inStep(FINALIZE, () => settle(context.machine, readiness, { ...context, defaults: now }));
-  return now;
+  if (defaults.workdir !== undefined || steps.some(({ type }) => type === "WORKDIR")) return now;
+  const { workdir: _home, ...chosen } = now;
+  return chosen;
+}
+
+/** Undefined where there is no such directory. */
+async function homeOf({ user }: ProgramDefaults, { machine, signal }: CarryOut): Promise<string | undefined> {
+  const files = new Files(machine.guest, { user: await machine.guest.user(user), signal });
+  try {
+    return absolute((await files.stat(".")).path);
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** What a machine's agent calls a directory in full. */
+function absolute(path: string): string {
+  if (posix.isAbsolute(path)) return posix.normalize(path).replace(/(?<=.)\/\.?$/, "");
+  throw new Refusal(502, "The machine's agent gave an answer that makes no sense.");
 }
 
 /** Does the work of a step. */
@@ -94,9 +118,7 @@ async function one(step: Step, word: string, now: ProgramDefaults, context: Carr
     case "WORKDIR": {
       const user = await machine.guest.user(now.user);
       const files = new Files(machine.guest, { user, workdir: now.workdir, signal });
-      const workdir = await directoryAt(files, step.path);
-      if (!posix.isAbsolute(workdir)) throw new Refusal(502, "The machine's agent gave an answer that makes no sense.");
-      return { ...now, workdir };
+      return { ...now, workdir: absolute(await directoryAt(files, step.path)) };
     }
     case "USER":
       // Programs as a user who is not there fail, and this one says why first.

@@ -6,7 +6,7 @@ import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
 import type { Processes } from "../inside/processes.ts";
 import { builtName, type TemplateNames } from "../life/names.ts";
-import { carryOut, inStep } from "./carry-out.ts";
+import { BASE, carryOut, inStep } from "./carry-out.ts";
 import type { BuildLog } from "./log.ts";
 import { BuildMachine, type Parent } from "./machine.ts";
 import { FINALIZE, type Readiness } from "./ready.ts";
@@ -26,9 +26,6 @@ export interface MakeOptions {
   processes: Processes;
   uploads: Uploads;
 }
-
-/** The step in which the parent is made ready, as clients know it. */
-export const BASE = "base";
 
 /**
  * Makes the template, and lets its names lead to it: from then on, the build is ready. Rejects with a `StepFault`, and leaves

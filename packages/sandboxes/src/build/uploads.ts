@@ -17,26 +17,13 @@ import {
   MOST_UPLOADED_BYTES,
   MOST_UPLOADS,
   MOST_UPLOADS_WAITING,
-  UPLOAD_KEPT_MS,
   UPLOADS_AT_ONCE,
 } from "./limits.ts";
 import { HASH } from "./steps.ts";
+import { type StoredUpload, tooMany, type UploadLimits } from "./upload-room.ts";
 
 /** Whose uploads they are. An app that is made again under the name of another has none of the other's. */
 export type Uploader = Pick<AppRecord, "name" | "createdAt">;
-
-/** Limits in bytes, and how many. Tests have smaller ones. */
-interface UploadLimits {
-  bytes: number;
-  allBytes: number;
-  count: number;
-}
-
-interface Stored {
-  path: string;
-  bytes: number;
-  usedMs: number;
-}
 
 const LIMITS: UploadLimits = { bytes: MOST_UPLOAD_BYTES, allBytes: MOST_UPLOADED_BYTES, count: MOST_UPLOADS };
 const DRAFT = /\.tmp$/;
@@ -125,20 +112,12 @@ export class Uploads {
     }
   }
 
-  /** Makes room for one more, oldest first. */
+  /** Makes room for one more of this size, unless it is 0. `except` is the one that it replaces. */
   async #prune(folder: string, { add, except }: { add: number; except: string }): Promise<void> {
     const names = (await readdir(folder)).filter((name) => HASH.test(name));
     const all = await Promise.all(names.map((name) => storedAt(join(folder, name))));
-    const others = all.filter((one) => one !== undefined && one.path !== except) as Stored[];
-    let count = others.length + (add > 0 ? 1 : 0);
-    let bytes = others.reduce((sum, one) => sum + one.bytes, add);
-    for (const one of others.toSorted((a, b) => a.usedMs - b.usedMs)) {
-      const old = Date.now() - one.usedMs > UPLOAD_KEPT_MS;
-      if (!old && count <= this.#limits.count && bytes <= this.#limits.allBytes) return;
-      await rm(one.path, { force: true });
-      count -= 1;
-      bytes -= one.bytes;
-    }
+    const others = all.filter((one) => one !== undefined && one.path !== except) as StoredUpload[];
+    for (const { path } of tooMany(others, add, { ...this.#limits, now: Date.now() })) await rm(path, { force: true });
   }
 
   #folderOf({ name, createdAt }: Uploader): string {
@@ -152,7 +131,7 @@ export class Uploads {
   }
 }
 
-async function storedAt(path: string): Promise<Stored | undefined> {
+async function storedAt(path: string): Promise<StoredUpload | undefined> {
   const found = await stat(path).catch(ifAbsent(undefined));
   return found && { path, bytes: found.size, usedMs: found.mtimeMs };
 }
