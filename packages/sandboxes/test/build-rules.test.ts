@@ -1,12 +1,14 @@
 /** What decides about builds: steps, names, places of files, logs and links. */
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { Bytes, headsOf, nextEntry, padded, padding, TAR_END, type TarEntry } from "@hibernaut/images/tar";
 import { describe, expect, test } from "vitest";
 import { openArchive } from "../src/build/archive.ts";
 import { LONGEST_LINE, MOST_LOG_ENTRIES } from "../src/build/limits.ts";
 import { UploadLinks } from "../src/build/links.ts";
 import { BuildLog, partOf } from "../src/build/log.ts";
+import { parentOf, type SentParent } from "../src/build/parent.ts";
 import { below, sourceOf } from "../src/build/place.ts";
 import { after, stepsOf } from "../src/build/steps.ts";
 import { builtName, namedTemplate } from "../src/life/names.ts";
@@ -64,6 +66,25 @@ test("a name has a tag or none, and becomes a label that belongs to one build", 
   expect(builtName("my_app", build)).toBe("my-app-01234567");
   expect(builtName("__", build)).toBe("template-01234567");
   expect(builtName("x".repeat(128), build).length).toBeLessThanOrEqual(63);
+});
+
+test("a build begins from an image, from the base in another size, or from a template as it is", () => {
+  const config = { image: "oci:/base", env: { A: "1" }, guest: { memory_mb: 512 } };
+  const base = { id: "0".repeat(14), machine: { config } as unknown as MachineRecord };
+  const from = (sent: SentParent, memoryMb?: number, parent = base) =>
+    parentOf(sent, { cpus: undefined, memoryMb }, () => parent);
+  expect(from({ fromImage: "python:3" }, 1024)).toMatchObject({
+    config: { image: "python:3", guest: { memory_mb: 1024 }, init: { exec: ["sleep", "infinity"] } },
+  });
+  expect(from({ fromImage: "e2bdev/base" })).toMatchObject({ template: base.id, asLarge: true });
+  expect(from({ fromImage: "e2bdev/base:latest" }, 512)).toMatchObject({ template: base.id });
+  expect(from({}, 1024)).toEqual({ title: "base", config: { ...config, guest: { memory_mb: 1024 } } });
+  expect(from({ fromTemplate: "own" }, 1024)).toMatchObject({ template: base.id, asLarge: false });
+  // One that is called base and is more than its configuration.
+  const built = { ...base, machine: { ...base.machine, programs: { user: "root" } } };
+  expect(from({}, 1024, built)).toMatchObject({ template: base.id, programs: { user: "root" }, asLarge: false });
+  expect(() => from({ fromImage: "a", fromTemplate: "b" })).toThrow(/Leave one of them out/);
+  expect(() => from({ fromImage: "a", fromImageRegistry: { type: "registry" } })).toThrow(/the operator's/);
 });
 
 describe("places", () => {

@@ -11,7 +11,7 @@ import { failureOf } from "../src/failure.ts";
 import { Processes } from "../src/inside/processes.ts";
 import { builtName, TemplateNames } from "../src/life/names.ts";
 
-const ORDER = { parent: { title: "base", template: "0".repeat(14), programs: {} }, steps: [] };
+const ORDER = { parent: { title: "base", template: "0".repeat(14), programs: {}, asLarge: true }, steps: [] };
 
 /** A platform on which no machine is ever born: a build waits for its own. */
 async function platform() {

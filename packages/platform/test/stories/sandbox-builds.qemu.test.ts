@@ -76,7 +76,10 @@ test("a template is built of files, commands, variables and a program, and every
     ]),
   );
   expect((await sandbox.commands.list()).map(({ tag }) => tag)).toEqual(["start"]);
-  await sandbox.kill();
+  const [fork] = await sandbox.fork();
+  if (!(fork instanceof Sandbox)) throw new Error("there is no fork");
+  expect((await fork.commands.run("pwd; echo $GREETING")).stdout).toBe("/srv/work\nhello\n");
+  await Promise.all([sandbox.kill(), fork.kill()]);
 
   // What waits in a pool has the program, too.
   const [{ id = "" } = {}] = await builtTemplates();
@@ -166,8 +169,9 @@ test("a template begins from an image, as large as its client wants, and another
     "RUN echo $A$B >made; id -un >>made",
   ];
   const described = Template({ fileContextPath: await contextFolder() }).fromDockerfile(lines.join("\n"));
-  await Template.build(described, "described", agents);
+  await Template.build(described, "described", { ...agents, memoryMB: 320 });
   const other = await Sandbox.create("described", agents);
+  expect(await other.getInfo()).toMatchObject({ memoryMB: 320 });
   expect((await other.commands.run("cat made index.html; echo; id -un")).stdout).toBe("12\nroot\nhello\nuser\n");
   await other.kill();
 });

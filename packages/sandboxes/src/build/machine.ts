@@ -12,10 +12,10 @@ import { SandboxGuest } from "../inside/guest.ts";
 import { GONE_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { BuildLog } from "./log.ts";
 
-/** What a build begins with. Sizes are those of a machine from an image; one that is born has its parent's. */
+/** What a build begins with: a template, or what a machine is that is started from an image. */
 export type Parent = { /** As its client names it. */ title: string } & (
-  | { template: string; programs: ProgramDefaults }
-  | { image: string; cpus?: number | undefined; memoryMb?: number | undefined }
+  | { template: string; programs: ProgramDefaults /** As its client wants it. */; asLarge: boolean }
+  | { config: MachineConfig }
 );
 
 /** Where and as whom a program runs. */
@@ -24,9 +24,6 @@ export interface RunOptions extends ProgramDefaults {
   log: BuildLog;
   signal: AbortSignal;
 }
-
-/** Waits, in any image: what it does by itself does not belong to a template. */
-const WAITING = ["sleep", "infinity"];
 
 /** What sandboxes expect of an image: bash, and a user. */
 const PREPARE = `
@@ -57,7 +54,7 @@ export class BuildMachine {
     const { record } =
       "template" in parent
         ? await templates.bear(app, parent.template, hidden, signal)
-        : await machines.create(app, { ...hidden, config: configOf(parent) });
+        : await machines.create(app, { ...hidden, config: parent.config });
     const user = "template" in parent ? parent.programs.user : undefined;
     const machine = new BuildMachine(needs, app, record.id, user);
     try {
@@ -128,14 +125,6 @@ export class BuildMachine {
       this.#needs.log.warn({ machine: this.id, reason }, "the machine of a build is destroyed at the next start");
     }
   }
-}
-
-function configOf({ image, cpus, memoryMb }: Extract<Parent, { image: string }>): MachineConfig {
-  return {
-    image,
-    guest: { ...(cpus !== undefined && { cpus }), ...(memoryMb !== undefined && { memory_mb: memoryMb }) },
-    init: { exec: WAITING },
-  };
 }
 
 /** How a command ended, in words. Undefined when it succeeded. */

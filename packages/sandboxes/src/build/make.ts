@@ -40,7 +40,7 @@ export async function makeTemplate(
   const { app: appName, id, name } = build;
   const app = needs.resources.apps.get(appName);
   log.say(BASE, "info", `FROM ${parent.title}`);
-  for (const warning of warningsOf(build, parent)) log.say(BASE, "warn", warning);
+  for (const warning of warningsOf(parent)) log.say(BASE, "warn", warning);
   const machine = await inStep(BASE, () => BuildMachine.open(needs, appName, parent, signal));
   try {
     const begin = await inStep(BASE, () => machine.begin(parent, { step: BASE, log, signal }));
@@ -87,9 +87,7 @@ export async function unmake({ app, name, id }: BuildRecord, { resources, log }:
 }
 
 /** What a client asked for and does not get. */
-function warningsOf({ cpus, memoryMb }: BuildRecord, parent: Parent): string[] {
-  if ("image" in parent || (cpus ?? memoryMb) === undefined) return [];
-  return [
-    "A template has the CPUs and the memory of the one that it is built from: cpuCount and memoryMB have no effect.",
-  ];
+function warningsOf(parent: Parent): string[] {
+  if ("config" in parent || parent.asLarge) return [];
+  return ["This template gets the CPUs and the memory of its parent: `cpuCount` and `memoryMB` have no effect."];
 }

@@ -4,23 +4,19 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Static } from "typebox";
 import { ENTRIES_OF_FAULT } from "../build/limits.ts";
 import { partOf } from "../build/log.ts";
-import type { Parent } from "../build/machine.ts";
+import { parentOf } from "../build/parent.ts";
 import { stepsOf } from "../build/steps.ts";
 import { Refusal } from "../failure.ts";
 import { DEFAULT_TAG, namedTemplate, requireTag, unknownName } from "../life/names.ts";
 import { BuildBody, BuildParams, FileParams, StartBody, StatusQuery } from "./build-schemas.ts";
 import type { ControlDeps } from "./deps.ts";
 
-/** What clients call the base image of E2B's cloud. */
-const BASE_IMAGE = /^(?:docker\.io\/)?e2bdev\/base(?::latest)?$/;
-const BASE_TEMPLATE = "base";
-
 interface OfBuild {
   Params: Static<typeof BuildParams>;
 }
 
 export function buildRoutes(app: FastifyInstance, deps: ControlDeps): void {
-  const { builds, needs, uploads, links } = deps;
+  const { builds, needs, sandboxes, uploads, links } = deps;
 
   for (const path of ["/v3/templates", "/v2/templates"])
     app.post<{ Body: Static<typeof BuildBody> }>(
@@ -57,7 +53,8 @@ export function buildRoutes(app: FastifyInstance, deps: ControlDeps): void {
     async ({ sandboxApp, params: { templateID, buildID }, body }, reply) => {
       const { name } = namedTemplate(templateID);
       const { cpus, memoryMb } = builds.get(sandboxApp, name, buildID);
-      const parent = parentOf(sandboxApp, body, { cpus, memoryMb }, deps);
+      const templateOf = (word: string) => sandboxes.requireTemplate(sandboxApp, word).template;
+      const parent = parentOf(body, { cpus, memoryMb }, templateOf);
       const { steps = [], startCmd, readyCmd } = body;
       builds.start(sandboxApp, name, buildID, { parent, steps: stepsOf(steps), ...commandsOf({ startCmd, readyCmd }) });
       return reply.code(202).send();
@@ -81,23 +78,6 @@ export function buildRoutes(app: FastifyInstance, deps: ControlDeps): void {
       };
     },
   );
-}
-
-/** From what a build begins: a template of the app, or an image. Throws a {@link Refusal}. */
-function parentOf(
-  app: string,
-  { fromTemplate, fromImage, fromImageRegistry }: Static<typeof StartBody>,
-  sizes: { cpus: number | undefined; memoryMb: number | undefined },
-  { sandboxes }: ControlDeps,
-): Parent {
-  if (fromImageRegistry !== undefined)
-    throw new Refusal(501, "Logins for registries are the operator's: they are set with `hibernaut registry login`.");
-  if (fromImage !== undefined && fromTemplate !== undefined)
-    throw new Refusal(400, "A build begins from a template or from an image. Leave one of them out.");
-  if (fromImage !== undefined && !BASE_IMAGE.test(fromImage)) return { title: fromImage, image: fromImage, ...sizes };
-  const title = fromTemplate ?? BASE_TEMPLATE;
-  const { template } = sandboxes.requireTemplate(app, title);
-  return { title, template: template.id, programs: template.machine.programs ?? {} };
 }
 
 /** The last that was said in a step, which says why it failed. */
