@@ -16,9 +16,10 @@ import { ROOT } from "./node.mjs";
 
 const FINGERPRINT = ".fingerprint";
 /** What the image is made by. */
-const OWN = ["base", "entries", "layer", "layout", "libraries", "../archive-entries"].map((name) =>
-  join(ROOT, `packages/cli/src/build/${name}.ts`),
-);
+const OWN = [
+  ...["base", "entries", "layer", "layout", "libraries"].map((name) => `packages/cli/src/build/${name}.ts`),
+  "packages/client/src/copy/archive-entries.ts",
+].map((file) => join(ROOT, file));
 
 /**
  * @typedef {object} PackOptions

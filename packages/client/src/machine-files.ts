@@ -3,8 +3,9 @@ import { posix } from "node:path";
 import type { Readable } from "node:stream";
 import { ApiError } from "./error.ts";
 import type { MachineClient } from "./machine-client.ts";
+import type { WriteArchiveOptions } from "./options.ts";
 import type { CallOptions } from "./transport.ts";
-import type { FileList, MachinePath } from "./types.ts";
+import type { FileList, MachinePath, UnpackedArchive } from "./types.ts";
 
 /** The most bytes of a file that are held in memory. For larger ones there is `readArchive`, which streams. */
 export const MOST_FILE_BYTES = 64 * 1024 * 1024;
@@ -26,7 +27,13 @@ export type InRunning = <T>(work: () => Promise<T>, options: CallOptions) => Pro
 /** What the client in Node has besides. */
 export interface Archives {
   readArchive(app: string, id: string, path: string, options?: CallOptions): Promise<Readable>;
-  writeArchive(app: string, id: string, path: string, archive: Readable, options?: CallOptions): Promise<unknown>;
+  writeArchive(
+    app: string,
+    id: string,
+    path: string,
+    archive: Readable,
+    options?: WriteArchiveOptions,
+  ): Promise<UnpackedArchive>;
 }
 
 type Client = Archives &
@@ -94,6 +101,25 @@ export class MachineFiles {
         await this.makeDir(directory, options);
         await put();
       });
+    }, options);
+  }
+
+  /**
+   * Copies a file or directory of this computer into the machine, by the rules of `docker cp`: into `there` if that is a
+   * directory, and otherwise to that name. Directories are copied whole. Everything belongs to the image's user.
+   */
+  upload(here: string, there: string, options: CallOptions = {}): Promise<{ target: string }> {
+    return this.#running(async () => {
+      const { copyIn } = await import("./copy/index.ts");
+      return copyIn(this.#client, this.#of, [here, there], options);
+    }, options);
+  }
+
+  /** The same in the other direction. Nothing is written outside `here`, whatever the machine sends. */
+  download(there: string, here: string, options: CallOptions = {}): Promise<{ target: string }> {
+    return this.#running(async () => {
+      const { copyOut } = await import("./copy/index.ts");
+      return copyOut(this.#client, this.#of, [there, here], options);
     }, options);
   }
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { addEntry, addFile } from "@hibernaut/client/copy";
 import { type Pack, pack } from "tar-stream";
-import { addEntry, addFile } from "../archive-entries.ts";
 import { CliError } from "../failure.ts";
 
 /** One file, directory or symbolic link of a layer. */

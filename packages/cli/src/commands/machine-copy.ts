@@ -1,12 +1,8 @@
 /** `hibernaut machine cp`: copies files between this computer and a machine. */
-import { lstat, realpath, stat } from "node:fs/promises";
-import { basename, posix, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { ApiError, type MachinePath } from "@hibernaut/client";
 import { command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { type Ends, readEnds } from "../copy/ends.ts";
-import { type Plan, planCopy, type Source, type Target } from "../copy/plan.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
@@ -55,29 +51,35 @@ export const copy = command({
       return await (ends.into ? copyInto(work, ends) : copyOut(work, ends));
     } catch (error) {
       // Streams that were destroyed may say something else.
-      throw signal.aborted ? signal.reason : error;
+      if (signal.aborted) throw signal.reason;
+      throw error instanceof Error && error.name === "CopyError" ? new UsageError(error.message) : error;
     }
   },
 });
 
 async function copyInto({ context, id, archive, signal }: Copy, { from, to }: Into): Promise<Result> {
   const client = await context.client();
-  const { pack } = await import("../copy/pack.ts");
-  let plan: Plan = { directory: to.path, name: undefined };
-  if (from.at === "here") plan = planCopy(await sourceHere(from.path), await targetThere(context, id, to.path));
-  const skipped = (path: string) => context.say(`Skipped ${path}: it is neither a file nor a directory.`);
-  const source = from.at === "here" ? pack(from.path, plan.name, skipped) : process.stdin;
+  const { copyIn, passed } = await import("@hibernaut/client/copy");
+  const onSkipped = (path: string) => context.say(`Skipped ${path}: it is neither a file nor a directory.`);
   const progress = new CopyProgress(`Copying to ${id}`, context);
-  source.on("error", (error) => progress.counter.destroy(error));
   try {
-    const body = source.pipe(progress.counter);
-    const owner = archive ? "archive" : "image";
-    const copied = await client.writeArchive(context.app, id, plan.directory, body, { owner, signal });
-    const target = plan.name === undefined ? plan.directory : posix.join(plan.directory, plan.name);
-    return { document: { machine_id: id, target, ...copied }, text: said(copied, `${id}:${target}`) };
+    const copied =
+      from.at === "here"
+        ? await copyIn(client, [context.app, id], [from.path, to.path], {
+            ...{ archive, signal, onSkipped },
+            through: progress.counter,
+          })
+        : {
+            target: to.path,
+            ...(await client.writeArchive(context.app, id, to.path, passed(process.stdin, progress.counter), {
+              ...{ owner: archive ? ("archive" as const) : ("image" as const), signal },
+            })),
+          };
+    return { document: { machine_id: id, ...copied }, text: said(copied, `${id}:${copied.target}`) };
   } finally {
     progress.end();
-    source.destroy();
+    // A stream that is still being read would keep this process alive.
+    if (from.at === "stream") process.stdin.destroy();
   }
 }
 
@@ -88,54 +90,15 @@ async function copyOut({ context, id, archive, signal }: Copy, { from, to }: Out
     await pipeline(whole, process.stdout, { end: false });
     return { document: undefined, text: "" };
   }
-  const plan = planCopy(await sourceThere(context, id, from.path), await targetHere(to.path));
-  const { unpack } = await import("../copy/unpack.ts");
-  const whole = await client.readArchive(context.app, id, from.path, { signal });
+  const { copyOut: copyHere } = await import("@hibernaut/client/copy");
   const progress = new CopyProgress(`Copying from ${id}`, context);
-  whole.on("error", (error) => progress.counter.destroy(error));
   try {
-    const copied = await unpack(whole.pipe(progress.counter), { ...plan, archive });
-    const target = resolve(plan.directory, plan.name ?? ".");
-    return { document: { machine_id: id, target, ...copied }, text: said(copied, target) };
+    const options = { archive, signal, through: progress.counter };
+    const copied = await copyHere(client, [context.app, id], [from.path, to.path], options);
+    return { document: { machine_id: id, ...copied }, text: said(copied, copied.target) };
   } finally {
     progress.end();
-    whole.destroy();
   }
-}
-
-async function sourceHere(path: string): Promise<Source> {
-  const found = await lstat(path).catch(missing);
-  if (found === undefined) throw new UsageError(`${path} does not exist. Check the path.`);
-  return { path, directory: found.isDirectory(), base: basename(resolve(path)) };
-}
-
-async function targetHere(path: string): Promise<Target> {
-  const found = await stat(path).catch(missing);
-  if (found === undefined) return { path, kind: undefined };
-  const kind = found.isDirectory() ? "directory" : found.isFile() ? "file" : "other";
-  return { path, kind, real: await realpath(path) };
-}
-
-async function sourceThere(context: Context, id: string, path: string): Promise<Source> {
-  const { kind } = await (await context.client()).getMachinePath(context.app, id, path);
-  return { path, directory: kind === "directory", base: posix.basename(posix.resolve(path)) };
-}
-
-async function targetThere(context: Context, id: string, path: string): Promise<Target> {
-  const client = await context.client();
-  const found = await client.getMachinePath(context.app, id, path).catch((error: unknown): MachinePath | undefined => {
-    if (error instanceof ApiError && error.code === "not_found") return undefined;
-    throw error;
-  });
-  if (found === undefined) return { path, kind: undefined };
-  const kind = found.leads_to === "directory" || found.leads_to === "file" ? found.leads_to : "other";
-  // A link that leads nowhere is replaced by the copy.
-  if (found.leads_to === null) return { path, kind: "file", real: path };
-  return { path, kind, real: found.path };
-}
-
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
 }
 
 function said({ entries, bytes }: { entries: number; bytes: number }, target: string): string {

@@ -1,8 +1,11 @@
 /** A machine as a program uses it through the client library: commands, files, pauses and forks, without E2B's dialect. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { ApiError, type MachineHandle } from "@hibernaut/client";
 import { beforeAll, expect, test } from "vitest";
 import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
+import { tempFolder } from "../helpers/temp.ts";
 
 const image = await sandboxImage();
 const place = Place.forTests();
@@ -58,6 +61,18 @@ test("files are written whole, with their directories, read, listed and removed"
   ]);
   await machine.files.remove("/srv/a");
   expect(await machine.files.stat("/srv/a")).toBeUndefined();
+});
+
+test("directories go in and come back, also into a machine that sleeps", async () => {
+  const here = await tempFolder("verbs");
+  await mkdir(join(here, "site/deep"), { recursive: true });
+  await writeFile(join(here, "site/deep/page.html"), "hello");
+  await machine.pause();
+  expect(await machine.files.upload(join(here, "site"), "/srv")).toMatchObject({ target: "/srv/site" });
+  expect(await machine.files.readText("/srv/site/deep/page.html")).toBe("hello");
+  const { target } = await machine.files.download("/srv/site/.", here);
+  expect(target).toBe(here);
+  expect(await readFile(join(here, "deep/page.html"), "utf8")).toBe("hello");
 });
 
 test("what cannot be done is refused with a reason", async () => {

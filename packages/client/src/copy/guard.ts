@@ -1,6 +1,6 @@
 /** Watches an archive on its way to the parser, which keeps records about names in memory, however large they claim to be. */
 import { Transform, type TransformCallback } from "node:stream";
-import { CliError } from "../failure.ts";
+import { ApiError } from "../error.ts";
 
 const BLOCK = 512;
 /** Bytes of a record about a name. Agents accept and write no larger ones. */
@@ -70,6 +70,9 @@ function sizeOf(head: Buffer): number {
 }
 
 /** The error for an archive that ends the copy. */
-export function unreadable(why: string): CliError {
-  return new CliError("aborted", `The archive cannot be read: ${why}. Files that were copied are complete. Try again.`);
+export function unreadable(why: string): ApiError {
+  return new ApiError({
+    code: "aborted",
+    message: `The archive cannot be read: ${why}. Files that were copied are complete. Try again.`,
+  });
 }

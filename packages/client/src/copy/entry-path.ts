@@ -1,5 +1,5 @@
 /** Which names of an archive are accepted on this computer. The archive comes from a machine and is not trusted. Pure. */
-import { CliError } from "../failure.ts";
+import { ApiError } from "../error.ts";
 
 /** The character that takes the place of bytes that are not UTF-8. */
 const NOT_UTF8 = "\uFFFD";
@@ -24,10 +24,8 @@ function checkText(name: string, text: string): void {
 }
 
 /** The error for an entry that is not accepted. */
-export function refused(name: string, why: string): CliError {
+export function refused(name: string, why: string): ApiError {
   const shown = JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}...` : name);
-  return new CliError(
-    "invalid_argument",
-    `The entry ${shown} ${why}, so the copy ended there. Copy the archive itself with \`-\` to look into it.`,
-  );
+  const message = `The entry ${shown} ${why}, so the copy ended there. Copy the archive itself, as a stream, to look into it.`;
+  return new ApiError({ code: "invalid_argument", message });
 }

@@ -1,10 +1,10 @@
 /** Packs files of this computer as an archive for a machine. */
 import { lstat, opendir, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { pack as newArchive, type Pack } from "tar-stream";
-import { addEntry, addFile } from "../archive-entries.ts";
-import { CliError } from "../failure.ts";
+import { ApiError } from "../error.ts";
+import { addEntry, addFile } from "./archive-entries.ts";
 
 /** Modes that are sent: permissions, set-user-ID, set-group-ID and sticky. */
 const MODES = 0o7777;
@@ -16,12 +16,12 @@ const MODES = 0o7777;
  */
 export function pack(path: string, name: string | undefined, skipped: (path: string) => void): Readable {
   const archive = newArchive();
-  const readable = archive as unknown as Readable;
   add(archive, path, name ?? ".", skipped).then(
     () => archive.finalize(),
-    (error: unknown) => readable.destroy(error as Error),
+    (error: unknown) => archive.destroy(error as Error),
   );
-  return readable;
+  // The archive's own stream cannot be unpiped.
+  return Readable.from(archive);
 }
 
 async function add(archive: Pack, path: string, name: string, skipped: (path: string) => void): Promise<void> {
@@ -37,9 +37,9 @@ async function add(archive: Pack, path: string, name: string, skipped: (path: st
     await add(archive, join(path, child), `${name}/${child}`, skipped);
 }
 
-function smaller(path: string): CliError {
-  return new CliError(
-    "aborted",
-    `${path} became smaller while it was copied. Copy it again when nothing writes to it.`,
-  );
+function smaller(path: string): ApiError {
+  return new ApiError({
+    code: "aborted",
+    message: `${path} became smaller while it was copied. Copy it again when nothing writes to it.`,
+  });
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
-import { CliError } from "../failure.ts";
+import { ApiError } from "../error.ts";
 import { checkLink, entryPath, refused } from "./entry-path.ts";
 import { ArchiveGuard, unreadable } from "./guard.ts";
 import type { Plan } from "./plan.ts";
@@ -42,9 +42,9 @@ export async function unpack(archive: Readable, options: UnpackOptions): Promise
   } catch (error) {
     // What the connection says is more useful than that the archive ended early.
     await read.catch((cause: unknown) => {
-      if (cause instanceof CliError) throw cause;
+      if (cause instanceof ApiError) throw cause;
     });
-    if (error instanceof CliError || isSystemError(error)) throw error;
+    if (error instanceof ApiError || isSystemError(error)) throw error;
     throw unreadable((error as Error).message);
   } finally {
     archive.destroy();

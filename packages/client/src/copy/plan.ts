@@ -1,6 +1,6 @@
 /** Where a copy ends up, by the rules of `docker cp`, the same in both directions. Pure. */
 import { posix } from "node:path";
-import { UsageError } from "../failure.ts";
+import { CopyError } from "./copy-error.ts";
 
 export interface Source {
   /** As it was typed: a trailing `/.` copies the content of a directory. */
@@ -25,7 +25,7 @@ export interface Plan {
   name: string | undefined;
 }
 
-/** Decides where the copy goes. Throws a usage error when a directory would replace a file, or a file lead nowhere. */
+/** Decides where the copy goes. Throws a {@link CopyError} when a directory would replace a file, or a file lead nowhere. */
 export function planCopy(source: Source, target: Target): Plan {
   const real = target.real ?? withoutSlash(target.path);
   const asDirectory = /\/\.?$/.test(target.path);
@@ -33,13 +33,13 @@ export function planCopy(source: Source, target: Target): Plan {
     const content = source.directory && source.path.endsWith("/.");
     return { directory: real, name: content || source.base === "" ? undefined : source.base };
   }
-  if (target.kind === "other") throw new UsageError(`${target.path} is a device, pipe or socket. Choose another path.`);
+  if (target.kind === "other") throw new CopyError(`${target.path} is a device, pipe or socket. Choose another path.`);
   if (target.kind === "file" && (source.directory || asDirectory))
-    throw new UsageError(
+    throw new CopyError(
       `${target.path} is a file, and ${source.directory ? "a directory cannot replace it" : "not a directory"}. Choose another path.`,
     );
   if (target.kind === undefined && !source.directory && asDirectory)
-    throw new UsageError(
+    throw new CopyError(
       `${target.path} does not exist. Create the directory first, or leave out the slash at the end.`,
     );
   return { directory: posix.dirname(real), name: posix.basename(real) };

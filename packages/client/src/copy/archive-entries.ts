@@ -2,7 +2,6 @@
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import type { Header, Pack } from "tar-stream";
-import type { CliError } from "./failure.ts";
 
 type Named = Partial<Header> & { name: string };
 
@@ -18,7 +17,7 @@ export async function addFile(
   archive: Pack,
   path: string,
   header: Named & { size: number },
-  smaller: () => CliError,
+  smaller: () => Error,
 ): Promise<void> {
   if (header.size === 0) return addEntry(archive, header);
   const entry = archive.entry(header);
