@@ -5,6 +5,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import { Bytes, headsOf, nextEntry, padded, padding, TAR_END, type TarEntry } from "@hibernaut/images/tar";
 import { describe, expect, test } from "vitest";
 import { openArchive } from "../src/build/archive.ts";
+import { expanded, variablesIn } from "../src/build/expand.ts";
 import { LONGEST_LINE, MOST_LOG_ENTRIES } from "../src/build/limits.ts";
 import { UploadLinks } from "../src/build/links.ts";
 import { BuildLog, partOf } from "../src/build/log.ts";
@@ -55,6 +56,20 @@ describe("steps", () => {
     if (large === undefined || more === undefined) throw new Error("no steps");
     expect(() => after(after({}, large), more)).toThrow(/at most 65536 bytes/);
   });
+});
+
+test("variables in the values of others are replaced, and all else stays", () => {
+  const values = ["/opt/bin:$PATH", "${HOME}/x $HOME", "5$ $5 \\$PATH ${bad-} $(id) `id` $NOT_THERE."];
+  expect(variablesIn(values)).toEqual(["PATH", "HOME", "NOT_THERE"]);
+  const known = new Map([
+    ["PATH", "/bin"],
+    ["HOME", "$PATH"],
+  ]);
+  expect(values.map((value) => expanded(value, known))).toEqual([
+    "/opt/bin:/bin",
+    "$PATH/x $PATH",
+    "5$ $5 $PATH ${bad-} $(id) `id` .",
+  ]);
 });
 
 test("a name has a tag or none, and becomes a label that belongs to one build", () => {

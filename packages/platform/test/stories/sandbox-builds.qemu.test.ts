@@ -164,6 +164,7 @@ test("a template begins from an image, as large as its client wants, and another
   const lines = [
     "FROM e2bdev/base",
     "ENV A=1 B=2",
+    "ENV PATH=/opt/$A:$PATH",
     "WORKDIR /work",
     "COPY site/ ./",
     "RUN echo $A$B >made; id -un >>made",
@@ -172,7 +173,9 @@ test("a template begins from an image, as large as its client wants, and another
   await Template.build(described, "described", { ...agents, memoryMB: 320 });
   const other = await Sandbox.create("described", agents);
   expect(await other.getInfo()).toMatchObject({ memoryMB: 320 });
-  expect((await other.commands.run("cat made index.html; echo; id -un")).stdout).toBe("12\nroot\nhello\nuser\n");
+  expect((await other.commands.run("cat made index.html; echo; id -un; echo $PATH")).stdout).toMatch(
+    /^12\nroot\nhello\nuser\n\/opt\/1:.*\/usr\/bin/,
+  );
   await other.kill();
 });
 

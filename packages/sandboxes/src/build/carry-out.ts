@@ -6,6 +6,7 @@ import { Refusal } from "../failure.ts";
 import { Files } from "../inside/files.ts";
 import type { Processes } from "../inside/processes.ts";
 import { copyInto, directoryAt } from "./copy.ts";
+import { environmentOf } from "./environment.ts";
 import type { BuildLog } from "./log.ts";
 import { type BuildMachine, failed } from "./machine.ts";
 import { FINALIZE, type Readiness, settle } from "./ready.ts";
@@ -125,7 +126,7 @@ async function one(step: Step, word: string, now: ProgramDefaults, context: Carr
       await machine.run("true", { user: step.user, step: word, log, signal });
       return after(now, step);
     case "ENV":
-      return after(now, step);
+      return after(now, { ...step, env: await environmentOf(step.env, now, machine, signal) });
   }
 }
 

@@ -8,7 +8,8 @@ import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
-import { SandboxGuest } from "../inside/guest.ts";
+import { SandboxGuest, saidBy } from "../inside/guest.ts";
+import { MOST_SAID_BYTES } from "../inside/limits.ts";
 import { GONE_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { BuildLog } from "./log.ts";
 
@@ -105,6 +106,18 @@ export class BuildMachine {
     } finally {
       signal.removeEventListener("abort", end);
     }
+  }
+
+  /** What variables have in a shell of root. Those that are not there are empty. */
+  async environment(names: readonly string[], signal: AbortSignal): Promise<string[]> {
+    if (names.length === 0) return [];
+    const script = 'for name in "$@"; do printf "%s\\0" "${!name}"; done';
+    const args = ["/bin/bash", "-l", "-c", script, "bash", ...names];
+    const program = this.guest.start({ args, user: "root" });
+    program.stderr.resume();
+    const said = await abortable(saidBy(program, MOST_SAID_BYTES), signal);
+    const values = said.toString("utf8").split("\0");
+    return names.map((_, index) => values[index] ?? "");
   }
 
   /** As whom, where and with what programs run. */
