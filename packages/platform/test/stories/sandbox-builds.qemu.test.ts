@@ -217,23 +217,28 @@ test("two tenants see nothing of each other's builds, files and templates", asyn
   await expect(control(agents, "POST", `/v2/templates/mine/builds/${mine.buildId}`, {})).rejects.toThrow("409");
 });
 
-test("a platform that is killed in the middle of a build leaves an error, and no machine", async () => {
-  const slow = Template().fromTemplate("base").runCmd("echo begun; sleep 600");
-  const begun = await Template.buildInBackground(slow, "slow", agents);
-  const said = async () => (await Template.getBuildStatus(begun, agents)).logEntries.map(({ message }) => message);
-  await expect.poll(said, { timeout: 60_000 }).toContain("begun");
-  expect(await temporary()).toHaveLength(1);
-  await place.served.kill();
-  await place.served.start();
-  agents = now(agents);
-  const { status, reason } = await Template.getBuildStatus(begun, agents);
-  expect({ status, message: reason?.message }).toEqual({
-    status: "error",
-    message: "The platform ended while the template was being built. Build it again.",
-  });
-  await expect.poll(temporary, { timeout: 60_000 }).toEqual([]);
-  await Template.build(Template().fromTemplate("base").runCmd("true"), "slow", agents);
-});
+test.each(["kill", "stop"] as const)(
+  "a platform that ends by %s in the middle of a build leaves an error, and no machine",
+  async (end) => {
+    const slow = Template().fromTemplate("base").runCmd("echo begun; sleep 600");
+    const begun = await Template.buildInBackground(slow, "slow", agents);
+    const said = async () => (await Template.getBuildStatus(begun, agents)).logEntries.map(({ message }) => message);
+    await expect.poll(said, { timeout: 60_000 }).toContain("begun");
+    expect(await temporary()).toHaveLength(1);
+    await place.served[end]();
+    await place.served.start();
+    agents = now(agents);
+    const { status, reason } = await Template.getBuildStatus(begun, agents);
+    expect({ status, message: reason?.message }).toEqual({
+      status: "error",
+      message: "The platform ended while the template was being built. Build it again.",
+    });
+    // One that ends in order destroys it itself.
+    if (end === "stop") expect(await temporary()).toEqual([]);
+    await expect.poll(temporary, { timeout: 60_000 }).toEqual([]);
+    await Template.build(Template().fromTemplate("base").runCmd("true"), "slow", agents);
+  },
+);
 
 /** Where the platform listens may change when it starts again. */
 function now(options: ConnectionOpts): ConnectionOpts {
