@@ -48,10 +48,12 @@ export function networkMachine({
   return { id, app, address, egress: machineEgress(config) };
 }
 
-/** Ports of the host to which connections are led that are judged by the name in them. */
-export interface GatePorts {
-  http: number;
-  tls: number;
+/** Where the host judges by names, as far as it does: where it does not, machines with rules find nothing. */
+export interface Doors {
+  /** The ports to which connections are led that are judged by the name in them. */
+  gate?: { http: number; tls: number } | undefined;
+  /** Whether the name server at the gateway's address is the platform's own. */
+  dns: boolean;
 }
 
 /** An address that a name server answered with, and for how many seconds it holds. */
@@ -87,6 +89,8 @@ export interface Network {
    * before, because everything stays in place while the machine sleeps. `ports` are the guest's TCP ports to forward.
    */
   attach(machine: NetworkMachine, ports: number[]): Promise<NetworkAttachment>;
+  /** Throws `failed_precondition` where the network cannot keep rules, if these are any. */
+  requireRules(egress: Egress | undefined): Promise<void>;
   /**
    * Changes where an attached machine may connect to, at once, awake or asleep; connections that are open are judged
    * again. Throws `failed_precondition` where the network cannot keep rules.
@@ -101,10 +105,14 @@ export interface NameRules {
   /** The machine with this address, and the rules that it has. */
   machineAt(address: string): NetworkMachine | undefined;
   /**
-   * Lets a machine reach the addresses that a name which it may reach has now. Resolves with false when it has learnt as
-   * many as one may, or its rules changed meanwhile.
+   * Lets the machine with this address reach those that a name which it may reach has now. Resolves with false when it has
+   * learnt as many as one may, or no longer has these very rules: then the answer is not for it.
    */
-  learn(machine: string, answers: readonly Answered[]): Promise<boolean>;
-  /** Leads connections that are judged by the name in them to these ports of the host. */
-  gate(ports: GatePorts): Promise<void>;
+  learn(machine: string, rules: Egress, answers: readonly Answered[]): Promise<boolean>;
+  /** Opens these doors to machines with rules, and no others. */
+  judge(doors: Doors): Promise<void>;
+  /** Calls `listener` when a machine has other rules, or is gone: without its rules and address then. One listener. */
+  onChanged(listener: (machine: NetworkMachine) => void): void;
+  /** Whether this is where a cluster is controlled, which no machine may reach. */
+  isControl(address: string, port: number): boolean;
 }

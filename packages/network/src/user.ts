@@ -46,6 +46,10 @@ export class UserNetwork implements Network {
     return { mode: "user", mac: macOf(id), guest: GUEST, address, ports };
   }
 
+  async requireRules(egress: Egress | undefined): Promise<void> {
+    requireNoRules(egress);
+  }
+
   async govern({ egress }: NetworkMachine): Promise<void> {
     requireNoRules(egress);
   }

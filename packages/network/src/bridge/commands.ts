@@ -40,8 +40,13 @@ export async function acceptsRuleset(ruleset: string): Promise<boolean> {
 
 /** Whether all of these tables exist, each named as `inet name`. */
 export async function hasTables(wanted: readonly string[]): Promise<boolean> {
-  const tables = (await run("nft", ["list", "tables"])).split("\n");
-  return wanted.every((name) => tables.includes(`table ${name}`));
+  const tables = await listTables();
+  return wanted.every((name) => tables.includes(name));
+}
+
+/** Lists all tables, each named as `inet name`. */
+export async function listTables(): Promise<string[]> {
+  return [...(await run("nft", ["list", "tables"])).matchAll(/^table (.+)$/gm)].map(([, name = ""]) => name);
 }
 
 /** Lists a set with its elements, as JSON. */

@@ -5,6 +5,7 @@
  */
 import { randomInt } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import type { Egress } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
 import { background } from "@hibernaut/lib/background";
@@ -12,8 +13,8 @@ import { withHostLock } from "@hibernaut/lib/host-lock";
 import { formatSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import {
   type Answered,
+  type Doors,
   type Endpoint,
-  type GatePorts,
   HOST_NAME,
   type KnownMachine,
   type NameRules,
@@ -38,7 +39,7 @@ import { EgressKeeper } from "./egress/keeper.ts";
 import { FLOW_PROBE, type FlowLimits, flowTable, NO_LIMITS } from "./limits.ts";
 import { bridgeSettings, forwardingEntry, newBridge, newTap, staleAddresses, tapSettings } from "./links.ts";
 import { type Names, namesFor, tapName } from "./names.ts";
-import { removeNetwork, removeTaps } from "./remove.ts";
+import { removeNetwork, removeOrphans, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
 import { type Selection, selectSubnet, type Taken } from "./select.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
@@ -87,6 +88,8 @@ export class BridgeNetwork implements Network, NameRules {
   readonly #egress: EgressKeeper;
   #control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">;
   #running: Promise<void> = Promise.resolve();
+  /** The last run failed: what the kernel has may not be what it should have. */
+  #isUnsure = false;
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
 
@@ -122,6 +125,7 @@ export class BridgeNetwork implements Network, NameRules {
   static async #setUp(options: BridgeOptions): Promise<BridgeNetwork> {
     const { dataDir, subnet: setting, machines, judge } = options;
     const names = namesFor(dataDir);
+    await removeOrphans(names);
     const selection = await selectSubnet({ dataDir, names, setting, machines, judge });
     const limits = await possibleLimits(options);
     const network = new BridgeNetwork(names, selection, { ...options, limits });
@@ -173,45 +177,79 @@ export class BridgeNetwork implements Network, NameRules {
   async attach(machine: NetworkMachine): Promise<NetworkAttachment> {
     const { id, app, address, egress } = machine;
     const { tap, mac } = this.#port(machine);
-    const before = this.#machines.get(id);
-    const known = before?.address === address && isDeepStrictEqual(before.egress, egress) && this.#ready.has(tap);
-    if (!known || !(await hasLink(tap))) {
-      await this.#egress.require(egress);
-      if (before !== undefined) this.#egress.changed(before.address);
+    await this.#egress.require(egress);
+    if (!this.#has(machine) || !this.#ready.has(tap) || !(await hasLink(tap))) {
       this.#ready.delete(tap);
-      this.#machines.set(id, { id, app, address, egress });
-      await this.#sync();
+      await this.#change({ id, app, address, egress });
     }
     return { mode: "tap", mac, guest: this.#guest(address), device: tap };
   }
 
+  requireRules(egress: Egress | undefined): Promise<void> {
+    return this.#egress.require(egress);
+  }
+
   async govern({ id, egress }: NetworkMachine): Promise<void> {
-    const machine = this.#machines.get(id);
-    if (machine === undefined || isDeepStrictEqual(machine.egress, egress)) return;
     await this.#egress.require(egress);
-    this.#egress.changed(machine.address);
-    this.#machines.set(id, { ...machine, egress });
-    await this.#sync();
+    const machine = this.#machines.get(id);
+    if (machine === undefined) return; // its attachment brings them
+    const next = { ...machine, egress };
+    if (!this.#has(next)) return this.#change(next);
+    // Someone else may have asked for the same, and the kernel may not have it yet.
+    await this.#running.catch(() => {});
+    if (this.#isUnsure) await this.#sync();
+  }
+
+  /** Whether the kernel has the machine like this, or is about to. */
+  #has({ id, address, egress }: NetworkMachine): boolean {
+    const known = this.#machines.get(id);
+    return !this.#isUnsure && known?.address === address && isDeepStrictEqual(known.egress, egress);
+  }
+
+  /** Makes the kernel have the machine like this. If that fails, it is as it was. */
+  async #change(next: NetworkMachine): Promise<void> {
+    const before = this.#machines.get(next.id);
+    this.#machines.set(next.id, next);
+    this.#egress.changed(before, next);
+    try {
+      await this.#sync();
+    } catch (error) {
+      if (this.#machines.get(next.id) === next) {
+        if (before === undefined) this.#machines.delete(next.id);
+        else this.#machines.set(next.id, before);
+        this.#egress.changed(next, before);
+      }
+      throw error;
+    }
+  }
+
+  onChanged(listener: (machine: NetworkMachine) => void): void {
+    this.#egress.onChanged = listener;
+  }
+
+  isControl(address: string, port: number): boolean {
+    const { controlAddresses = [] } = this.#control;
+    return controlAddresses.some((one) => one.address === address && one.port === port);
   }
 
   machineAt(address: string): NetworkMachine | undefined {
     return this.#egress.machineAt(address);
   }
 
-  learn(machine: string, answers: readonly Answered[]): Promise<boolean> {
-    return this.#egress.learn(machine, answers);
+  learn(machine: string, rules: Egress, answers: readonly Answered[]): Promise<boolean> {
+    return this.#egress.learn(machine, rules, answers);
   }
 
-  async gate(ports: GatePorts): Promise<void> {
-    this.#egress.gate = ports;
+  async judge(doors: Doors): Promise<void> {
+    this.#egress.doors = doors;
     await this.#sync();
   }
 
   async detach(machineId: string): Promise<void> {
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
-    this.#egress.changed(machine.address);
     this.#machines.delete(machineId);
+    this.#egress.changed(machine, undefined);
     await this.#sync();
   }
 
@@ -245,14 +283,21 @@ export class BridgeNetwork implements Network, NameRules {
 
   /** Applies the wanted state. One run at a time; calls that come while a run is queued share it. */
   #sync(): Promise<void> {
-    this.#queued ??= this.#running
-      .catch(() => {}) // the caller of that run got the error
-      .then(() => {
-        this.#queued = undefined;
-        return this.#apply();
-      });
+    this.#queued ??= this.#applyAfter(this.#running);
     this.#running = this.#queued;
     return this.#running;
+  }
+
+  async #applyAfter(before: Promise<void>): Promise<void> {
+    await before.catch(() => {}); // the caller of that run got the error
+    this.#queued = undefined;
+    try {
+      await this.#apply();
+      this.#isUnsure = false;
+    } catch (error) {
+      this.#isUnsure = true;
+      throw error;
+    }
   }
 
   /** Creates, changes and removes whatever differs. Rules come first: a tap that no rule mentions cannot send. */
@@ -262,7 +307,7 @@ export class BridgeNetwork implements Network, NameRules {
     const { controlPorts, controlAddresses = [] } = this.#control;
     const [subnet, blocked] = [this.#subnet, this.#blocked];
     const rules = rulesetOf({ names, subnet, ports, controlPorts, controlAddresses, blocked });
-    await this.#egress.apply(`${rules}${flowTable(names, this.#limits)}`);
+    await this.#egress.apply(`${rules}${flowTable(names, this.#limits)}`, ports);
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);

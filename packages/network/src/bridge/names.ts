@@ -35,6 +35,12 @@ export function namesFor(dataDir: string): Names {
   };
 }
 
+/** Returns the bridge to which a table belongs, named as `inet name`. Undefined for a table of another program. */
+export function bridgeOfTable(table: string): string | undefined {
+  const hash = /^(?:inet|bridge) hibernaut_([0-9a-f]{6})(?:_flows|_egress)?$/.exec(table)?.[1];
+  return hash === undefined ? undefined : PREFIX + hash;
+}
+
 /** Returns the tap of the machine with the `host`-th address of the subnet. Machines share neither addresses nor taps. */
 export function tapName({ tapPrefix }: Names, host: number): string {
   return tapPrefix + host;

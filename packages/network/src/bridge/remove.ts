@@ -1,9 +1,9 @@
 /** Removes a network: the taps of destroyed machines, or everything. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { type Subnet } from "@hibernaut/lib/ipv4";
-import { hasLink, ip, listTaps, nft } from "./commands.ts";
+import { hasLink, ip, listTables, listTaps, nft } from "./commands.ts";
 import { deleteLink, forgetNeighbour } from "./links.ts";
-import { type Names, namesFor, tapHost } from "./names.ts";
+import { bridgeOfTable, type Names, namesFor, tapHost } from "./names.ts";
 import { noRuleset } from "./ruleset.ts";
 import { addressOf } from "./subnet.ts";
 
@@ -12,11 +12,27 @@ export async function removeTaps(names: Names, subnet: Subnet, taps: readonly st
   await ip(taps.flatMap((tap) => [deleteLink(tap), forgetNeighbour(names, addressOf(subnet, tapHost(names, tap)))]));
 }
 
-/** Removes taps, bridge and tables, as far as they exist. */
+/** Removes tables, taps and bridge, as far as they exist. */
 export async function removeNetwork(names: Names): Promise<void> {
+  // The tables first: once the bridge is gone, another platform may have its subnet.
+  const rules = nft(noRuleset(names));
+  await rules.catch(() => {}); // its links go in any case
   await ip([...(await listTaps(names))].map(deleteLink));
   if (await hasLink(names.bridge)) await ip([deleteLink(names.bridge)]);
-  await nft(noRuleset(names));
+  await rules;
+}
+
+/**
+ * Removes the tables of platforms that have no bridge: one that was killed while it set up or removed its network leaves
+ * them. They keep the platform that has their subnet next from its host. A platform that is still there makes its own again.
+ */
+export async function removeOrphans(except: Names): Promise<void> {
+  const orphans: string[] = [];
+  for (const table of await listTables()) {
+    const bridge = bridgeOfTable(table);
+    if (bridge !== undefined && bridge !== except.bridge && !(await hasLink(bridge))) orphans.push(table);
+  }
+  if (orphans.length > 0) await nft(orphans.map((table) => `table ${table}\ndelete table ${table}\n`).join(""));
 }
 
 /**

@@ -108,6 +108,8 @@ function hostTable({ names, subnet, controlPorts, controlAddresses, blocked }: R
   # Before any address translation. Refused rather than dropped, so that programs that look for a cloud continue at once.
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
+    # What comes over the bridge comes from the bridge. Frames to the addresses of its own protocols, such as LLDP's, do not.
+    iifname "${tapPrefix}*" drop
     iifname "${bridge}" ip daddr 127.0.0.0/8 drop
 ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADATA_NETWORKS, ...blocked])}
   }

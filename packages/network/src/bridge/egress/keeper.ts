@@ -2,13 +2,13 @@
 import type { Egress } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { Subnet } from "@hibernaut/lib/ipv4";
-import type { Answered, GatePorts, NetworkMachine, Refused } from "../../contract.ts";
+import type { Answered, Doors, NetworkMachine, Refused } from "../../contract.ts";
 import { acceptsRuleset, listSet, nft } from "../commands.ts";
 import type { Names } from "../names.ts";
 import { machineHost } from "../subnet.ts";
 import { LearntAddresses, learning } from "./learnt.ts";
 import { NewlyRefused, parseRefused } from "./refused.ts";
-import { egressRuleset, forgetting, type Governed, REFUSED_SET } from "./rules.ts";
+import { egressRuleset, forgetting, type Governed, type Home, homesText, REFUSED_SET } from "./rules.ts";
 
 /** A ruleset that loads only where the kernel knows sets of pairs with networks (since 5.6). For a check, not to be loaded. */
 const PROBE = `table inet hibernaut_probe {
@@ -23,8 +23,14 @@ export class EgressKeeper {
   readonly #machines: ReadonlyMap<string, NetworkMachine>;
   readonly #learnt = new LearntAddresses();
   readonly #newly = { inet: new NewlyRefused(), bridge: new NewlyRefused() };
-  /** Where connections are judged by their names. */
-  gate: GatePorts | undefined;
+  /** Where the host judges by names. */
+  doors: Doors = { dns: false };
+  /** Called when a machine has other rules, or is gone. */
+  onChanged: (machine: NetworkMachine) => void = () => {};
+  /** What nft is doing to open addresses, by machine. */
+  readonly #learning = new Map<string, Promise<void>>();
+  /** The text that the kernel has, if nothing has happened to it. */
+  #applied: string | undefined;
   #isPossible: boolean | undefined;
   /** What the kernel still has to forget. At first, what an earlier platform process let machines learn. */
   #forgotten: string[] | "all" = "all";
@@ -47,11 +53,18 @@ export class EgressKeeper {
   }
 
   /** Makes the kernel keep them, and `others`, in one step. */
-  async apply(others: string): Promise<void> {
-    const [names, subnet, gate, forgotten] = [this.#names, this.#subnet, this.gate, this.#forgotten];
+  async apply(others: string, homes: readonly Home[]): Promise<void> {
+    const [names, subnet, doors, forgotten] = [this.#names, this.#subnet, this.doors, this.#forgotten];
+    const machines = this.#governed();
+    const text = egressRuleset({ names, subnet, machines, doors });
     this.#forgotten = [];
+    // Filling the sets takes long where there are many rules, and most changes are not about any.
+    const mine = text === this.#applied ? "" : text;
+    this.#applied = undefined;
     try {
-      await nft(`${others}${egressRuleset({ names, subnet, machines: this.#governed(), gate, forgotten })}`);
+      const kept = machines.length === 0 ? "" : `${homesText(names, homes)}${forgetting({ names, forgotten })}`;
+      await nft(`${others}${mine}${kept}`);
+      this.#applied = text;
     } catch (error) {
       // At most what one machine learns is added meanwhile, and that is forgotten with the rest.
       this.#forgotten = "all";
@@ -61,7 +74,14 @@ export class EgressKeeper {
   }
 
   /** A machine has other rules now, or is gone: the names that it could reach count no longer. */
-  changed(machine: string): void {
+  changed(before: NetworkMachine | undefined, after: NetworkMachine | undefined): void {
+    if (before === undefined) return;
+    this.#forget(before.address);
+    const { id, app, address } = before;
+    this.onChanged(after ?? { id, app, address });
+  }
+
+  #forget(machine: string): void {
     const elements = this.#learnt.forget(machine);
     if (this.#forgotten !== "all") this.#forgotten.push(...elements);
   }
@@ -77,30 +97,40 @@ export class EgressKeeper {
     return undefined;
   }
 
-  /** Opens the addresses of a name to the machine with this address. Returns false when it has too many. */
-  async learn(machine: string, answers: readonly Answered[]): Promise<boolean> {
-    const rules = this.machineAt(machine)?.egress;
-    if (rules === undefined) return true;
-    const lines = this.#learnt.note(machine, answers, Date.now());
+  /** Opens the addresses of a name to the machine with this address and these rules. Returns false when it may not have them. */
+  async learn(machine: string, rules: Egress, answers: readonly Answered[]): Promise<boolean> {
+    const isStill = () => this.machineAt(machine)?.egress === rules;
+    if (!isStill()) return false;
+    const lines = this.#learnt.note(machine, answers, performance.now());
     if (lines === undefined) return false;
-    if (lines.length === 0) return true;
-    try {
-      await nft(learning(this.#names, this.#subnet, lines));
-    } catch (error) {
-      this.changed(machine);
-      throw error;
+    // What another question of the machine opens may be what this one needs.
+    const before = this.#learning.get(machine) ?? Promise.resolve();
+    if (lines.length === 0) {
+      await before;
+      return isStill();
     }
-    if (this.machineAt(machine)?.egress === rules) return true;
+    const work = before.catch(() => {}).then(() => nft(learning(this.#names, this.#subnet, lines)));
+    this.#learning.set(machine, work);
+    try {
+      await work;
+    } catch (error) {
+      this.#forget(machine);
+      throw error;
+    } finally {
+      if (this.#learning.get(machine) === work) this.#learning.delete(machine);
+    }
+    if (isStill()) return true;
     // The rules changed meanwhile, and what they forgot may have come again.
-    const forgotten = this.#learnt.forget(machine);
     const stillThere = lines.map((line) => line.replace(/ timeout .*/, ""));
-    await nft(forgetting({ names: this.#names, forgotten: [...new Set([...forgotten, ...stillThere])] }));
+    await nft(forgetting({ names: this.#names, forgotten: [...this.#learnt.forget(machine), ...stillThere] }));
     return false;
   }
 
-  /** The kernel has lost the sets. */
+  /** The kernel may have lost what it had. */
   forgotten(): void {
     this.#learnt.clear();
+    this.#forgotten = "all";
+    this.#applied = undefined;
   }
 
   /** Returns what machines were kept from since the last call. */

@@ -14,7 +14,7 @@ const RENEW_AT = 0.5;
 /** Addresses of one machine. A name has a handful; one below `*.example.com` may be made for each question. */
 export const MOST_LEARNT = 256;
 
-/** What one machine has learnt: addresses, and when each is forgotten, in ms since the epoch. */
+/** What one machine has learnt: addresses, and when each is forgotten, in ms of a steady clock. */
 type Learnt = Map<string, number>;
 
 /** Which addresses each machine has learnt. */

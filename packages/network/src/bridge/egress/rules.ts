@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import type { Egress } from "@hibernaut/domain/egress";
 import { DNS_PORT } from "@hibernaut/domain/own-ports";
 import { formatSubnet, overlap, type Subnet } from "@hibernaut/lib/ipv4";
-import type { GatePorts } from "../../contract.ts";
+import type { Doors } from "../../contract.ts";
 import type { Names } from "../names.ts";
 import { addressOf, GATEWAY_HOST } from "../subnet.ts";
 
@@ -22,49 +22,62 @@ interface EgressInput {
   names: Names;
   subnet: Subnet;
   machines: readonly Governed[];
-  /** Where connections go that are judged by the name in them. Undefined: nothing judges them, and they are refused. */
-  gate: GatePorts | undefined;
-  /** Addresses of names that machines may no longer reach, as `machine . address`; or all that there are. */
-  forgotten?: readonly string[] | "all";
+  /** Where the host judges by names. */
+  doors: Doors;
+}
+
+/** Where a machine is, and its address. */
+export interface Home {
+  tap: string;
+  address: string;
 }
 
 /** Addresses of names, of all machines: `MOST_LEARNT` for each that a subnet has. */
 const NAMED_SIZE = 262_144;
 /** Refused destinations that are remembered, of all machines; the rate below keeps one from filling it. */
-const REFUSED_SIZE = 65_536;
+const REFUSED_SIZE = 16_384;
 /** Minutes after which a destination that was refused counts as a new one. */
 const REFUSED_MIN = 10;
-/** How many refused destinations of one machine are remembered: a few that any program tries, and then one per second. */
-const REFUSED_RATE = { perSecond: 1, burst: 20 };
+/** How many refused destinations of one machine are remembered: a few that any program tries, and then one per minute. */
+const REFUSED_RATE = { perMinute: 1, burst: 20 };
 /** As many as the largest subnet of a bridge has. */
 const ADDRESSES = 1024;
+/** An ARP message for IPv4, with the zeros that fill an Ethernet frame. Without its head. */
+const ARP_BYTES = 46;
 
 /** The set of what was refused, in either table. */
 export const REFUSED_SET = "refused";
 /** The set of addresses that stand for names, in either table. */
 export const NAMED_SET = "named";
 
-/** Filled again with each change. */
-const FILLED = ["governed", "closed", "allowed", "denied", "gated", "judged"];
+/** The set of where machines are. It changes with every machine, and the rules do not. */
+const HOMES_SET = "homes";
 
 /** Returns a text that replaces the rules. Without a machine that has any, it removes the tables. */
 export function egressRuleset(input: EgressInput): string {
   const { names, machines } = input;
   if (machines.length === 0) return noEgress(names);
-  return `${hostTable(input)}${bridgeTable(input)}${forgetting(input)}`;
+  return `${hostTable(input)}${bridgeTable(input)}`;
 }
 
 /** Returns a text that closes addresses of names again. An element whose time is over is not there any more, so it is added first. */
 export function forgetting({
   names: { egressTable: table },
-  forgotten = [],
-}: Pick<EgressInput, "names" | "forgotten">): string {
+  forgotten,
+}: Pick<EgressInput, "names"> & { forgotten: readonly string[] | "all" }): string {
   const each = (family: string) => {
     if (forgotten === "all") return `flush set ${family} ${table} ${NAMED_SET}\n`;
-    const element = `element ${family} ${table} ${NAMED_SET} { ${forgotten.join(", ")} }\n`;
+    const element = `element ${family} ${table} ${NAMED_SET} { ${[...new Set(forgotten)].join(", ")} }\n`;
     return forgotten.length === 0 ? "" : `add ${element}delete ${element}`;
   };
   return ["inet", "bridge"].map(each).join("");
+}
+
+/** Returns a text that says where all machines are, with rules or without. */
+export function homesText({ egressTable: table }: Names, homes: readonly Home[]): string {
+  const elements = homes.map(({ tap, address }) => `"${tap}" . ${address}`).join(", ");
+  const fill = homes.length === 0 ? "" : `add element bridge ${table} ${HOMES_SET} { ${elements} }\n`;
+  return `flush set bridge ${table} ${HOMES_SET}\n${fill}`;
 }
 
 /** Returns a text that removes the tables, whether they exist or not. */
@@ -85,7 +98,7 @@ const pairs = ({ address, egress }: Governed, which: "allowed" | "denied") =>
   egress[which].map((network) => `${address} . ${formatSubnet(network)}`);
 
 /** Packets to the host, and through it to the outside. */
-function hostTable({ names, subnet, machines, gate }: EgressInput): string {
+function hostTable({ names, subnet, machines, doors: { gate, dns } }: EgressInput): string {
   const { bridge, egressTable: table } = names;
   const gateway = addressOf(subnet, GATEWAY_HOST);
   const marks = machines.map(({ address, egress }) => ({ address, mark: generationOf(egress) }));
@@ -108,13 +121,13 @@ function hostTable({ names, subnet, machines, gate }: EgressInput): string {
     gate === undefined
       ? []
       : [`${gated} tcp dport 80 redirect to :${gate.http}`, `${gated} tcp dport 443 redirect to :${gate.tls}`];
-  const entrance = gate === undefined ? "" : `ct status dnat tcp dport { ${gate.http}, ${gate.tls} } accept`;
-  return `${begin(
-    "inet",
-    names,
-    sets.map(({ bare }) => bare),
-    ["map generation { type ipv4_addr : mark; }"],
-  )}
+  const ports = gate === undefined ? "" : `tcp dport { ${gate.http}, ${gate.tls} }`;
+  // Only what was led there: it is nobody's server.
+  const closed =
+    gate === undefined ? "" : `${ports} iifname ${anyBridge(names)} ct status & dnat == 0 reject with tcp reset`;
+  const entrance = gate === undefined ? "" : `ct status dnat ${ports} accept`;
+  const server = dns ? `ip daddr ${gateway} meta l4proto { tcp, udp } th dport ${DNS_PORT} accept` : "";
+  return `${begin("inet", names, sets, ["map generation { type ipv4_addr : mark; }"])}
 flush map inet ${table} generation
 table inet ${table} {
   ${sets.map(({ full }) => full).join("\n  ")}
@@ -127,7 +140,8 @@ ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type adm
     ip saddr . ct mark @judged accept
     ip saddr . ip daddr @allowed goto pass
     # Of a name, these ports are reached only where the name is certain. Without the second, a browser would try QUIC.
-    ip saddr . ip daddr @${NAMED_SET} meta l4proto { tcp, udp } th dport { 80, 443 } goto refuse
+    # The machines' own subnet, and the host in it, have no certainty to wait for: nothing leads there.
+    ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr @${NAMED_SET} meta l4proto { tcp, udp } th dport { 80, 443 } goto refuse
     ip saddr . ip daddr @${NAMED_SET} goto pass
     ip saddr . ip daddr @denied goto refuse
     ip saddr @closed goto refuse
@@ -143,10 +157,11 @@ ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type adm
   }
   chain input {
     type filter hook input priority filter - 15; policy accept;
+    ${closed}
     iifname != "${bridge}" accept
     ip saddr != @governed accept
     ct direction reply accept
-    ip daddr ${gateway} meta l4proto { tcp, udp } th dport ${DNS_PORT} accept
+    ${server}
     ${entrance}
     jump judge
   }
@@ -162,21 +177,26 @@ ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type adm
 function bridgeTable({ names, subnet, machines }: EgressInput): string {
   const { tapPrefix, egressTable: table } = names;
   const sets = commonSets(machines, (network) => overlap(network, subnet));
-  return `${begin(
-    "bridge",
-    names,
-    sets.map(({ bare }) => bare),
-    [],
-  )}
+  return `${begin("bridge", names, sets)}
 table bridge ${table} {
   ${sets.map(({ full }) => full).join("\n  ")}
 ${refusing(["drop"])}
+  # What asks for a machine could be what its sender wants to tell it, and so could what comes after its end.
+  chain questions {
+    meta length > ${ARP_BYTES} drop
+    oifname . arp daddr ip != @${HOMES_SET} drop
+    arp saddr ip . arp daddr ip @allowed accept
+    arp saddr ip . arp daddr ip @${NAMED_SET} accept
+    arp saddr ip . arp daddr ip @denied drop
+    arp saddr ip @closed drop
+  }
   chain forward {
     type filter hook forward priority -10; policy accept;
     iifname != "${tapPrefix}*" accept
+    ether type arp arp saddr ip @governed jump questions
     ip saddr != @governed accept
-    # To the address of a machine by the MAC of another one.
-    ip daddr != ${formatSubnet(subnet)} drop
+    # To the address of a machine by the MAC of another one, or of all.
+    oifname . ip daddr != @${HOMES_SET} drop
     ip saddr . ip daddr @allowed accept
     ip saddr . ip daddr @${NAMED_SET} accept
     ip saddr . ip daddr @denied goto refuse
@@ -186,12 +206,18 @@ ${refusing(["drop"])}
 `;
 }
 
+/** The bridges of all platforms of the host. */
+function anyBridge({ tapPrefix }: Names): string {
+  return `"${tapPrefix.slice(0, 3)}*"`;
+}
+
 /** Whether connections of the machine are judged by the name in them. */
 export function isGated({ egress }: Governed): boolean {
   return egress.names.length > 0;
 }
 
 interface SetText {
+  name: string;
   bare: string;
   full: string;
 }
@@ -228,34 +254,37 @@ function commonSets(machines: readonly Governed[], counts: (network: Subnet) => 
 
 function set(name: string, type: string, elements: readonly string[]): SetText {
   const list = elements.length === 0 ? "" : `elements = { ${elements.join(", ")} };`;
-  return { bare: `set ${name} { type ${type}; }`, full: `set ${name} { type ${type}; ${list} }` };
+  return { name, bare: `set ${name} { type ${type}; }`, full: `set ${name} { type ${type}; ${list} }` };
 }
 
-/** Makes what is not there yet, takes all rules away, and empties the sets that are filled afterwards. */
-function begin(family: string, names: Names, sets: readonly string[], maps: readonly string[]): string {
+/**
+ * Makes what is not there yet, takes all rules away, and removes the sets that are made again afterwards: to fill a set of
+ * networks takes the kernel ten times as long if it was emptied in the same step.
+ */
+function begin(family: string, names: Names, sets: readonly SetText[], maps: readonly string[] = []): string {
   const { egressTable: table, owner } = names;
   const kept = [
     `set ${NAMED_SET} { type ipv4_addr . ipv4_addr; size ${NAMED_SIZE}; flags timeout; }`,
     `set ${REFUSED_SET} { type ipv4_addr . ipv4_addr . inet_proto . inet_service; size ${REFUSED_SIZE}; flags dynamic,timeout; timeout ${REFUSED_MIN}m; }`,
     `set refused_rate { type ipv4_addr; size ${ADDRESSES}; flags dynamic,timeout; timeout ${REFUSED_MIN}m; }`,
+    ...(family === "bridge" ? [`set ${HOMES_SET} { type ifname . ipv4_addr; }`] : []),
   ];
-  const emptied = FILLED.filter((name) => sets.some((text) => text.startsWith(`set ${name} `)));
   return `table ${family} ${table} {
   comment "${owner}"
-  ${[...sets, ...maps, ...kept].join("\n  ")}
+  ${[...sets.map(({ bare }) => bare), ...maps, ...kept].join("\n  ")}
 }
 flush table ${family} ${table}
-${emptied.map((name) => `flush set ${family} ${table} ${name}`).join("\n")}`;
+${sets.map(({ name }) => `delete set ${family} ${table} ${name}`).join("\n")}`;
 }
 
 /** Remembers a destination, unless the machine tries many, and ends with `verdicts`. */
 function refusing(verdicts: readonly string[]): string {
-  const { perSecond, burst } = REFUSED_RATE;
+  const { perMinute, burst } = REFUSED_RATE;
   return `  chain say_no {
     ${verdicts.join("\n    ")}
   }
   chain refuse {
-    add @refused_rate { ip saddr limit rate over ${perSecond}/second burst ${burst} packets } goto say_no
+    add @refused_rate { ip saddr limit rate over ${perMinute}/minute burst ${burst} packets } goto say_no
     meta l4proto { tcp, udp } add @${REFUSED_SET} { ip saddr . ip daddr . meta l4proto . th dport }
     goto say_no
   }`;
