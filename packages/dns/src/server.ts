@@ -102,16 +102,17 @@ export class DnsServer {
     if (query === undefined) return undefined;
     if (typeof query === "number") return reply(bytes, query);
     const { policy = NO_POLICY } = this.#options;
-    const verdict = judgeName(policy.rulesOf(client), query.name);
+    const rules = policy.rulesOf(client);
+    const verdict = judgeName(rules, query.name);
     if (verdict === "refuse") {
       policy.onRefused(client, query.name);
       return reply(bytes, Rcode.nameError);
     }
     /** What is sent is sent once the machine may reach what it says. */
     const told = async (response: Buffer, own: boolean) => {
-      if (verdict === "answer" || (await policy.learn(client, reachableIn(addressesIn(response), { own }))))
-        return response;
-      return reply(bytes, Rcode.serverFailure);
+      if (verdict === "answer" || rules === undefined) return response;
+      const found = reachableIn(addressesIn(response), { own, isOutside: (address) => policy.isOutside(address) });
+      return (await policy.learn(client, rules, found)) ? response : reply(bytes, Rcode.serverFailure);
     };
     const answered = answer(this.#options.zone, query);
     if (answered !== undefined) return told(transport === "udp" ? forUdp(answered, query.udpBytes) : answered, true);

@@ -16,8 +16,8 @@ export async function startDns(
   gateway: string | undefined,
   { store, policy }: { store: Pick<Store, "apps" | "machines">; policy?: NamePolicy },
   log: { warn(fields: object, message: string): void },
-): Promise<{ close(): Promise<void> }> {
-  if (gateway === undefined) return { close: async () => {} };
+): Promise<{ isOpen: boolean; close(): Promise<void> }> {
+  if (gateway === undefined) return { isOpen: false, close: async () => {} };
   const zone: Zone = {
     gateway,
     running(app) {
@@ -29,12 +29,13 @@ export async function startDns(
       store.machines.list(app).some(({ config }) => config.services?.some(({ ports = [] }) => ports.length > 0)),
   };
   try {
-    return await DnsServer.open({ address: gateway, port: DNS_PORT, zone, ...(policy && { policy }) });
+    const server = await DnsServer.open({ address: gateway, port: DNS_PORT, zone, ...(policy && { policy }) });
+    return { isOpen: true, close: () => server.close() };
   } catch (error) {
     log.warn(
       { gateway },
       `names do not resolve inside machines: the name server cannot listen on ${gateway}, port ${DNS_PORT}: ${messageOf(error)}. Configure the name server that listens on all addresses to leave this one out.`,
     );
-    return { close: async () => {} };
+    return { isOpen: false, close: async () => {} };
   }
 }

@@ -1,5 +1,6 @@
-/** Which IP addresses can be reached from everywhere. Pure. */
+/** Which IP addresses can be reached from everywhere. */
 import { BlockList, isIP } from "node:net";
+import { networkInterfaces } from "node:os";
 
 /**
  * Where clouds offer their machines' credentials and settings. Most do so at an address of the link (169.254.0.0/16), two at
@@ -63,6 +64,18 @@ export function isIn(networks: BlockList, address: string): boolean {
 /** Whether an address can be reached from everywhere. False for anything that is not an address. */
 export function isPublicAddress(address: string): boolean {
   return isIP(address.split("%", 1)[0] ?? "") !== 0 && !isIn(INTERNAL, address);
+}
+
+/**
+ * Returns which addresses are outside for machines of this host: public, in none of these networks, and not this host's own,
+ * which change while it runs.
+ */
+export function outsideOf(blocked: readonly string[]): (address: string) => boolean {
+  const closed = networkList(blocked);
+  return (address) => {
+    if (!isPublicAddress(address) || isIn(closed, address)) return false;
+    return !Object.values(networkInterfaces()).some((list) => list?.some((own) => own.address === address));
+  };
 }
 
 /** Returns those addresses that can be reached from everywhere. */

@@ -42,6 +42,7 @@ import { GuestEvents } from "./guest-events.ts";
 import { newUlid } from "./identity.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
+import { withRulesOfNow } from "./rules-of-now.ts";
 import type { CommandedMachine } from "./run-command.ts";
 import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
@@ -500,6 +501,7 @@ export class MachineController {
 
   #ports(): EffectPorts {
     const { inside, machineLog, note } = this;
-    return { ...this.#deps, guest: this.#guest, inside, machineLog, note, steps: new Steps() };
+    const network = withRulesOfNow(this.#deps.network, () => this.#record);
+    return { ...this.#deps, network, guest: this.#guest, inside, machineLog, note, steps: new Steps() };
   }
 }

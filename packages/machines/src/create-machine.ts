@@ -1,5 +1,5 @@
 /** The creation of a machine: everything that is checked, held and stored, up to its first start. */
-import { type MachineConfig } from "@hibernaut/domain/config";
+import { type MachineConfig, machineEgress } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { CreateMachine, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
@@ -40,6 +40,7 @@ export async function createMachine(
   requireRegion(region, settings.region);
   requireFreeName(store, app, name);
   requireSupported(config);
+  await deps.network.requireRules(machineEgress(config));
   requireFreePorts(deps, app, config);
   // Before anything is downloaded or made, and once more below: other machines may have been created meanwhile.
   deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });

@@ -5,6 +5,7 @@ import { type EventEmitter, once } from "node:events";
 import { connect } from "node:net";
 import { egressOf } from "@hibernaut/domain/egress";
 import { faultCounts } from "@hibernaut/lib/background";
+import { isPublicAddress } from "@hibernaut/lib/public-addresses";
 import packet, { type DecodedPacket, type RecordType } from "dns-packet";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -275,7 +276,8 @@ describe("a machine with rules for names", () => {
     const refused: string[] = [];
     const { port } = await serve([await upstream(address)], {
       rulesOf: () => RULES,
-      learn: async (_machine, found) => {
+      isOutside: isPublicAddress,
+      learn: async (_machine, _rules, found) => {
         learnt.push(...found);
         return learns;
       },

@@ -1,6 +1,10 @@
 /** Where machines may connect to by their own rules, with the real rules and packets, also of guests that lie. */
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
+import { chmod, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { egressOf } from "@hibernaut/domain/egress";
 import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
@@ -90,24 +94,33 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
   test("reaches an address of a name once it was told it, on ports that need no certainty, until the rules change", async () => {
     const { network, dataDir } = await world();
     const guest = await guestOf(network, { dataDir, egress: { default: "deny", allow: ["git.example.com"] } });
+    const rules = () => network.machineAt(guest.address)?.egress ?? egressOf({});
+    const first = rules();
     const all = Object.values(PORTS).map((port) => `${ONE.there}:${port}`);
     expect(await guest.tries(...all)).toEqual([REFUSED, REFUSED, REFUSED]);
-    expect(await network.learn(guest.address, [{ address: ONE.there, ttlS: 300 }])).toBe(true);
+    const answer = [{ address: ONE.there, ttlS: 300 }];
+    expect(await network.learn(guest.address, first, answer)).toBe(true);
     expect(await guest.tries(...all, ssh(TWO))).toEqual([REFUSED, REFUSED, OPEN, REFUSED]);
     // HTTP and TLS are led to where their names are read.
     const gate = createServer((socket) => socket.on("error", () => {}).end()).listen(0, "0.0.0.0");
     onTestFinished(() => void gate.close());
     await once(gate, "listening");
     const { port } = gate.address() as { port: number };
-    await network.gate({ http: port, tls: port });
+    await network.judge({ gate: { http: port, tls: port }, dns: false });
     expect(await guest.tries(...all)).toEqual([OPEN, OPEN, OPEN]);
     expect(await guest.tries(`${TWO.there}:443`, ssh(TWO))).toEqual([OPEN, REFUSED]);
+    // Nobody is led there who was not led there: no machine with rules, and none without.
+    const sibling = await guestOf(network, { dataDir, number: 2 });
+    for (const one of [guest, sibling]) expect(await one.tries(`${guest.gateway}:${port}`)).toEqual([REFUSED]);
 
     await guest.govern({ default: "deny", allow: ["www.example.com"] });
     expect(await guest.tries(ssh(ONE))).toEqual([REFUSED]);
+    // An answer to a question from before comes late, and counts no longer.
+    expect(await network.learn(guest.address, first, answer)).toBe(false);
+    expect(await guest.tries(ssh(ONE))).toEqual([REFUSED]);
     const many = Array.from({ length: MOST_LEARNT }, (_, index) => ({ address: `192.0.2.${index}`, ttlS: 1 }));
-    expect(await network.learn(guest.address, many)).toBe(true);
-    expect(await network.learn(guest.address, [{ address: ONE.there, ttlS: 1 }])).toBe(false);
+    expect(await network.learn(guest.address, rules(), many)).toBe(true);
+    expect(await network.learn(guest.address, rules(), answer)).toBe(false);
     expect(await guest.tries(ssh(ONE))).toEqual([REFUSED]);
   });
 
@@ -115,6 +128,7 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
     const { network, dataDir, one, two } = await world();
     const guest = await guestOf(network, { dataDir, egress: { default: "deny", allow: [TWO.there] } });
     const accomplice = await guestOf(network, { dataDir, number: 2 });
+    const port = await hearsDatagrams();
     const [outside, allowed, beside] = [await markersIn(one), await markersIn(two), await markersIn(accomplice)];
     const toGateway = gatewayMac(parseSubnet(network.subnet) ?? { base: 0, prefix: 0 });
     const to = (address: string, mac = toGateway) => ({ from: guest, address, mac });
@@ -134,6 +148,15 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
       ...[accomplice.address, TWO.there, ONE.there].map((address) =>
         packet(to(address, accomplice.mac), 17, datagram("marker-beside")),
       ),
+      packet(to(accomplice.address, "ff:ff:ff:ff:ff:ff"), 17, datagram("marker-beside")),
+      // Questions of ARP, which ask nothing.
+      arp(to(accomplice.address, "ff:ff:ff:ff:ff:ff"), "marker-asks"),
+      arp(to(guest.gateway, "ff:ff:ff:ff:ff:ff"), "marker-asks"),
+      arp(to(accomplice.address, accomplice.mac), `marker-asks${" ".repeat(900)}`),
+      // To the host, by an address that its bridge hands over without a look.
+      ...["0e", "03"].map((last) =>
+        packet(to(ONE.here, `01:80:c2:00:00:${last}`), 17, datagram("marker-host", port.number)),
+      ),
       // As its sibling, which may.
       packet({ ...to(ONE.there), as: accomplice.address }, 17, datagram("marker-as")),
       ipv6(guest.mac, toGateway, "marker-six"),
@@ -145,6 +168,7 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
     await honest(accomplice, "marker-honest", ONE);
     await expect.poll(() => [...outside], { timeout: 10_000 }).toEqual(["marker-honest"]);
     expect([...beside].filter((marker) => marker !== "marker-honest")).toEqual([]);
+    expect(port.heard).toEqual([]);
 
     // It is the rules that keep them in.
     await guest.govern(undefined);
@@ -153,6 +177,42 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
       .poll(() => [...outside, ...beside], { timeout: 10_000 })
       .toEqual(expect.arrayContaining(["marker-udp", "marker-ping", "marker-pieces", "marker-beside"]));
     expect(outside).not.toContain("marker-as");
+  });
+
+  test("is kept from nothing that the kernel was not told, and tries again", async () => {
+    const { network, dataDir } = await world();
+    const guest = await guestOf(network, { dataDir });
+    const closed = { default: "deny" as const };
+    await network.requireRules(egressOf(closed));
+    const path = process.env["PATH"];
+    process.env["PATH"] = `${await brokenNft()}:${path}`;
+    try {
+      await expect(guest.govern(closed)).rejects.toThrow(/nft failed/);
+    } finally {
+      process.env["PATH"] = path;
+    }
+    expect(network.machineAt(guest.address)?.egress).toBeUndefined();
+    await guest.govern(closed);
+    expect(await guest.tries(ssh(ONE))).toEqual([REFUSED]);
+  });
+
+  test("with an allowed sibling reaches that one, and no other by its name for it", async () => {
+    const { network, dataDir } = await world();
+    const guest = await guestOf(network, { dataDir });
+    const [friend, other] = [
+      await guestOf(network, { dataDir, number: 2 }),
+      await guestOf(network, { dataDir, number: 3 }),
+    ];
+    await guest.govern({ default: "deny", allow: [friend.address] });
+    const [there, beside] = [await markersIn(friend), await markersIn(other)];
+    const to = (mac: string) => ({ from: guest, address: friend.address, mac });
+    await guest.send("eth0", [
+      packet(to(other.mac), 17, datagram("marker-wrong")),
+      arp(to(other.mac), "marker-wrong"),
+      packet(to(friend.mac), 17, datagram("marker-right")),
+    ]);
+    await expect.poll(() => [...there], { timeout: 10_000 }).toContain("marker-right");
+    expect([...beside]).toEqual([]);
   });
 
   test("has what it was kept from told, each destination once, and one that tries many hides nobody else's", async () => {
@@ -173,6 +233,24 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
     expect(of(noisy).length).toBeGreaterThan(5);
   });
 });
+
+/** A server of the host for datagrams, on all its addresses. */
+async function hearsDatagrams(): Promise<{ number: number; heard: string[] }> {
+  const heard: string[] = [];
+  const socket = createSocket("udp4").on("message", (text) => heard.push(String(text)));
+  onTestFinished(() => void socket.close());
+  socket.bind(0, "0.0.0.0");
+  await once(socket, "listening");
+  return { number: socket.address().port, heard };
+}
+
+/** A directory with an `nft` that fails. */
+async function brokenNft(): Promise<string> {
+  const folder = await tempFolder("nft");
+  await writeFile(join(folder, "nft"), "#!/bin/sh\necho no >&2; exit 1\n");
+  await chmod(join(folder, "nft"), 0o755);
+  return folder;
+}
 
 interface To {
   from: Guest;
@@ -215,6 +293,13 @@ function packet(
 function pieces(to: To, payload: Buffer): Buffer[] {
   const first = 16;
   return [packet(to, 17, payload.subarray(0, first), 0x2000), packet(to, 17, payload.subarray(first), first / 8)];
+}
+
+/** A question for an address, with a text behind it. */
+function arp({ from, address, mac }: To, text: string): Buffer {
+  const head = Buffer.from("0001080006040001", "hex");
+  const body = [head, macBytes(from.mac), ipBytes(from.address), Buffer.alloc(6), ipBytes(address), Buffer.from(text)];
+  return Buffer.concat([macBytes(mac), macBytes(from.mac), Buffer.from([0x08, 0x06]), ...body]);
 }
 
 /** Without a checksum, which IPv4 does not require. */

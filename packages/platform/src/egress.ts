@@ -1,6 +1,6 @@
 /** What keeps machines to their rules for names, and where refusals are told: the name server, and the gate behind it. */
 import { type NamePolicy, startDns } from "@hibernaut/dns";
-import type { Egress } from "@hibernaut/domain/egress";
+import { outsideOf } from "@hibernaut/lib/public-addresses";
 import { messageOf } from "@hibernaut/lib/text";
 import type { RefusedConnection } from "@hibernaut/machines";
 import type { NameRules } from "@hibernaut/network";
@@ -18,26 +18,26 @@ interface EgressParts {
   log: { warn(fields: object, message: string): void };
 }
 
-/** Starts both. Without a gate, what only it could let through is refused. */
+/** Starts both. What one of them would let through is refused where it cannot listen. */
 export async function openNames(parts: EgressParts): Promise<{ close(): Promise<void> }> {
   const { gateway, names, store, settings, onRefused, log } = parts;
   if (gateway === undefined || names === undefined) return { close: async () => {} };
-  const rulesOf = (machine: string): Egress | undefined => names.machineAt(machine)?.egress;
-  const refused = (machine: string, what: RefusedConnection) => {
-    const id = names.machineAt(machine)?.id;
-    if (id !== undefined) onRefused(id, what);
-  };
+  const isOutside = outsideOf(settings.blockedNetworks);
   const policy: NamePolicy = {
-    rulesOf,
-    learn: (machine, answers) => names.learn(machine, answers),
-    onRefused: (machine, destination) => refused(machine, { destination, protocol: "dns" }),
+    rulesOf: (machine) => names.machineAt(machine)?.egress,
+    learn: (...answer) => names.learn(...answer),
+    isOutside,
+    onRefused(machine, destination) {
+      const id = names.machineAt(machine)?.id;
+      if (id !== undefined) onRefused(id, { destination, protocol: "dns" });
+    },
   };
   const dns = await startDns(gateway, { store, policy }, log);
   const gate = await openGate({
     address: gateway,
-    rulesOf,
-    reach: reachFrom(settings.blockedNetworks),
-    onRefused: (machine, { name = "no name", port }) => refused(machine, { destination: name, protocol: "tcp", port }),
+    machineAt: (address) => names.machineAt(address),
+    reach: reachFrom({ mayLead: (address, port) => isOutside(address) && !names.isControl(address, port) }),
+    onRefused: (id, { name = "no name", port }) => onRefused(id, { destination: name, protocol: "tcp", port }),
   }).catch((error: unknown) => {
     log.warn(
       { gateway },
@@ -45,9 +45,14 @@ export async function openNames(parts: EgressParts): Promise<{ close(): Promise<
     );
     return undefined;
   });
-  if (gate !== undefined) await names.gate(gate.ports);
+  names.onChanged((machine) => gate?.changed(machine));
+  await names.judge({ gate: gate?.ports, dns: dns.isOpen });
   return {
     async close() {
+      // Another program may get their ports.
+      await names
+        .judge({ dns: false })
+        .catch((err: unknown) => log.warn({ err }, "the doors of machines with rules stay open"));
       await Promise.all([dns.close(), gate?.close()]);
     },
   };

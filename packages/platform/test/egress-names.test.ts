@@ -3,12 +3,13 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { egressOf } from "@hibernaut/domain/egress";
+import { outsideOf } from "@hibernaut/lib/public-addresses";
 import packet from "dns-packet";
 import { expect, onTestFinished, test } from "vitest";
 import { DnsServer } from "../../dns/src/server.ts";
 import { BridgeNetwork } from "../../network/src/bridge/index.ts";
 import { uninstallBridge } from "../../network/src/bridge/remove.ts";
-import { guestOf, isRoot, otherComputer } from "../../network/test/rig.ts";
+import { guestOf, isRoot, otherComputer, serverHere } from "../../network/test/rig.ts";
 import { openGate } from "../../proxy/src/outward/gate.ts";
 import { reachFrom } from "../../proxy/src/outward/reach.ts";
 import { selfSigned } from "./helpers/self-signed.ts";
@@ -17,7 +18,11 @@ import { tempFolder } from "./helpers/temp.ts";
 /** TEST-NET-3: no real network uses it. */
 const GOOD = { here: "203.0.113.33", there: "203.0.113.34" };
 const EVIL = { here: "203.0.113.37", there: "203.0.113.38" };
-const NAMES: Record<string, string> = { "api.example.com": GOOD.there, "evil.example.org": EVIL.there };
+const NAMES: Record<string, string> = {
+  "api.example.com": GOOD.there,
+  "evil.example.org": EVIL.there,
+  "host.example.com": GOOD.here,
+};
 
 /** A name server of the host, which says of all names below rebound.example.com that they are this host. */
 async function nameServer(): Promise<number> {
@@ -57,6 +62,12 @@ const say = (text) => { console.log(text); process.exit(); };
   socket.on("data", (text) => heard += text).on("end", () => say(heard)).on("error", ({ code }) => say(code));
 })();`;
 
+/** Keeps a connection open, and says how it ends. */
+const STREAM = `
+const socket = require("tls").connect({ host: process.argv[2], port: 443, servername: process.argv[1], rejectUnauthorized: false, allowHalfOpen: true });
+socket.resume().on("secureConnect", () => console.log("open")).on("error", ({ code }) => { console.log(code); process.exit(); });
+setInterval(() => socket.write("."), 50);`;
+
 test.skipIf(!isRoot)("a machine that may reach one name reaches it, and nothing in its place", async () => {
   const dataDir = await tempFolder("egress-names");
   onTestFinished(() => uninstallBridge(dataDir));
@@ -64,6 +75,7 @@ test.skipIf(!isRoot)("a machine that may reach one name reaches it, and nothing 
   onTestFinished(() => network.close());
   const port = await nameServer();
   const rulesOf = (machine: string) => network.machineAt(machine)?.egress;
+  const isOutside = outsideOf([]);
   const refused: string[] = [];
   const dns = await DnsServer.open({
     ...{
@@ -74,17 +86,21 @@ test.skipIf(!isRoot)("a machine that may reach one name reaches it, and nothing 
     nameServers: async () => [{ address: "127.0.0.1", port }],
     policy: {
       rulesOf,
-      learn: (machine, answers) => network.learn(machine, answers),
+      learn: (...answer) => network.learn(...answer),
+      isOutside,
       onRefused: (_machine, name) => void refused.push(`dns ${name}`),
     },
   });
   onTestFinished(() => dns.close());
   const gate = await openGate({
-    ...{ address: network.gateway, rulesOf, reach: reachFrom([], [`127.0.0.1:${port}`]) },
+    address: network.gateway,
+    machineAt: (address) => network.machineAt(address),
+    reach: reachFrom({ mayLead: isOutside, nameServers: [`127.0.0.1:${port}`] }),
     onRefused: (_machine, { name }) => void refused.push(`tls ${name}`),
   });
   onTestFinished(() => gate.close());
-  await network.gate(gate.ports);
+  network.onChanged((machine) => gate.changed(machine));
+  await network.judge({ gate: gate.ports, dns: true });
   const { cert, keyFile } = selfSigned(await tempFolder("names"), "names", ["*.example.com"]);
   const key = await readFile(keyFile, "utf8");
   for (const [cable, name] of [
@@ -109,6 +125,15 @@ test.skipIf(!isRoot)("a machine that may reach one name reaches it, and nothing 
   // The address that it may reach, with the name of another.
   expect(await app("evil.example.org", GOOD.there)).toMatch(/UNRECOGNIZED_NAME/);
   expect(await app("x.rebound.example.com")).not.toContain("this is");
+  // Its owner says that it is this host, at an address that anyone may reach.
+  expect(await app("host.example.com", "", String(await serverHere()))).toBe("ECONNREFUSED");
   expect(await app("evil.example.org", EVIL.there, "22")).toBe("ECONNREFUSED");
+  // A stream that was allowed ends with the rules that allowed it.
+  const stream = await guest.start(process.execPath, "-e", STREAM, "api.example.com", GOOD.there);
+  await guest.govern({ default: "deny", allow: ["www.example.com"] });
+  expect(await stream.next()).toMatchObject({ value: "ECONNRESET" });
+  // Without a server of ours, the port of name servers is not ours.
+  await network.judge({ dns: false });
+  expect(await guest.tries(`${network.gateway}:53`)).toEqual(["ECONNREFUSED"]);
   expect(refused).toEqual(["dns evil.example.org", "tls evil.example.org"]);
 });

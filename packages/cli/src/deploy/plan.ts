@@ -43,13 +43,19 @@ export function planDeploy(
   for (const [group, { config: named, count = 1 }] of wanted) {
     const config = { ...named, image: release.pinned_image };
     const own = machines.filter((machine) => groupOf(machine) === group);
+    // A new one is a way out for its siblings, unless it has the rules that they have.
+    const asSiblings = withWall(
+      config,
+      own.find((machine) => machine.config.network !== undefined),
+    );
     for (const machine of own) {
       const next = withWall(config, machine);
       if (isCurrent(machine, next, release.image.digest)) steps.push({ kind: "keep", group, machine });
       else steps.push({ kind: "update", group, machine, config: next, running: isUp(machine) });
     }
     const present = own.length + away.filter((machine) => mayBelongTo(machine, group)).length;
-    for (let missing = count - present; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
+    for (let missing = count - present; missing > 0; missing -= 1)
+      steps.push({ kind: "create", group, config: asSiblings });
   }
   // The machine of a release command goes away by itself.
   const others = machines.filter(
@@ -59,7 +65,8 @@ export function planDeploy(
 }
 
 /** A file that says nothing of where machines may connect to takes away no rules that someone gave a machine. */
-function withWall(config: MachineConfig, { config: { network } }: Machine): MachineConfig {
+function withWall(config: MachineConfig, machine: Machine | undefined): MachineConfig {
+  const network = machine?.config.network;
   return config.network === undefined && network !== undefined ? { ...config, network } : config;
 }
 

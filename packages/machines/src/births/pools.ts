@@ -2,11 +2,13 @@
  * Pools of templates: machines that were born already, have become themselves, and sleep until someone asks for a machine of
  * the template. Taking one is a change of its record, and its start an ordinary wake. Nobody else sees them.
  */
+import { withEgress } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord } from "@hibernaut/domain/machine";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
+import { networkMachine } from "@hibernaut/network";
 import type { MachineController } from "../controller.ts";
 import { keepWarmMs } from "../warm/rules.ts";
 import type { Births } from "./bear.ts";
@@ -50,6 +52,8 @@ export class Pools {
   #work: Promise<void> | undefined;
   /** The machine that is being put into its pool: it cannot be taken. */
   #making: string | undefined;
+  /** Machines that are about to be taken. */
+  readonly #reserved = new Set<string>();
   #unsubscribe: (() => void) | undefined;
   #unsubscribeFromDrain: (() => void) | undefined;
 
@@ -98,15 +102,42 @@ export class Pools {
     background(this.#work, "filling the pools of templates");
   }
 
-  /** Gives a machine out of the pool to someone, at once and to nobody else. Undefined when none is ready. */
-  take(
+  /**
+   * Gives a machine out of the pool to someone, at once and to nobody else. Undefined when none is ready. One that gets other
+   * rules for what it connects to has them before anyone can wake it; rejects when the network cannot keep it to them.
+   */
+  async take(
+    template: TemplateRecord,
+    chosen: Pick<Births, "name" | "cordoned" | "egress" | "sandbox">,
+  ): Promise<MachineController | undefined> {
+    const next = this.#next(template.id);
+    if (next === undefined || chosen.egress === undefined) return next && this.#give(template, next, chosen);
+    const { network } = this.#births.deps;
+    const { record } = next;
+    this.#reserved.add(record.id);
+    try {
+      await network.govern(networkMachine({ ...record, config: withEgress(record.config, chosen.egress) }));
+    } finally {
+      this.#reserved.delete(record.id);
+    }
+    if (this.#ready(template.id).includes(next)) return this.#give(template, next, chosen);
+    await network.govern(networkMachine(next.record));
+    return undefined;
+  }
+
+  /** The one to take next: rather one that is kept warm. */
+  #next(template: string): MachineController | undefined {
+    const ready = this.#ready(template);
+    const { warm } = this.#births.controllers;
+    return ready.find(({ record }) => warm.until(record.id) !== undefined) ?? ready[0];
+  }
+
+  #give(
     { id }: TemplateRecord,
+    taken: MachineController,
     { name, cordoned = false, egress, sandbox }: Pick<Births, "name" | "cordoned" | "egress" | "sandbox">,
-  ): MachineController | undefined {
+  ): MachineController {
     const { controllers } = this.#births;
-    const ready = this.#ready(id);
-    const taken = ready.find(({ record }) => controllers.warm.until(record.id) !== undefined) ?? ready[0];
-    if (taken === undefined) return undefined;
     const { keepWarmS } = this.#births.deps.settings;
     controllers.warm.shorten(taken.record.id, Math.max(keepWarmMs(taken.record.config, keepWarmS), TAKEN_WARM_MS));
     const chosen = { ...(egress !== undefined && { egress }), ...(sandbox !== undefined && { sandbox }) };
@@ -169,7 +200,9 @@ export class Pools {
 
   #ready(template: string): MachineController[] {
     const members = membersOf(this.#births.controllers.all(), template);
-    return members.filter(({ record }) => isReady(record) && record.id !== this.#making);
+    return members.filter(
+      ({ record }) => isReady(record) && record.id !== this.#making && !this.#reserved.has(record.id),
+    );
   }
 
   async #fill(): Promise<void> {

@@ -52,8 +52,14 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return taken(record, note, context);
     case "egress": {
       const config = withEgress(record.config, note.egress);
-      if (isDeepStrictEqual(config.network, record.config.network)) return unchanged(record);
-      return remarked({ ...record, config }, { type: "egress_changed", details: { egress: note.egress } }, context);
+      // An update that was asked for before brings its own configuration, and must not undo this.
+      const pending = record.pending && { ...record.pending, config: withEgress(record.pending.config, note.egress) };
+      if (isDeepStrictEqual([config, pending], [record.config, record.pending])) return unchanged(record);
+      return remarked(
+        { ...record, config, pending },
+        { type: "egress_changed", details: { egress: note.egress } },
+        context,
+      );
     }
     case "egress_refused": {
       const { record: next, tell } = remarked(record, { type: "egress_refused", details: note.details }, context);

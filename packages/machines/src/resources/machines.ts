@@ -1,5 +1,6 @@
 /** Machines: their configuration, their actions and their history. */
-import { type MachineConfig, withEgress } from "@hibernaut/domain/config";
+import { isDeepStrictEqual } from "node:util";
+import { type MachineConfig, machineEgress, withEgress } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import type { EgressConfig } from "@hibernaut/domain/egress";
 import type { CreateMachine, MachineEvent, MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
@@ -108,6 +109,7 @@ export class Machines {
       return this.#view(controller);
     }
     requireSupported(config);
+    await this.#deps.network.requireRules(machineEgress(config));
     this.#deps.quotas?.requireChange(record, config);
     using image = await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
@@ -165,12 +167,21 @@ export class Machines {
    * with `invalid_argument`, and with `failed_precondition` where the network cannot keep rules.
    */
   async setEgress(app: string, id: string, egress: EgressConfig | null): Promise<MachineView> {
+    const { network } = this.#deps;
     const controller = this.#controllers.find(app, id);
     const config = withEgress(controller.record.config, egress);
     requireSupported(config);
-    // The kernel comes first: what is stored holds.
-    await this.#deps.network.govern(networkMachine({ ...controller.record, config }));
+    await network.requireRules(machineEgress(config));
+    const before = controller.record.config.network?.egress ?? null;
+    // Before the network, which may be asked to attach the machine meanwhile.
     controller.note({ type: "egress", egress });
+    try {
+      await network.govern(networkMachine(controller.record));
+    } catch (error) {
+      const isMine = isDeepStrictEqual(controller.record.config.network?.egress ?? null, egress);
+      if (isMine) controller.note({ type: "egress", egress: before });
+      throw error;
+    }
     return this.#view(controller);
   }
 

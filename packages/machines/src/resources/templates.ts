@@ -6,7 +6,6 @@ import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { abortable } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
-import { networkMachine } from "@hibernaut/network";
 import { type Births, launch, requireName } from "../births/bear.ts";
 import { bearFrom, requireTemplate, type TemplateBirths } from "../births/from-template.ts";
 import type { Pools, PoolView } from "../births/pools.ts";
@@ -191,23 +190,11 @@ export class Templates {
   ): Promise<MachineView> {
     const { deps, controllers, counts } = this.#options;
     const template = requireTemplate(deps, app, word);
-    const taken = this.#fromPool(template, { ...birth, starts: !skipLaunch });
+    const taken = await this.#fromPool(template, { ...birth, starts: !skipLaunch });
     const born = taken ?? (await bearFrom(this.#options, template, { ...birth, starts: !skipLaunch }, signal));
     counts.add(taken === undefined ? "template" : "pool");
-    // One from a pool has a place in the network, with the rules of its template, and may wake without another look at it.
-    if (taken !== undefined) await this.#govern(taken);
     if (!skipLaunch) launch(born, deps);
     return viewOf(born.record, { ...deps, warm: controllers.warm });
-  }
-
-  /** One that the network cannot keep to its rules is destroyed. */
-  async #govern(taken: MachineController): Promise<void> {
-    try {
-      await this.#options.deps.network.govern(networkMachine(taken.record));
-    } catch (error) {
-      taken.command({ type: "destroy", force: true });
-      throw error;
-    }
   }
 
   /** Deletes a template. The machines that were born from it stay: each has files of its own. */
@@ -246,10 +233,10 @@ export class Templates {
   }
 
   /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
-  #fromPool(
+  async #fromPool(
     template: TemplateRecord,
     { name, env, cordoned, egress, sandbox, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
-  ): MachineController | undefined {
+  ): Promise<MachineController | undefined> {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
     if (env !== undefined || temporary === true || !this.#pools.has(template)) return undefined;

@@ -1,7 +1,7 @@
 /** What is stored about a machine while its state stays. */
 import { STATES } from "@hibernaut/domain/machine";
 import { describe, expect, test } from "vitest";
-import { after, CONTEXT, machine, NOW, PREWARM, SNAPSHOT } from "../../../platform/test/helpers/decisions.ts";
+import { after, CONTEXT, machine, NOW, PENDING, PREWARM, SNAPSHOT } from "../../../platform/test/helpers/decisions.ts";
 
 describe("what a start stores in its middle", () => {
   test("the snapshot is gone from the record before its guest runs, whatever was requested meanwhile", () => {
@@ -75,6 +75,16 @@ test("a sleeping machine that is no longer kept warm says so, and sleeps on", ()
       expect(over.tell).toEqual({ history: entry("kept_ended", { reason: "expired" }, state) });
     }
   }
+});
+
+test("rules for what it connects to hold at once, and through an update that was asked for before", () => {
+  const pending = { ...PENDING, from: "running" } as const;
+  const egress = { default: "deny" } as const;
+  const changed = after(machine("updating", { pending }), { type: "egress", egress });
+  expect(changed.record.config.network).toEqual({ egress });
+  expect(changed.tell.history).toEqual(entry("egress_changed", { egress }, "updating"));
+  expect(after(changed.record, { type: "egress", egress }).tell).toEqual({});
+  expect(after(changed.record, { type: "updated" }).record.config.network).toEqual({ egress });
 });
 
 describe("the end of a prewarm", () => {

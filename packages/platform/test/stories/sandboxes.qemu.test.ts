@@ -131,7 +131,7 @@ test("two tenants see nothing of each other, and what makes no sense is refused 
   await expect(Sandbox.create({ ...agents, ...unknown })).rejects.toThrow(/Unauthorized/);
   for (const body of ["{", "[]", '{"templateID":"base","timeout":-1}', '{"templateID":"base","metadata":{"a":{}}}'])
     expect((await control("POST", "/sandboxes", body)).status).toBe(400);
-  expect((await control("POST", "/sandboxes", '{"templateID":"base","allow_internet_access":false}')).status).toBe(501);
+  expect((await control("POST", "/sandboxes", '{"templateID":"base","volumeMounts":[{"name":"x","path":"/x"}]}')).status).toBe(501);
   expect((await control("GET", "/v2/sandboxes?nextToken=x")).status).toBe(400);
   expect((await control("GET", "/sandboxes/../v1/apps")).status).toBe(501);
   expect(await mine.isRunning()).toBe(true);

@@ -15,8 +15,8 @@ import { pipe } from "../tcp/splice.ts";
 import { readHost } from "./asked-host.ts";
 import { NotReached, type Reach } from "./reach.ts";
 
-/** Open connections: each costs two descriptors. One machine takes no other's share. */
-const CONNECTIONS = { total: 4_096, perMachine: 256 };
+/** Open connections, each of which costs two descriptors. No machine takes its app's share, and no app the others'. */
+const CONNECTIONS = { total: 4_096, perApp: 1_024, perMachine: 256 };
 /** A client says at once whom it wants, in milliseconds. */
 const HELLO_MS = 10_000;
 /** Looking a name up and connecting, in milliseconds. */
@@ -32,18 +32,28 @@ const STALL_MS = 3_600_000;
 export interface GateOptions {
   /** The address to listen on: the host's in the machines' network. */
   address: string;
-  /** The rules of the machine with this address. Undefined when it has none. */
-  rulesOf(machine: string): Egress | undefined;
+  /** The machine with this address, with the rules that it has now. */
+  machineAt(address: string): GatedMachine | undefined;
   reach: Reach;
   /** Called when a machine wants a name that it may not reach, or none. */
-  onRefused(machine: string, refused: { name: string | undefined; port: number }): void;
+  onRefused(machineId: string, refused: { name: string | undefined; port: number }): void;
   /** Ports that names are reached at. Default: those of HTTP and TLS. */
   outside?: { http: number; tls: number };
+}
+
+/** What the gate knows of a machine. */
+export interface GatedMachine {
+  id: string;
+  app: string;
+  address: string;
+  egress?: Egress | undefined;
 }
 
 export interface Gate {
   /** Where it listens. */
   ports: { http: number; tls: number };
+  /** Cuts the connections of the machine at this address that its rules no longer allow, and of any earlier one there. */
+  changed(machine: Pick<GatedMachine, "address">): void;
   /** Cuts all connections. */
   close(): Promise<void>;
 }
@@ -59,30 +69,46 @@ const ANSWERS = {
   tls: alertRecord(ALERTS.unrecognizedName),
 };
 
+/** A connection of a machine. */
+interface Led {
+  socket: Socket;
+  machineId: string;
+  app: string;
+  address: string;
+  /** Undefined until it is known. */
+  name: string | undefined;
+}
+
+/** Whether the machine that made the connection is still there, and may still have it. */
+function isAllowed({ machineId, name }: Led, machine: GatedMachine | undefined): boolean {
+  if (machine?.id !== machineId) return false;
+  return machine.egress === undefined || (name !== undefined && isNamed(machine.egress, name));
+}
+
 /** Starts listening at two free ports. Rejects with the system's error when it cannot. */
 export async function openGate(options: GateOptions): Promise<Gate> {
-  const open = new Map<string, number>();
-  const sockets = new Set<Socket>();
+  const open = new Set<Led>();
   const ended = new AbortController();
   const outside = options.outside ?? { http: 80, tls: 443 };
+  const count = (counts: (one: Led) => boolean) => [...open].filter(counts).length;
 
   const take = (kind: Kind) => (socket: Socket) => {
-    const machine = socket.remoteAddress ?? "";
-    const count = open.get(machine) ?? 0;
     socket.on("error", () => socket.destroy());
-    if (count >= CONNECTIONS.perMachine || sockets.size >= CONNECTIONS.total) {
+    const machine = options.machineAt(socket.remoteAddress ?? "");
+    const { id: machineId = "", app = "", address = "" } = machine ?? {};
+    const isFull =
+      open.size >= CONNECTIONS.total ||
+      count((one) => one.app === app) >= CONNECTIONS.perApp ||
+      count((one) => one.machineId === machineId) >= CONNECTIONS.perMachine;
+    // A machine without rules has no business here: nothing leads it.
+    if (machine?.egress === undefined || isFull) {
       socket.resetAndDestroy();
       return;
     }
-    open.set(machine, count + 1);
-    sockets.add(socket);
-    socket.once("close", () => {
-      sockets.delete(socket);
-      const left = (open.get(machine) ?? 1) - 1;
-      if (left === 0) open.delete(machine);
-      else open.set(machine, left);
-    });
-    const serve = lead(kind, socket, machine).catch((error: unknown) => {
+    const led: Led = { socket, machineId, app, address, name: undefined };
+    open.add(led);
+    socket.once("close", () => open.delete(led));
+    const serve = lead(kind, led).catch((error: unknown) => {
       socket.destroy();
       // The client left or was too slow, or there is nobody to reach: that is said by the end of its connection.
       if (!(error instanceof NotReached) && !isEnd(error)) throw error;
@@ -90,21 +116,28 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     background(serve, "leading a machine's connection to a name");
   };
 
-  const lead = async (kind: Kind, socket: Socket, machine: string): Promise<void> => {
+  const lead = async (kind: Kind, led: Led): Promise<void> => {
+    const { socket, machineId, address } = led;
     const left = new AbortController();
     socket.once("close", () => left.abort(new Left()));
     const within = (ms: number) => AbortSignal.any([left.signal, ended.signal, AbortSignal.timeout(ms)]);
-    const name = await askedName(kind, socket, within(HELLO_MS));
+    led.name = await askedName(kind, socket, within(HELLO_MS));
     const port = outside[kind];
-    const rules = options.rulesOf(machine);
-    if (name === undefined || rules === undefined || !isNamed(rules, name)) {
-      options.onRefused(machine, { name, port });
+    if (!isAllowed(led, options.machineAt(address))) {
+      options.onRefused(machineId, { name: led.name, port });
       socket.end(ANSWERS[kind]);
-      socket.setTimeout(HELLO_MS, () => socket.destroy()).resume();
+      // Whatever it still says.
+      const late = setTimeout(() => socket.destroy(), HELLO_MS);
+      socket.once("close", () => clearTimeout(late)).resume();
       return;
     }
-    const upstream = await options.reach(name, port, within(REACH_MS));
+    const upstream = await options.reach(led.name ?? "", port, within(REACH_MS));
     upstream.on("error", () => upstream.destroy());
+    // The rules may have changed while the name was looked up.
+    if (!isAllowed(led, options.machineAt(address))) {
+      upstream.destroy();
+      throw new Left();
+    }
     const close = () => upstream.destroy();
     ended.signal.addEventListener("abort", close, { once: true });
     const nothing = Buffer.alloc(0);
@@ -124,10 +157,14 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   });
   return {
     ports: { http: portOf(http), tls: portOf(tls) },
+    changed({ address }) {
+      const machine = options.machineAt(address);
+      for (const led of open) if (led.address === address && !isAllowed(led, machine)) led.socket.resetAndDestroy();
+    },
     async close() {
       ended.abort(new Left());
       const closed = [http, tls].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-      for (const socket of sockets) socket.destroy();
+      for (const { socket } of open) socket.destroy();
       await Promise.all(closed);
     },
   };

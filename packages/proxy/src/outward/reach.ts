@@ -1,8 +1,6 @@
-/** Finds a name's addresses for a machine, and connects to one: never to this host, or to what is not public. */
+/** Finds a name's addresses for a machine, and connects to one. */
 import { Resolver } from "node:dns/promises";
 import { connect, type Socket } from "node:net";
-import { networkInterfaces } from "node:os";
-import { isIn, networkList, publicAddresses } from "@hibernaut/lib/public-addresses";
 import { opened } from "../http/connect.ts";
 
 /** A name server that is silent for longer has no answer. As long as the machines' own name server waits. */
@@ -21,14 +19,15 @@ export interface Reach {
   (name: string, port: number, signal: AbortSignal): Promise<Socket>;
 }
 
-/**
- * Returns a way to reach names as this host resolves them now: what a machine was told, or claims, does not count.
- *
- * @param blocked networks that no machine may reach
- * @param nameServers `address:port` of each. Default: those of the host
- */
-export function reachFrom(blocked: readonly string[], nameServers?: readonly string[]): Reach {
-  const closed = networkList(blocked);
+interface ReachOptions {
+  /** Where names may lead. */
+  mayLead(address: string, port: number): boolean;
+  /** `address:port` of each name server. Default: those of the host. */
+  nameServers?: readonly string[];
+}
+
+/** Returns a way to reach names as this host resolves them now: what a machine was told, or claims, does not count. */
+export function reachFrom({ mayLead, nameServers }: ReachOptions): Reach {
   return async (name, port, signal) => {
     // One for each connection: the host's name servers change, and an end of one search must not end others.
     const resolver = new Resolver({ timeout: RESOLVE_MS, tries: RESOLVE_TRIES });
@@ -42,11 +41,8 @@ export function reachFrom(blocked: readonly string[], nameServers?: readonly str
       })
       .finally(() => signal.removeEventListener("abort", stop));
     signal.throwIfAborted();
-    const own = new Set(
-      Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []),
-    );
-    const addresses = publicAddresses(found).filter((address) => !own.has(address) && !isIn(closed, address));
-    if (addresses.length === 0) throw new NotReached(`${name} has no public address`);
+    const addresses = found.filter((address) => mayLead(address, port));
+    if (addresses.length === 0) throw new NotReached(`${name} leads nowhere that machines may be led to`);
     return firstOf(addresses.slice(0, MOST_ADDRESSES), port, signal);
   };
 }

@@ -6,19 +6,22 @@ import { createServer, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { egressOf } from "@hibernaut/domain/egress";
+import { outsideOf } from "@hibernaut/lib/public-addresses";
 import packet from "dns-packet";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { selfSigned } from "../../../platform/test/helpers/self-signed.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { readHost } from "../../src/outward/asked-host.ts";
-import { openGate } from "../../src/outward/gate.ts";
+import { type GatedMachine, openGate } from "../../src/outward/gate.ts";
 import { type Reach, reachFrom } from "../../src/outward/reach.ts";
 
 const RULES = egressOf({ default: "deny", allow: ["*.example.com"] });
+const MACHINE = { id: "m1", app: "shop", address: "127.0.0.1", egress: RULES };
 
 /** A gate whose names all lead to these servers, and what it refused. */
 async function gateTo(outside: { http: number; tls: number }, reach?: Reach) {
+  const machine: { now: GatedMachine | undefined } = { now: MACHINE };
   const refused: unknown[] = [];
   const reached: string[] = [];
   const local: Reach = async (name, port) => {
@@ -28,11 +31,11 @@ async function gateTo(outside: { http: number; tls: number }, reach?: Reach) {
     return socket;
   };
   const gate = await openGate({
-    ...{ address: "127.0.0.1", outside, rulesOf: () => RULES, reach: reach ?? local },
+    ...{ address: "127.0.0.1", outside, machineAt: () => machine.now, reach: reach ?? local },
     onRefused: (_machine, what) => refused.push(what),
   });
   onTestFinished(() => gate.close());
-  return { ...gate, refused, reached };
+  return { ...gate, machine, refused, reached };
 }
 
 async function webServers(): Promise<{ http: number; tls: number }> {
@@ -90,6 +93,9 @@ test("another name, none, and what is neither HTTP nor TLS reach nothing, and ar
   for (const text of [
     "GET / HTTP/1.1\r\nHost: api.example.com\r\nHost: evil.org\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: api.example.com\r\n evil.org\r\n\r\n",
+    "GET http://evil.org/ HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
+    "CONNECT evil.org:443 HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
+    "GET / HTTP/1.1\r\nA: b\nHost: evil.org\r\nHost: api.example.com\r\n\r\n",
     "GET / HTTP/1.1\r\nHost : evil.org\r\nHost: api.example.com\r\n\r\n",
     "\x16\x03\x01",
   ])
@@ -100,7 +106,7 @@ test("another name, none, and what is neither HTTP nor TLS reach nothing, and ar
     { name: "example.org", port: http },
     { name: "example.com.evil.org", port: tlsPort },
     ...[1, 2].map(() => ({ name: undefined, port: tlsPort })),
-    ...[1, 2, 3, 4].map(() => ({ name: undefined, port: http })),
+    ...[1, 2, 3, 4, 5, 6, 7].map(() => ({ name: undefined, port: http })),
   ]);
 });
 
@@ -123,10 +129,10 @@ describe("a name is reached", () => {
   test("at its public addresses only, and never on this host or where no machine may be", async () => {
     const inner = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "0.0.0.0", "100.100.100.200"];
     const server = await nameServer({ "rebound.example.com": inner, "blocked.example.com": ["203.0.113.77"] });
-    const reach = reachFrom(["203.0.113.0/24"], [server]);
+    const reach = reachFrom({ mayLead: outsideOf(["203.0.113.0/24"]), nameServers: [server] });
     const never = new AbortController().signal;
     for (const name of ["rebound.example.com", "blocked.example.com"])
-      await expect(reach(name, 80, never)).rejects.toThrow("has no public address");
+      await expect(reach(name, 80, never)).rejects.toThrow("leads nowhere");
     await expect(reach("none.example.com", 80, never)).rejects.toThrow("does not resolve");
   });
 
@@ -134,12 +140,44 @@ describe("a name is reached", () => {
     const silent = createSocket("udp4").bind(0, "127.0.0.1");
     onTestFinished(() => void silent.close());
     await once(silent, "listening");
-    const reach = reachFrom([], [`127.0.0.1:${silent.address().port}`]);
+    const reach = reachFrom({ mayLead: () => true, nameServers: [`127.0.0.1:${silent.address().port}`] });
     const left = new AbortController();
     const reached = reach("slow.example.com", 80, left.signal);
     left.abort(new Error("left"));
     await expect(reached).rejects.toThrow();
   });
+});
+
+test("a connection ends when the rules of its machine no longer allow its name, or the machine is another one", async () => {
+  const gate = await gateTo(await webServers());
+  const open = async () => {
+    const socket = connect(gate.ports.http, "127.0.0.1");
+    socket.write("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    await once(socket, "data");
+    return socket;
+  };
+  const one = await open();
+  gate.machine.now = { ...MACHINE, egress: egressOf({ default: "deny", allow: ["api.example.com"] }) };
+  gate.changed(MACHINE);
+  one.write("GET /again HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+  await once(one, "data");
+  gate.machine.now = { ...MACHINE, egress: egressOf({ default: "deny" }) };
+  gate.changed(MACHINE);
+  expect((await once(one, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
+
+  gate.machine.now = MACHINE;
+  const two = await open();
+  gate.machine.now = { ...MACHINE, id: "m2" };
+  gate.changed(MACHINE);
+  expect((await once(two, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
+});
+
+test("what comes without rules is cut off, and told to nobody", async () => {
+  const gate = await gateTo(await webServers());
+  gate.machine.now = { id: "m3", app: "other", address: "127.0.0.1" };
+  const socket = connect(gate.ports.http, "127.0.0.1");
+  expect((await once(socket, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
+  expect(gate.refused).toEqual([]);
 });
 
 test("one machine has up to 256 connections, and the next is refused at once", async () => {
@@ -163,6 +201,11 @@ test("the host of a request is read alike in one piece and in many, and garbage 
     else expect(reading).toEqual({ kind: "host", name: "api.example.com" });
   }
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readHost(Buffer.from(bytes))));
+  // Cheap, whatever it is: everyone waits for it.
+  const slow = Buffer.from(`GET / HTTP/1.1\r\nHost:${" ".repeat(15_000)}\nx\r\n\r\n`);
+  const began = process.cpuUsage().user;
+  expect(readHost(slow)).toEqual({ kind: "bad" });
+  expect(process.cpuUsage().user - began).toBeLessThan(500_000);
   expect(readHost(Buffer.alloc(20_000, "A"))).toEqual({ kind: "bad" });
   expect(readHost(Buffer.from(`GET /${"a".repeat(20_000)}`))).toEqual({ kind: "bad" });
 });
