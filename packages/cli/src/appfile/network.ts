@@ -12,7 +12,7 @@ export function readNetwork(top: Section): Pick<MachineConfig, "network"> {
   const [allow, deny] = [section.strings("allow"), section.strings("deny")];
   const byDefault = section.choice("default", ["allow", "deny"]);
   const egress = {
-    ...(byDefault !== undefined && { default: byDefault as "allow" | "deny" }),
+    ...(byDefault !== undefined && { default: byDefault }),
     ...(allow !== undefined && { allow }),
     ...(deny !== undefined && { deny }),
   };

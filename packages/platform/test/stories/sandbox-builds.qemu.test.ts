@@ -82,7 +82,7 @@ test("a template is built of files, commands, variables and a program, and every
   await Promise.all([sandbox.kill(), fork.kill()]);
 
   // What waits in a pool has the program, too.
-  const [{ id = "" } = {}] = await builtTemplates();
+  const id = (await builtTemplates())[0]?.id ?? "";
   await place.client.setTemplatePool("agents", id, 1);
   const ready = async () => (await place.client.getTemplate("agents", id)).pool.ready;
   await expect.poll(ready, { timeout: 60_000 }).toBe(1);

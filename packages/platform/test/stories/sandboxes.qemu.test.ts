@@ -131,7 +131,9 @@ test("two tenants see nothing of each other, and what makes no sense is refused 
   await expect(Sandbox.create({ ...agents, ...unknown })).rejects.toThrow(/Unauthorized/);
   for (const body of ["{", "[]", '{"templateID":"base","timeout":-1}', '{"templateID":"base","metadata":{"a":{}}}'])
     expect((await control("POST", "/sandboxes", body)).status).toBe(400);
-  expect((await control("POST", "/sandboxes", '{"templateID":"base","volumeMounts":[{"name":"x","path":"/x"}]}')).status).toBe(501);
+  expect(
+    (await control("POST", "/sandboxes", '{"templateID":"base","volumeMounts":[{"name":"x","path":"/x"}]}')).status,
+  ).toBe(501);
   expect((await control("GET", "/v2/sandboxes?nextToken=x")).status).toBe(400);
   expect((await control("GET", "/sandboxes/../v1/apps")).status).toBe(501);
   expect(await mine.isRunning()).toBe(true);
@@ -223,6 +225,8 @@ test("an agent that may reach one computer reaches no other, from its first mome
   await expect.poll(told, { timeout: 20_000, interval: 100 }).toContainEqual({
     ...{ destination: one.there, protocol: "tcp", port: 7000 },
   });
-  await expect(create({ ...now(agents), network: { allowOut: ["example.com"] } })).rejects.toThrow(/Add 0.0.0.0\/0 to `denyOut`/);
+  await expect(create({ ...now(agents), network: { allowOut: ["example.com"] } })).rejects.toThrow(
+    /Add 0.0.0.0\/0 to `denyOut`/,
+  );
   await again.kill();
 });

@@ -197,7 +197,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
 }
 
 function refuseMissing({ rules, egressProxy }: Pick<Static<typeof NetworkBody>, "rules" | "egressProxy">): void {
-  if (rules !== undefined && rules !== null && Object.keys(rules as object).length > 0)
+  if (rules !== undefined && rules !== null && Object.keys(rules).length > 0)
     throw new Refusal(501, "Requests of sandboxes are not changed on their way yet. Leave `network.rules` out.");
   if (egressProxy !== undefined) throw new Refusal(501, "Sandboxes use no proxy yet. Leave `network.egressProxy` out.");
 }

@@ -1,5 +1,4 @@
 /** `PUT /uploads?link=...`: files for builds, by links that need no key. */
-import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { UPLOAD_TIMEOUT_MS } from "../build/limits.ts";
@@ -22,7 +21,7 @@ export function uploadRoutes(app: FastifyInstance, { needs, uploads, links }: Co
         throw new Refusal(403, "The link for this upload is wrong, or its time is over. Ask for another one.");
       requireApp(upload.app, needs);
       const signal = AbortSignal.any([goneSignal(reply), AbortSignal.timeout(UPLOAD_TIMEOUT_MS)]);
-      await uploads.receive(upload.app, upload.hash, raw as IncomingMessage, signal);
+      await uploads.receive(upload.app, upload.hash, raw, signal);
       return reply.code(200).send();
     },
   );
