@@ -1,6 +1,7 @@
 /** A client that trickles its request must not hold a connection forever. */
-import { refuseConnection } from "./errors.ts";
+
 import type { Api } from "./deps.ts";
+import { refuseConnection } from "./errors.ts";
 
 /** How long a whole body may take, in milliseconds. A MiB, the most that is accepted, takes a second even on a slow line. */
 const BODY_DEADLINE_MS = 30_000;

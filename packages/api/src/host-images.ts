@@ -1,12 +1,10 @@
 /** Images that are files of the host, or in its Docker: not for tokens that are limited to apps. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { ON_HOST } from "@hibernaut/domain/image-reference";
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { Machines } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
 import { configIn } from "./body-config.ts";
-
-/** References to what is on the host. `images/reference.ts` has the same words. */
-export const ON_HOST = /^(oci|oci-archive|docker-archive|docker-daemon):/;
 
 /**
  * Returns a hook that refuses such a reference in the body of a limited token's request: it would read files with the

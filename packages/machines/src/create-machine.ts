@@ -13,7 +13,7 @@ import type { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { newMachineName } from "./identity.ts";
 import { newRecord } from "./new-record.ts";
-import { requireApp } from "./require-app.ts";
+import { requireApp, sameApp } from "./require-app.ts";
 import { requireFreePorts } from "./tcp-ports.ts";
 
 /** Where a machine is created. */
@@ -22,6 +22,8 @@ interface CreateContext {
   controllers: ControllerSet;
   /** Throws `draining` while no machine may be created. */
   refuseWork(): void;
+  /** Ends the import of the image, if nobody else waits for it. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -29,12 +31,13 @@ interface CreateContext {
  * Rejects with `not_found`, `invalid_argument` or `already_exists`, and with what the image store and the volumes refuse.
  */
 export async function createMachine(
-  { deps, controllers, refuseWork }: CreateContext,
+  { deps, controllers, refuseWork, signal }: CreateContext,
   app: string,
   { name = newMachineName(), region, config, skipLaunch = false, releaseCommand, temporary, cordoned }: CreateMachine,
 ): Promise<MachineController> {
   const { images, volumes, store, settings, bundles } = deps;
   requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
+  const requireSameApp = sameApp(store.apps, app);
   if (!isValidName(name))
     throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
   requireRegion(region, settings.region);
@@ -51,10 +54,10 @@ export async function createMachine(
   };
   requireRoom();
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
-  using image = await images.hold(config.image);
+  using image = await images.hold(config.image, { ...(signal && { signal }) });
   // Likewise, so that no other machine gets the volumes.
   using held = await volumes.hold(app, config.mounts);
-  requireApp(store.apps, app);
+  requireSameApp();
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
   requireRoom();

@@ -23,7 +23,7 @@ export const MOST_SESSIONS = 256;
 export const MOST_SESSIONS_OF_TOKEN = 16;
 /** A session that nobody used for this long ends, in milliseconds. A client begins another one by itself. */
 export const SESSION_IDLE_MS = 30 * 60_000;
-/** How many requests of one session are under way at most. */
+/** How many requests, and how many calls, of one session are under way at most. */
 export const MOST_CALLS = 32;
 /** How many connections there are at most: some for each session, as one of them may be a stream. */
 export const MOST_CONNECTIONS = 1024;

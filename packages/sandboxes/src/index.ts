@@ -65,8 +65,10 @@ export async function openSandboxes({ at, tls, connections, ...needs }: OpenOpti
     ofApi: new SandboxesOfApi(sandboxes, needs.resources, portUrlOf(url, needs.domain)),
     adopt(machineId, command, label) {
       // Any machine may say so. One that waits in a pool is not known yet, and becomes a sandbox when it is taken.
-      const known = needs.resources.machines.recordOf(machineId) !== undefined;
-      if (known && sandboxes.find(machineId) === undefined) command.kill("this machine is not a sandbox");
+      // The machine of a build may begin with the program of its parent.
+      const record = needs.resources.machines.recordOf(machineId);
+      const isOther = record !== undefined && record.temporary !== true;
+      if (isOther && sandboxes.find(machineId) === undefined) command.kill("this machine is not a sandbox");
       else background(processes.adopt(machineId, command, label), "taking in a program of a sandbox");
     },
     async close() {

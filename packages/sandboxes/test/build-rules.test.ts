@@ -65,11 +65,15 @@ test("variables in the values of others are replaced, and all else stays", () =>
     ["PATH", "/bin"],
     ["HOME", "$PATH"],
   ]);
-  expect(values.map((value) => expanded(value, known))).toEqual([
+  expect(values.map((value) => expanded(value, known, { most: 100, tooLong: new Error("too long") }))).toEqual([
     "/opt/bin:/bin",
     "$PATH/x $PATH",
     "5$ $5 $PATH ${bad-} $(id) `id` .",
   ]);
+  // Before there is a value of gigabytes.
+  const long = new Map([["A", "x".repeat(30_000)]]);
+  const limit = { most: 65_536, tooLong: new Error("too long") };
+  expect(() => expanded("$A".repeat(16_000), long, limit)).toThrow("too long");
 });
 
 test("a name has a tag or none, and becomes a label that belongs to one build", () => {
@@ -87,7 +91,21 @@ test("a build begins from an image, from the base in another size, or from a tem
   const config = { image: "oci:/base", env: { A: "1" }, guest: { memory_mb: 512 } };
   const base = { id: "0".repeat(14), machine: { config } as unknown as MachineRecord };
   const from = (sent: SentParent, memoryMb?: number, parent = base) =>
-    parentOf(sent, { cpus: undefined, memoryMb }, () => parent);
+    parentOf(
+      sent,
+      { cpus: undefined, memoryMb },
+      () => parent,
+      (image) => image === "oci:/base",
+    );
+  // What is on the host is not the tenant's, unless the operator gave it to the app.
+  for (const image of [
+    "docker-archive:/srv/other.tar",
+    "docker-daemon:internal:latest",
+    "oci:/srv/other",
+    "oci-archive:/x",
+  ])
+    expect(() => from({ fromImage: image })).toThrow(expect.objectContaining({ status: 403 }));
+  expect(from({ fromImage: "oci:/base" })).toMatchObject({ config: { image: "oci:/base" } });
   expect(from({ fromImage: "python:3" }, 1024)).toMatchObject({
     config: { image: "python:3", guest: { memory_mb: 1024 }, init: { exec: ["sleep", "infinity"] } },
   });
@@ -194,6 +212,18 @@ describe("archives", () => {
 });
 
 describe("logs", () => {
+  test("costs no more than what is read of it, whatever a program prints", () => {
+    const log = new BuildLog();
+    const lines = log.lines("1", "info");
+    const began = process.cpuUsage().user;
+    lines.write(Buffer.from(`${"\r".repeat(256 * 1024)}x\nover\rwritten\r\r\n`));
+    for (let times = 0; times < 200; times += 1) lines.write(Buffer.alloc(64 * 1024, "\n"));
+    lines.write(Buffer.from("the end\n"));
+    expect(process.cpuUsage().user - began).toBeLessThan(2_000_000);
+    expect(log.entries.slice(0, 2).map(({ message }) => message)).toEqual(["x", "written"]);
+    expect(log.last.at(-1)?.message).toBe("the end");
+  });
+
   test("have lines, whatever the pieces are that programs print, and a line that is drawn again once", () => {
     const log = new BuildLog(() => 0);
     const lines = log.lines("1", "info");

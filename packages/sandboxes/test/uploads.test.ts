@@ -6,6 +6,7 @@ import { PassThrough, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { DISK_RESERVE_BYTES } from "../src/build/limits.ts";
 import { type Uploader, Uploads } from "../src/build/uploads.ts";
 import { failureOf } from "../src/failure.ts";
 
@@ -52,6 +53,22 @@ test("one that is too large, or breaks off, leaves nothing", async () => {
   expect(await broken).toMatchObject({ message: "the client is gone" });
   expect(await there("a", "b")).toBe("");
   expect(await readdir(join(folder, `shop-${Date.parse(app.createdAt)}`))).toEqual([]);
+});
+
+test("what one was promised of the disk no other gets meanwhile, of whatever app", async () => {
+  const folder = join(await tempFolder("uploads"), "uploads");
+  const free = async () => DISK_RESERVE_BYTES + 1500;
+  const store = new Uploads(folder, { bytes: 1000, allBytes: 2500, count: 4 }, free);
+  const slow = new PassThrough();
+  const first = store.receive(app, hash("a"), slow, signal);
+  slow.write("beginning");
+  await expect.poll(() => existsSync(folder)).toBe(true);
+  const put = (bytes: number) =>
+    store.receive({ ...app, name: "blog" }, hash("b"), Readable.from([Buffer.alloc(bytes)]), signal);
+  expect(await put(600).catch(failureOf)).toMatchObject({ code: 413 });
+  slow.end();
+  await first;
+  await put(600);
 });
 
 test("the oldest make room: when they are too many, or too large together", async () => {

@@ -4,11 +4,11 @@
  */
 import { KEYS } from "@hibernaut/cluster/keys";
 import type { MachineConfig } from "@hibernaut/domain/config";
+import { ON_HOST } from "@hibernaut/domain/image-reference";
 import { findNamed } from "@hibernaut/domain/naming";
 import { pinned } from "@hibernaut/domain/pinned";
 import type { FastifyRequest } from "fastify";
 import type { ApiCluster } from "../deps.ts";
-import { ON_HOST } from "../host-images.ts";
 
 /** The part of a body that names an image. */
 interface WithConfig {

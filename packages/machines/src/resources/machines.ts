@@ -54,10 +54,10 @@ export class Machines {
   }
 
   /** Creates a machine and starts it, unless `skipLaunch` is set. Imports its image and creates its volumes first. */
-  async create(app: string, input: CreateMachine): Promise<MachineView> {
+  async create(app: string, input: CreateMachine, signal?: AbortSignal): Promise<MachineView> {
     this.#drain.refuseWork();
     const refuseWork = () => this.#drain.refuseWork();
-    const context = { deps: this.#deps, controllers: this.#controllers, refuseWork };
+    const context = { deps: this.#deps, controllers: this.#controllers, refuseWork, signal };
     return this.#view(await createMachine(context, app, input));
   }
 

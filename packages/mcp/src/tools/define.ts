@@ -4,7 +4,7 @@ import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/proto
 import type { ServerNotification, ServerRequest, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import { type ZodRawShape, type ZodType, z } from "zod";
 import { type Answer, answer } from "../answer.ts";
-import { PROGRESS_MS } from "../limits.ts";
+import { MOST_CALLS, PROGRESS_MS } from "../limits.ts";
 import type { SandboxesOf } from "../sandboxes-of.ts";
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -37,9 +37,26 @@ export function tool<const Shape extends ZodRawShape>(name: string, definition: 
   return (server, sandboxes) => {
     const inputSchema: ZodType = z.strictObject(input);
     server.registerTool(name, { title, description, inputSchema, annotations }, async (given, extra) =>
-      whileWorking(extra, async () => answer(await run(given as never, { sandboxes, signal: extra.signal }))),
+      counted(sandboxes, () =>
+        whileWorking(extra, async () => answer(await run(given as never, { sandboxes, signal: extra.signal }))),
+      ),
     );
   };
+}
+
+/** How many calls each client has under way: one request may have many, and its end is not theirs. */
+const underWay = new WeakMap<SandboxesOf, number>();
+
+/** Refuses the work when its client has too much under way. */
+async function counted(client: SandboxesOf, work: () => Promise<Answer>): Promise<Answer> {
+  const calls = underWay.get(client) ?? 0;
+  if (calls >= MOST_CALLS) throw new Error("Too many calls of this session are under way. Wait for one to end.");
+  underWay.set(client, calls + 1);
+  try {
+    return await work();
+  } finally {
+    underWay.set(client, (underWay.get(client) ?? 1) - 1);
+  }
 }
 
 /** Sends signs of life to a client that asked for them. */
@@ -54,7 +71,7 @@ async function whileWorking(extra: Extra, work: () => Promise<Answer>): Promise<
       method: "notifications/progress",
       params: { progressToken: token, progress, message: "still working" },
     });
-    told.catch(() => {}); // A client that is gone aborts the work by itself.
+    told.catch(() => {}); // Its client is gone, or does not listen.
   }, PROGRESS_MS);
   try {
     return await work();

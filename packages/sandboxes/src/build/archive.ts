@@ -34,7 +34,7 @@ export async function openArchive(source: Readable): Promise<Archive> {
       let [entries, total] = [0, 0];
       for (let entry = first; entry !== undefined; entry = await refusing(() => nextEntry(bytes))) {
         entries += 1;
-        total += entry.size;
+        total += entry.size + entry.headBytes;
         if (entries > MOST_ENTRIES) throw new Refusal(400, `The step copies more than ${MOST_ENTRIES} files.`);
         if (total > MOST_UNPACKED_BYTES)
           throw new Refusal(400, `The step copies more than ${MOST_UNPACKED_BYTES / 1024 ** 3} GB.`);

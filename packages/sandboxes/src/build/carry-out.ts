@@ -7,6 +7,7 @@ import { Files } from "../inside/files.ts";
 import type { Processes } from "../inside/processes.ts";
 import { copyInto, directoryAt } from "./copy.ts";
 import { environmentOf } from "./environment.ts";
+import { LONGEST_WORD } from "./limits.ts";
 import type { BuildLog } from "./log.ts";
 import { type BuildMachine, failed } from "./machine.ts";
 import { FINALIZE, type Readiness, settle } from "./ready.ts";
@@ -77,7 +78,7 @@ async function homeOf({ user }: ProgramDefaults, { machine, signal }: CarryOut):
 
 /** What a machine's agent calls a directory in full. */
 function absolute(path: string): string {
-  if (posix.isAbsolute(path)) return posix.normalize(path).replace(/(?<=.)\/\.?$/, "");
+  if (posix.isAbsolute(path) && path.length <= LONGEST_WORD) return posix.normalize(path).replace(/(?<=.)\/\.?$/, "");
   throw new Refusal(502, "The machine's agent gave an answer that makes no sense.");
 }
 

@@ -1,7 +1,9 @@
 /** Variables that a step of a build sets. */
 import { Readable } from "node:stream";
 import type { ProgramDefaults } from "@hibernaut/domain/sandbox";
+import { Refusal } from "../failure.ts";
 import { Files } from "../inside/files.ts";
+import { MOST_ENV_BYTES } from "../life/limits.ts";
 import { expanded, variablesIn } from "./expand.ts";
 import type { BuildMachine } from "./machine.ts";
 
@@ -22,7 +24,13 @@ export async function environmentOf(
   const unknown = variablesIn(Object.values(env)).filter((name) => !known.has(name));
   const values = await machine.environment(unknown, signal);
   for (const [index, name] of unknown.entries()) known.set(name, values[index] ?? "");
-  const own = Object.entries(env).map(([name, value]) => [name, expanded(value, known)] as const);
+  const tooLong = new Refusal(400, `The variables of a template have at most ${MOST_ENV_BYTES} bytes.`);
+  let most = MOST_ENV_BYTES;
+  const own = Object.entries(env).map(([name, value]) => {
+    const whole = expanded(value, known, { most, tooLong });
+    most -= whole.length;
+    return [name, whole] as const;
+  });
   const { PATH: path } = Object.fromEntries(own);
   if (path !== undefined) {
     // Shells of a login, which programs are started by, begin with the system's.

@@ -10,10 +10,21 @@ export function variablesIn(values: readonly string[]): string[] {
   return [...new Set(found)];
 }
 
-/** Returns the value with what its variables have; one that is not there is empty. */
-export function expanded(value: string, known: ReadonlyMap<string, string>): string {
-  return value.replace(VARIABLE, (_whole, plain?: string, braced?: string) => {
+/**
+ * Returns the value with what its variables have; one that is not there is empty. Throws `tooLong` before the value has more
+ * than `most` characters: a few variables that name each other make gigabytes.
+ */
+export function expanded(
+  value: string,
+  known: ReadonlyMap<string, string>,
+  { most, tooLong }: { most: number; tooLong: Error },
+): string {
+  let length = value.length;
+  return value.replace(VARIABLE, (whole, plain?: string, braced?: string) => {
     const name = plain ?? braced;
-    return name === undefined ? "$" : (known.get(name) ?? "");
+    const has = name === undefined ? "$" : (known.get(name) ?? "");
+    length += has.length - whole.length;
+    if (length > most) throw tooLong;
+    return has;
   });
 }

@@ -8,6 +8,9 @@ import { ENTRIES_OF_FAULT, LOG_RESERVE, LONGEST_LINE, MOST_LOG_CHARACTERS, MOST_
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed here
 const CONTROLS = /\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]/g;
 
+/** As much of what a program prints as its last entries can have. */
+const LAST_CHARACTERS = ENTRIES_OF_FAULT * LONGEST_LINE;
+
 /** Entries keep their numbers, so that clients can ask for what comes after the last one that they have. */
 export class BuildLog {
   readonly #entries: BuildLogEntry[] = [];
@@ -53,9 +56,10 @@ export class BuildLog {
     const decoder = new StringDecoder("utf8");
     let rest = "";
     const take = (text: string) => {
-      const parts = (rest + text).split("\n");
+      // Programs print more than anyone reads. Of what is not kept, only the end can become the reason of a fault.
+      const parts = (this.#full ? (rest + text).slice(-LAST_CHARACTERS) : rest + text).split("\n");
       rest = parts.pop() ?? "";
-      for (const line of parts) this.#addLine(step, level, line);
+      for (const line of this.#full ? parts.slice(-ENTRIES_OF_FAULT) : parts) this.#addLine(step, level, line);
       for (; rest.length > LONGEST_LINE; rest = rest.slice(LONGEST_LINE))
         this.#addLine(step, level, rest.slice(0, LONGEST_LINE));
     };
@@ -71,7 +75,9 @@ export class BuildLog {
 
   #addLine(step: string, level: BuildLogLevel, line: string): void {
     // A program that draws its progress writes over the line.
-    const seen = line.replace(/\r+$/, "").split("\r").at(-1) ?? "";
+    let end = line.length;
+    while (line[end - 1] === "\r") end -= 1;
+    const seen = line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
     for (let at = 0; at === 0 || at < seen.length; at += LONGEST_LINE)
       this.add(step, level, seen.slice(at, at + LONGEST_LINE));
   }

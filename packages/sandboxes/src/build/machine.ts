@@ -55,7 +55,7 @@ export class BuildMachine {
     const { record } =
       "template" in parent
         ? await templates.bear(app, parent.template, hidden, signal)
-        : await machines.create(app, { ...hidden, config: parent.config });
+        : await machines.create(app, { ...hidden, config: parent.config }, signal);
     const user = "template" in parent ? parent.programs.user : undefined;
     const machine = new BuildMachine(needs, app, record.id, user);
     try {

@@ -50,7 +50,10 @@ export async function makeTemplate(
       const chosen = { machine: machine.id, name: builtName(name, id), programs };
       const { template } = await needs.resources.templates.createOf(appName, chosen, signal);
       log.say(FINALIZE, "info", `Template ${template.id} is ready`);
-      await publish(build, template.id, log, { needs, names });
+      await publish(build, template.id, log, { needs, names }).catch(async (error: unknown) => {
+        await unmake(build, needs);
+        throw error;
+      });
     });
   } finally {
     await machine.destroy();
@@ -72,7 +75,6 @@ async function publish(
     background(names.drop(app, before), "deleting templates that a build has replaced");
     return;
   }
-  await unmake(build, needs);
   throw new Refusal(404, `App ${app} was deleted meanwhile.`);
 }
 

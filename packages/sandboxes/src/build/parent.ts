@@ -1,5 +1,6 @@
 /** From what a build begins, read from a request. */
 import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
+import { ON_HOST } from "@hibernaut/domain/image-reference";
 import type { TemplateRecord } from "@hibernaut/domain/template";
 import { Refusal } from "../failure.ts";
 import type { Parent } from "./machine.ts";
@@ -25,18 +26,26 @@ const BASE_TEMPLATE = "base";
 const WAITING = ["sleep", "infinity"];
 
 /**
- * Returns where a build begins. `templateOf` finds a template of the app, or throws. Throws a {@link Refusal} for what cannot be
+ * Returns where a build begins. `templateOf` finds a template of the app, or throws; `runs` tells whether the app has an image
+ * already, which is on the host and otherwise out of its reach. Throws a {@link Refusal} for what cannot be
  * built from here.
  */
 export function parentOf(
   { fromTemplate, fromImage, fromImageRegistry }: SentParent,
   sizes: Sizes,
   templateOf: (word: string) => Pick<TemplateRecord, "id" | "machine">,
+  runs: (image: string) => boolean,
 ): Parent {
   if (fromImageRegistry !== undefined)
     throw new Refusal(501, "Logins for registries are the operator's: they are set with `hibernaut registry login`.");
   if (fromImage !== undefined && fromTemplate !== undefined)
     throw new Refusal(400, "A build begins from a template or from an image. Leave one of them out.");
+  // A key is limited to its app, and the platform would read the file with rights of its own.
+  if (fromImage !== undefined && ON_HOST.test(fromImage) && !runs(fromImage))
+    throw new Refusal(
+      403,
+      `The image ${fromImage.slice(0, 200)} is on the platform's host, where a key cannot reach it. Upload it, and name it as \`hibernaut images upload\` prints it.`,
+    );
   if (fromImage !== undefined && !BASE_IMAGE.test(fromImage))
     return { title: fromImage, config: { image: fromImage, guest: guestOf({}, sizes), init: { exec: WAITING } } };
   const title = fromTemplate ?? BASE_TEMPLATE;

@@ -87,15 +87,15 @@ function modeOf(text: string): number {
 /** Name and value take turns. */
 function envOf(args: readonly string[]): Record<string, string> {
   if (args.length % 2 !== 0) throw new Refusal(400, "a variable has no value.");
-  const env: Record<string, string> = {};
+  const env = new Map<string, string>();
   for (let index = 0; index < args.length; index += 2) {
     const [name = "", value = ""] = args.slice(index, index + 2);
     if (!ENV_NAME.test(name)) throw new Refusal(400, `'${name.slice(0, 40)}' cannot be the name of a variable.`);
     if (value.length > ENV_VALUE_MAX_LENGTH)
       throw new Refusal(400, `the value of ${name.slice(0, 40)} has more than ${ENV_VALUE_MAX_LENGTH} characters.`);
-    env[name] = value;
+    env.set(name, value);
   }
-  return env;
+  return Object.fromEntries(env);
 }
 
 /** How programs begin after the step. Throws a {@link Refusal} when their variables are too many. */

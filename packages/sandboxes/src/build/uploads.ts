@@ -31,12 +31,16 @@ const DRAFT = /\.tmp$/;
 export class Uploads {
   readonly #folder: string;
   readonly #limits: UploadLimits;
+  readonly #free: typeof freeBytes;
   readonly #turns = new Map<string, Semaphore>();
+  /** What uploads in progress may still take of the disk, of all apps, in bytes. */
+  #promised = 0;
 
-  /** `folder` is made with the first upload. */
-  constructor(folder: string, limits = LIMITS) {
+  /** `folder` is made with the first upload; `free` says how much its disk has left. */
+  constructor(folder: string, limits = LIMITS, free = freeBytes) {
     this.#folder = folder;
     this.#limits = limits;
+    this.#free = free;
   }
 
   /** Whether the files are there. From now on, they are kept for their whole time again. */
@@ -68,10 +72,10 @@ export class Uploads {
   async #receive(app: Uploader, hash: string, source: Readable, signal: AbortSignal): Promise<void> {
     const folder = this.#folderOf(app);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const { bavail, bsize } = await statfs(folder);
-    const room = Math.min(this.#limits.bytes, bavail * bsize - DISK_RESERVE_BYTES);
+    const room = await this.#room(folder);
     if (room <= 0)
       throw new Refusal(507, "The disk of the server is too full for uploads. Its operator has to make room.");
+    this.#promised += room;
     const path = this.#path(app, hash);
     const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
     try {
@@ -83,7 +87,14 @@ export class Uploads {
       signal.throwIfAborted();
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
       throw new Refusal(507, "The disk of the server is full. Its operator has to make room.");
+    } finally {
+      this.#promised -= room;
     }
+  }
+
+  /** How large the next one may be. What others were promised is theirs, also what of it is on the disk already. */
+  async #room(folder: string): Promise<number> {
+    return Math.min(this.#limits.bytes, (await this.#free(folder)) - DISK_RESERVE_BYTES - this.#promised);
   }
 
   /** Does what {@link sweep} does, and deletes what an earlier platform did not receive to its end. Never rejects. */
@@ -129,6 +140,11 @@ export class Uploads {
     if (!HASH.test(hash)) throw new Refusal(400, "A hash of files is 64 hexadecimal digits.");
     return join(this.#folderOf(app), hash);
   }
+}
+
+async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
 }
 
 async function storedAt(path: string): Promise<StoredUpload | undefined> {

@@ -54,7 +54,11 @@ export function buildRoutes(app: FastifyInstance, deps: ControlDeps): void {
       const { name } = namedTemplate(templateID);
       const { cpus, memoryMb } = builds.get(sandboxApp, name, buildID);
       const templateOf = (word: string) => sandboxes.requireTemplate(sandboxApp, word).template;
-      const parent = parentOf(body, { cpus, memoryMb }, templateOf);
+      const { machines, templates } = needs.resources;
+      const runs = (image: string) =>
+        machines.list(sandboxApp).some(({ record }) => record.config.image === image) ||
+        templates.list(sandboxApp).some(({ template }) => template.machine.config.image === image);
+      const parent = parentOf(body, { cpus, memoryMb }, templateOf, runs);
       const { steps = [], startCmd, readyCmd } = body;
       builds.start(sandboxApp, name, buildID, { parent, steps: stepsOf(steps), ...commandsOf({ startCmd, readyCmd }) });
       return reply.code(202).send();
