@@ -86,7 +86,8 @@ describe("the Debian package", () => {
 });
 
 test("the client's npm package works in Node 20, and has types", async () => {
-  const folder = await userOf("@hibernaut/client", ["ws", "@types/node", "undici-types"]);
+  const { dependencies } = JSON.parse(await readFile(join(ROOT, "packages/client/package.json"), "utf8"));
+  const folder = await userOf("@hibernaut/client", [...Object.keys(dependencies), "@types/node", "undici-types"]);
   const program = `import { ApiError, HibernautClient } from "@hibernaut/client";
     const client = new HibernautClient({ apiUrl: "http://127.0.0.1:9", token: "t" });
     const error = await client.getMachine("shop", "web").catch((error: unknown) => error);
