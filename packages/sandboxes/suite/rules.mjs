@@ -91,8 +91,8 @@ export function page({ rows, counted, passed, remote, excepted, failed }, { vers
   return `# What E2B's own tests say
 
 Made by \`${command}\` on ${date}, with version ${version} of the JavaScript SDK and its tests, unchanged
-([how](../packages/sandboxes/suite/README.md)). Counted are tests that cannot pass without a platform: ${counted}. ${remote} of them need the internet, and failed without it. **Of
-the other ${here}, ${passed} pass (${percent} %).**
+([how](../packages/sandboxes/suite/README.md)). Counted are tests that cannot pass without a platform: ${counted}. ${remote} of them need the
+internet, and failed without it. **Of the other ${here}, ${passed} pass (${percent} %).**
 
 | tests | counted | pass | expected to fail | fail |
 |---|---|---|---|---|
