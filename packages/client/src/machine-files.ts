@@ -1,11 +1,10 @@
 /** Files and directories of one machine. Contents are copied as archives, as by `hibernaut machine cp`. */
 import { posix } from "node:path";
-import type { Readable } from "node:stream";
+import type { CopyClient } from "./copy/copies.ts";
 import { ApiError } from "./error.ts";
 import type { MachineClient } from "./machine-client.ts";
-import type { WriteArchiveOptions } from "./options.ts";
 import type { CallOptions } from "./transport.ts";
-import type { FileList, MachinePath, UnpackedArchive } from "./types.ts";
+import type { FileList, MachinePath } from "./types.ts";
 
 /** The most bytes of a file that are held in memory. For larger ones there is `readArchive`, which streams. */
 export const MOST_FILE_BYTES = 64 * 1024 * 1024;
@@ -25,16 +24,7 @@ export interface FilePart {
 export type InRunning = <T>(work: () => Promise<T>, options: CallOptions) => Promise<T>;
 
 /** What the client in Node has besides. */
-export interface Archives {
-  readArchive(app: string, id: string, path: string, options?: CallOptions): Promise<Readable>;
-  writeArchive(
-    app: string,
-    id: string,
-    path: string,
-    archive: Readable,
-    options?: WriteArchiveOptions,
-  ): Promise<UnpackedArchive>;
-}
+export type Archives = Pick<CopyClient, "readArchive" | "writeArchive">;
 
 type Client = Archives &
   Pick<MachineClient, "getMachinePath" | "listMachineFiles" | "makeMachineDirectory" | "removeMachineFile">;

@@ -212,7 +212,7 @@ function anyBridge({ tapPrefix }: Names): string {
 }
 
 /** Whether connections of the machine are judged by the name in them. */
-export function isGated({ egress }: Governed): boolean {
+function isGated({ egress }: Governed): boolean {
   return egress.names.length > 0;
 }
 
