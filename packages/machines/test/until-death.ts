@@ -7,6 +7,7 @@ export async function untilDeath(mortality: Mortality, life: Promise<unknown>): 
     if (!mortality.dead) throw error;
   });
   await Promise.race([end, mortality.death.promise]);
+  if (mortality.dead) await mortality.ended();
 }
 
 /** The steps of a life that was lived to its end. */

@@ -92,6 +92,7 @@ export class BridgeNetwork implements Network, NameRules {
   #isUnsure = false;
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
+  #watching: Promise<void> | undefined;
 
   private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
     const { dataDir, machines, blocked, limits = NO_LIMITS } = options;
@@ -115,10 +116,10 @@ export class BridgeNetwork implements Network, NameRules {
       throw new HibernautError("failed_precondition", "The bridge network needs a platform that runs as root.");
     // Two platforms that start at once must not take the same subnet for free.
     const network = await withHostLock(SUBNETS_LOCK, () => BridgeNetwork.#setUp(options));
-    network.#watch = setInterval(
-      () => background(network.#watchOver(options), "looking after the network"),
-      WATCH_MS,
-    ).unref();
+    network.#watch = setInterval(() => {
+      network.#watching = network.#watchOver(options);
+      background(network.#watching, "looking after the network");
+    }, WATCH_MS).unref();
     return network;
   }
 
@@ -262,6 +263,8 @@ export class BridgeNetwork implements Network, NameRules {
   /** Stops watching. Everything stays in place, because guests keep running. */
   async close(): Promise<void> {
     clearInterval(this.#watch);
+    // It would set up again what is removed after this.
+    await this.#watching?.catch(() => {});
     await this.#running.catch(() => {});
   }
 

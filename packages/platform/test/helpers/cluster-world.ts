@@ -276,6 +276,7 @@ async function openHost(name: string, { world, file, parts, ports }: OpenHostOpt
       await leave();
       world.releaseBoots();
       await platform.close();
+      await mortality.ended();
       await leaveGuests({
         cluster,
         hypervisor: new FakeHypervisor(world.host, world.identity),

@@ -17,6 +17,10 @@ export class Mortality {
   readonly death = Promise.withResolvers<void>();
   dead = false;
   readonly #fatal: number;
+  /** Calls that have not returned. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Those of them that return in any case: they only move bytes. */
+  readonly #copies = new Set<Promise<unknown>>();
   #when: "before" | "after";
   #armed: { name: string; times: number } | undefined;
 
@@ -59,6 +63,12 @@ export class Mortality {
       "replace",
       "abandon",
     ]);
+    const copying = new Proxy(seeds, {
+      get: (target, key) =>
+        key === "copierTo"
+          ? (id: string) => this.#async(target.copierTo(id), "copier", [], this.#copies)
+          : Reflect.get(target, key),
+    });
     const travel = this.#async(deps.volumes.travel, "travel", ["place", "removeFiles"]);
     return {
       ...deps,
@@ -79,7 +89,7 @@ export class Mortality {
         "arrived",
       ]),
       carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
-      files: new Proxy(files, { get: (target, key) => (key === "seeds" ? seeds : Reflect.get(target, key)) }),
+      files: new Proxy(files, { get: (target, key) => (key === "seeds" ? copying : Reflect.get(target, key)) }),
       volumes: new Proxy(volumes, { get: (target, key) => (key === "travel" ? travel : Reflect.get(target, key)) }),
       ...(deps.ownership !== undefined && { ownership: this.#async(deps.ownership, "ownership", ["claim"]) }),
     };
@@ -103,6 +113,15 @@ export class Mortality {
     this.death.resolve();
   }
 
+  /**
+   * Resolves once nothing of it touches the host's files any more: with its process, a kernel ends what it was at. Of a living
+   * one, close the platform first.
+   */
+  async ended(): Promise<void> {
+    const calls = this.dead ? this.#copies : this.#underWay;
+    while (calls.size > 0) await Promise.allSettled(calls);
+  }
+
   #sync<T extends object>(target: T, name: string, steps: string[]): T {
     return this.#proxy(target, name, steps, (call) => {
       if (this.dead) throw new Killed();
@@ -110,11 +129,13 @@ export class Mortality {
     });
   }
 
-  #async<T extends object>(target: T, name: string, steps: string[]): T {
+  #async<T extends object>(target: T, name: string, steps: string[], calls = this.#underWay): T {
     return this.#proxy(target, name, steps, (call) => {
       if (this.dead) return new Promise(() => {});
       const result = call();
       if (!(result instanceof Promise)) return result;
+      calls.add(result);
+      void result.finally(() => calls.delete(result)).catch(() => {});
       return result.then(
         (value: unknown) => (this.dead ? new Promise(() => {}) : this.#mortalVmm(value)),
         (error: unknown) => (this.dead ? new Promise(() => {}) : Promise.reject(error as Error)),
