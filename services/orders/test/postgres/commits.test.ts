@@ -11,8 +11,8 @@ import { ask, startTestServer } from "./server.ts";
 const server = await startTestServer();
 afterAll(() => server.remove());
 
-/** Shorter than in production, so that silence is noticed sooner. */
-const settings = { queryTimeoutMs: 500 };
+/** Shorter than in production, so that silence is noticed sooner; and longer than a busy host takes for a query. */
+const settings = { queryTimeoutMs: 1500 };
 const FATES: Fate[] = ["lost", "answer lost", "swallowed", "answer swallowed"];
 
 describe.each(FATES)("COMMIT: %s", (fate) => {
@@ -82,7 +82,7 @@ test.each(["lost", "answer lost"] satisfies Fate[])(
 
 test("after a crash, another transaction that commits under the same id is not mistaken for ours", async () => {
   // Time for the crash and for the other transactions before the answer to COMMIT times out.
-  await using opened = await openCuttable(server, { queryTimeoutMs: 1500 });
+  await using opened = await openCuttable(server, settings);
   const { storage, cutter, access } = opened;
   const before = cutter.commits;
   const rows = newSuppliers();
