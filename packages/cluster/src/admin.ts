@@ -1,10 +1,10 @@
 /** What administrators do with a cluster while its hosts run: see it, let hosts join, remove a host that is gone. */
 import { X509Certificate } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { type Pair, validity } from "@hibernaut/lib/certificates";
 import type { Admission } from "./admission.ts";
 import type { Cluster, ClusterHost, LeaseState } from "./cluster.ts";
 import { type Home, placeText } from "./home.ts";
-import { type Pair, validity } from "./identity.ts";
 import { KEYS } from "./keys.ts";
 import { deletion } from "./stored.ts";
 

@@ -4,12 +4,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from "node:stream";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
 import { background } from "@hibernaut/lib/background";
+import { keyFingerprint } from "@hibernaut/lib/certificates";
 import { wipe } from "@hibernaut/lib/wipe";
 import type { View } from "./cluster.ts";
 import type { Directory } from "./contract.ts";
 import type { DirectoryPlace, Home } from "./home.ts";
 import { requireHostName } from "./host-name.ts";
-import { keyFingerprint, signHost } from "./identity.ts";
+import { signHost } from "./identity.ts";
 import { hashOf, newJoinSecret, writeJoinToken } from "./join-token.ts";
 import { type JoinRecord, KEYS, type MemberRecord } from "./keys.ts";
 import type { Log } from "./ownership/retry.ts";

@@ -1,8 +1,9 @@
 /** This host's certificate: checked against the clock at the start, and renewed in time by the host itself. */
 import { X509Certificate } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { keyFingerprint, type Pair, renewalOf, validity } from "@hibernaut/lib/certificates";
 import { type Home, replaceCertificate } from "./home.ts";
-import { keyFingerprint, type Pair, renewalOf, signHost, validity } from "./identity.ts";
+import { signHost } from "./identity.ts";
 
 /** How often the certificate is looked at. Months are left when it is due. */
 const LOOK_MS = 3_600_000;

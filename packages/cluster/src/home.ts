@@ -3,9 +3,9 @@ import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isThere, isThereSync } from "@hibernaut/lib/absence";
+import type { Pair } from "@hibernaut/lib/certificates";
 import { flush, replaceFile } from "@hibernaut/lib/durable";
 import type { Directory } from "./contract.ts";
-import type { Pair } from "./identity.ts";
 import { CLUSTER_FOLDER } from "./keys.ts";
 import { RecordSeal, SignedDirectory } from "./signed-directory.ts";
 

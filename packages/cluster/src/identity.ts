@@ -1,62 +1,13 @@
-/** Keys and certificates of a cluster: its authority, which every host has, and what the authority signs for each host. */
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes, webcrypto, X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
-import type * as library from "@peculiar/x509";
+/** The certificates of a cluster: its authority, which every host has, and what the authority signs for each host. */
+import { makeAuthority, type Pair, sign } from "@hibernaut/lib/certificates";
 
-/** The library that makes certificates. */
-type Library = typeof library;
-
-const DAY_MS = 86_400_000;
 /** The authority lives as long as its cluster: there is nobody who would sign another one. */
 const AUTHORITY_DAYS = 30 * 365;
 const HOST_DAYS = 365;
-/** Certificates are valid from somewhat before now, because clocks of hosts differ. */
-export const CLOCK_SKEW_MS = 5 * 60_000;
-/** A host has a third of its certificate's time to renew it. */
-const RENEW_AFTER = 2 / 3;
-const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-
-/** A certificate and its key, PEM. */
-export interface Pair {
-  certificate: string;
-  key: string;
-}
-
-/** Makes a key, PEM: P-256. */
-export function makeKey(): { key: string; publicKey: string } {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  return {
-    key: String(privateKey.export({ type: "pkcs8", format: "pem" })),
-    publicKey: String(publicKey.export({ type: "spki", format: "pem" })),
-  };
-}
-
-/** The public key of a private one, PEM. */
-export function publicKeyOf(key: string): string {
-  return String(createPublicKey(key).export({ type: "spki", format: "pem" }));
-}
-
-/** SHA-256 of a public key, hex: of PEM, or of a certificate. It stays the same when a certificate is renewed. */
-export function keyFingerprint(from: string | X509Certificate): string {
-  const key = typeof from === "string" ? createPublicKey(from) : from.publicKey;
-  return createHash("sha256")
-    .update(key.export({ type: "spki", format: "der" }))
-    .digest("hex");
-}
 
 /** Makes the authority of a new cluster, or with `of` that of its etcd. */
-export async function makeAuthority(clusterId: string, of = ""): Promise<Pair> {
-  const x509 = await loadLibrary();
-  const { key, publicKey } = makeKey();
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    ...common(`Hibernaut cluster ${clusterId}${of}`, Date.now(), AUTHORITY_DAYS),
-    keys: { privateKey: await importPrivate(key), publicKey: await importPublic(publicKey) },
-    extensions: [
-      new x509.BasicConstraintsExtension(true, 0, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
-    ],
-  });
-  return { certificate: `${certificate.toString("pem")}\n`, key };
+export function makeClusterAuthority(clusterId: string, of = ""): Promise<Pair> {
+  return makeAuthority(`Hibernaut cluster ${clusterId}${of}`, AUTHORITY_DAYS);
 }
 
 /**
@@ -66,78 +17,4 @@ export async function makeAuthority(clusterId: string, of = ""): Promise<Pair> {
  */
 export function signHost(authority: Pair, host: string, publicKey: string, now = Date.now()): Promise<string> {
   return sign(authority, { name: host, names: [host], publicKey, days: HOST_DAYS }, now);
-}
-
-interface Signed {
-  name: string;
-  /** Hostnames and IP addresses at which the certificate counts. */
-  names: readonly string[];
-  /** PEM. */
-  publicKey: string;
-  days: number;
-}
-
-/** Signs a certificate for both sides of a connection. Resolves with PEM. */
-export async function sign(
-  authority: Pair,
-  { name, names, publicKey, days }: Signed,
-  now = Date.now(),
-): Promise<string> {
-  const x509 = await loadLibrary();
-  const alternatives = names.map((each) => ({
-    type: isIP(each) === 0 ? ("dns" as const) : ("ip" as const),
-    value: each,
-  }));
-  const certificate = await x509.X509CertificateGenerator.create({
-    ...common(name, now, days),
-    subject: `CN=${name}`,
-    issuer: new x509.X509Certificate(authority.certificate).subject,
-    signingKey: await importPrivate(authority.key),
-    publicKey: await importPublic(publicKey),
-    extensions: [
-      new x509.BasicConstraintsExtension(false),
-      ...(alternatives.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternatives)]),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]),
-    ],
-  });
-  return `${certificate.toString("pem")}\n`;
-}
-
-/** When a certificate should be renewed, in milliseconds since 1970. */
-export function renewalOf(certificate: string): number {
-  const { from, to } = validity(new X509Certificate(certificate));
-  return from + (to - from) * RENEW_AFTER;
-}
-
-/** From when to when a certificate is valid, in milliseconds since 1970. */
-export function validity(certificate: X509Certificate): { from: number; to: number } {
-  return { from: certificate.validFromDate.getTime(), to: certificate.validToDate.getTime() };
-}
-
-/** Loaded in a cluster only. In the bundle, the exports of a CommonJS package are below `default` only. */
-async function loadLibrary(): Promise<Library> {
-  const loaded = (await import("@peculiar/x509")) as Library & { default?: Library };
-  return loaded.default ?? loaded;
-}
-
-function common(name: string, now: number, days: number) {
-  return {
-    serialNumber: randomBytes(16).toString("hex"),
-    name: `CN=${name}`,
-    notBefore: new Date(now - CLOCK_SKEW_MS),
-    notAfter: new Date(now + days * DAY_MS),
-    signingAlgorithm: ALGORITHM,
-  };
-}
-
-function importPrivate(pem: string) {
-  return webcrypto.subtle.importKey("pkcs8", derOf(pem), ALGORITHM, false, ["sign"]);
-}
-
-function importPublic(pem: string) {
-  return webcrypto.subtle.importKey("spki", derOf(pem), ALGORITHM, true, ["verify"]);
-}
-
-function derOf(pem: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ""), "base64"));
 }

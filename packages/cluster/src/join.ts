@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { HibernautError, isHibernautError } from "@hibernaut/domain/errors";
+import { keyFingerprint, makeKey, publicKeyOf } from "@hibernaut/lib/certificates";
 import { wiping } from "@hibernaut/lib/wipe";
 import { chooseForAll, useSubnet } from "@hibernaut/network/agreed";
 import { makeKey as makeSecretsKey, readKey } from "@hibernaut/secrets/key";
@@ -32,7 +33,7 @@ import {
   writeDraft,
 } from "./home.ts";
 import { requireHostName, suggestedName } from "./host-name.ts";
-import { keyFingerprint, makeAuthority, makeKey, publicKeyOf, signHost } from "./identity.ts";
+import { makeClusterAuthority, signHost } from "./identity.ts";
 import { readJoinToken } from "./join-token.ts";
 import { type ClusterRecord, KEYS, type MemberRecord, type OwnerRecord } from "./keys.ts";
 import { requireCluster, requireMember } from "./membership.ts";
@@ -296,7 +297,7 @@ async function initDraft(dataDir: string, options: InitOptions): Promise<Home> {
     await writeDraft(dataDir, home);
     return home;
   }
-  const authority = await makeAuthority(id);
+  const authority = await makeClusterAuthority(id);
   const { key, publicKey } = makeKey();
   const identity = { certificate: await signHost(authority, name, publicKey), key };
   const home = { id, host: name, region: settings.region, directory, peer: peerOf(peer), authority, identity };

@@ -1,8 +1,8 @@
 /** Whether a host is still a member of the cluster that it joined, and the directory is still that cluster's. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { keyFingerprint } from "@hibernaut/lib/certificates";
 import type { Condition, Directory } from "./contract.ts";
 import { type Home, placeText } from "./home.ts";
-import { keyFingerprint } from "./identity.ts";
 import { type ClusterRecord, KEYS, type MemberRecord } from "./keys.ts";
 import { put, read, type Stored } from "./stored.ts";
 

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { createSecureContext, createServer, type SecureContextOptions, type Server, type TLSSocket } from "node:tls";
 import { cannotListen } from "@hibernaut/connections";
+import { keyFingerprint, type Pair } from "@hibernaut/lib/certificates";
 import type { Listen } from "@hibernaut/settings";
 import type { PeerService, View } from "./cluster.ts";
-import { keyFingerprint, type Pair } from "./identity.ts";
 import { KEYS } from "./keys.ts";
 import { ALPN } from "./peers.ts";
 

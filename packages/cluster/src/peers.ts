@@ -2,8 +2,8 @@
 import { X509Certificate } from "node:crypto";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { keyFingerprint, type Pair } from "@hibernaut/lib/certificates";
 import type { PeerService, Peers, View } from "./cluster.ts";
-import { keyFingerprint, type Pair } from "./identity.ts";
 
 /** What ALPN chooses between at the peer port. `join` alone is for hosts that have no certificate yet. */
 export const ALPN: Record<PeerService | "join", string> = {

@@ -1,9 +1,9 @@
 /** What someone gets who can write to the etcd of a cluster, and has nothing else of it. */
 import { createHash } from "node:crypto";
+import { makeKey } from "@hibernaut/lib/certificates";
 import { expect, it, onTestFinished } from "vitest";
 import { askToJoin } from "../src/ask-to-join.ts";
 import { EtcdDirectory } from "../src/etcd/directory.ts";
-import { makeKey } from "../src/identity.ts";
 import { hashOf, newJoinSecret, readJoinToken } from "../src/join-token.ts";
 import { KEYS } from "../src/keys.ts";
 import { startHosts, type TestHost } from "./hosts.ts";

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { makeKey } from "@hibernaut/lib/certificates";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { askToJoin } from "../src/ask-to-join.ts";
-import { makeKey } from "../src/identity.ts";
 import { initCluster, joinCluster, leaveCluster } from "../src/join.ts";
 import { readJoinToken, writeJoinToken } from "../src/join-token.ts";
 import { KEYS } from "../src/keys.ts";

@@ -4,10 +4,11 @@ import { writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, createServer, type TLSSocket } from "node:tls";
+import { makeKey, renewalOf } from "@hibernaut/lib/certificates";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { HostCertificate } from "../src/certificate.ts";
 import { readHome } from "../src/home.ts";
-import { makeAuthority, makeKey, renewalOf, signHost } from "../src/identity.ts";
+import { makeClusterAuthority, signHost } from "../src/identity.ts";
 import { leaveCluster } from "../src/join.ts";
 import { readJoinToken, writeJoinToken } from "../src/join-token.ts";
 import { KEYS } from "../src/keys.ts";
@@ -78,7 +79,7 @@ it("says nothing to a program without a certificate, or with one of another auth
   const { cert: _none, key: _neither, ...bare } = tls;
   expect(await hear({ ...at, tls: bare })).toBe("");
   const { key, publicKey } = makeKey();
-  const cert = await signHost(await makeAuthority("elsewhere"), "b", publicKey);
+  const cert = await signHost(await makeClusterAuthority("elsewhere"), "b", publicKey);
   expect(await hear({ ...at, tls: { ...tls, cert, key } })).toBe("");
 });
 

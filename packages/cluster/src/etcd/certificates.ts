@@ -4,8 +4,9 @@
  */
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeKey, type Pair, sign } from "@hibernaut/lib/certificates";
 import { replaceFile } from "@hibernaut/lib/durable";
-import { makeAuthority, makeKey, type Pair, sign } from "../identity.ts";
+import { makeClusterAuthority } from "../identity.ts";
 import type { EtcdTls } from "./gateway.ts";
 import { argumentsOf, MEMBER_FILES, membersOf } from "./members.ts";
 
@@ -23,7 +24,7 @@ export async function makeEtcdCertificates(
   { clusterId, urls }: { clusterId: string; urls: readonly string[] },
 ): Promise<Required<EtcdTls>> {
   const folder = join(dataDir, ETCD_FOLDER);
-  const authority = await makeAuthority(clusterId, " etcd");
+  const authority = await makeClusterAuthority(clusterId, " etcd");
   const ca = authority.certificate;
   await save(folder, { [CA_FILE]: ca, "ca.key": authority.key });
   for (const { name, host } of membersOf(urls)) {
