@@ -40,6 +40,23 @@ export interface FakeGuestState {
   stoppedClockMs?: number;
 }
 
+/** A command as a fake guest reads it. */
+export interface FakeCommand {
+  /** What the agent does itself. Undefined for a program. */
+  task: string | undefined;
+  args: string[];
+}
+
+/** What a fake guest does with a command, where it does something else than echo its input. */
+export interface FakeAnswer {
+  /** The process that begins. Default: none is told of. */
+  pid?: number;
+  output?: Buffer;
+  ends: "at once" | "with its input" | "when killed";
+  /** Default: 0. */
+  code?: number;
+}
+
 /** One fake guest with its app. */
 export class FakeGuest {
   /** The files that were written before its app started, by path. Empty in a resumed guest, which is not configured. */
@@ -70,6 +87,10 @@ export class FakeGuest {
   refusesToBecome = false;
   /** Where the app listens. Undefined when it listens where it should. */
   listening: Listener[] | undefined;
+  /** What it does with commands. Where this returns undefined, each is `cat`. */
+  answer: (command: FakeCommand) => FakeAnswer | undefined = () => undefined;
+  /** Commands that were answered and have not ended, by their streams. */
+  readonly #answered = new Map<number, FakeAnswer>();
   /** The CPUs are stopped: nothing is answered until `resume`. */
   #paused = false;
   #channel: Duplex | undefined;
@@ -160,7 +181,9 @@ export class FakeGuest {
     while (!this.#paused && this.#pending.length > 0) this.#handle(this.#pending.shift() as Frame);
   }
 
-  #handle({ type, payload, stream }: Frame): void {
+  #handle(frame: Frame): void {
+    const { type, payload, stream } = frame;
+    if (this.#isAnswered(frame)) return;
     // Every command is `cat`: it echoes its input and ends with it, or at once when it has no input.
     if (type === FrameType.exec && payload.includes(NO_PROGRAM)) this.#send(FrameType.execExit, noProgram(), stream);
     else if (type === FrameType.exec && !hasInput(payload)) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
@@ -198,6 +221,27 @@ export class FakeGuest {
       this.exit(0);
       setImmediate(this.#powerOff);
     }
+  }
+
+  /** Whether a frame belongs to a command that is answered as the test says. */
+  #isAnswered({ type, payload, stream }: Frame): boolean {
+    const answer = type === FrameType.exec ? this.answer(commandOf(payload)) : this.#answered.get(stream);
+    if (answer === undefined) return false;
+    const { pid, output, ends, code = 0 } = answer;
+    const isOver = ends === "at once" || (ends === "with its input" && type === FrameType.end);
+    if (type === FrameType.exec) {
+      this.#answered.set(stream, answer);
+      if (pid !== undefined) this.#send(FrameType.execStarted, uint32(pid), stream);
+    }
+    // It reads whatever comes, and says so later, as over a real channel.
+    if (type === FrameType.data) setImmediate(() => this.#send(FrameType.credit, uint32(payload.length), stream));
+    if (output !== undefined && (isOver || (type === FrameType.exec && ends === "when killed")))
+      this.#send(FrameType.data, output, stream);
+    if (isOver) this.#send(FrameType.execExit, Buffer.concat([uint32(code), Buffer.alloc(5)]), stream);
+    if (type === FrameType.signal)
+      this.#send(FrameType.execExit, Buffer.concat([uint32(0), payload, Buffer.alloc(1)]), stream);
+    if (isOver || type === FrameType.signal || type === FrameType.reset) this.#answered.delete(stream);
+    return true;
   }
 
   #configure(payload: Buffer): void {
@@ -258,6 +302,20 @@ function noProgram(): Buffer {
   head.writeUInt32LE(127, 0);
   head[8] = 2;
   return Buffer.concat([head, Buffer.from("the command could not be run: No such file or directory")]);
+}
+
+function commandOf(payload: Buffer): FakeCommand {
+  const records = decodeRecords(payload).map(([key, value]) => [key, value.toString("utf8")] as const);
+  return {
+    task: records.find(([key]) => key === Key.task)?.[1],
+    args: records.filter(([key]) => key === Key.arg).map(([, value]) => value),
+  };
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
 }
 
 /** Whether a command has an input. */

@@ -19,7 +19,7 @@ import {
   type VmmSpec,
   type VmmUsage,
 } from "../contract.ts";
-import { FakeGuest, type FakeGuestState } from "./guest.ts";
+import { type FakeAnswer, type FakeCommand, FakeGuest, type FakeGuestState } from "./guest.ts";
 
 /** Bytes at the beginning of a memory file that hold the guest's state. */
 const STATE_BYTES = 4096;
@@ -81,6 +81,8 @@ export class FakeHost {
   readonly refusesToBecome = new Set<string>();
   /** Where apps listen that do not listen where they should, by machine id. */
   readonly listening = new Map<string, Listener[]>();
+  /** What guests that are started from now on do with commands. By default, all are `cat`. */
+  answer: (machineId: string, command: FakeCommand) => FakeAnswer | undefined = () => undefined;
   #nextPid = 1;
 
   /** The guest of a machine. Undefined when the machine has no VMM. */
@@ -104,6 +106,7 @@ export class FakeHost {
     process.guest.crashes = this.crashing.has(spec.machineId);
     process.guest.refusesToBecome = this.refusesToBecome.has(spec.machineId);
     process.guest.listening = this.listening.get(spec.machineId);
+    process.guest.answer = (command) => this.answer(spec.machineId, command);
     this.processes.set(pid, process);
     this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
     return process;

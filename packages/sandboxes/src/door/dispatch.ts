@@ -4,12 +4,11 @@ import { createContextKey, createContextValues, type HandlerContext } from "@con
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
-import { fileService } from "../inside/file-service.ts";
 import { SandboxGuest } from "../inside/guest.ts";
 import { type Inside, namedUser } from "../inside/inside.ts";
 import { MOST_MESSAGE_BYTES } from "../inside/limits.ts";
-import { processService } from "../inside/process-service.ts";
 import type { Processes } from "../inside/processes.ts";
+import { registerServices } from "../inside/services.ts";
 import { transfer } from "../inside/transfer.ts";
 import { Watchers } from "../inside/watchers.ts";
 import type { Sandboxes } from "../life/sandboxes.ts";
@@ -47,10 +46,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
   };
   const failures = new WeakMap<ServerResponse, (error: unknown) => void>();
   const services = connectNodeAdapter({
-    routes(router) {
-      processService(router, insideOf);
-      fileService(router, insideOf);
-    },
+    routes: (router) => registerServices(router, insideOf),
     grpc: false,
     readMaxBytes: MOST_MESSAGE_BYTES,
     contextValues: (request) => createContextValues().set(INSIDE, insides.get(request as IncomingMessage)),

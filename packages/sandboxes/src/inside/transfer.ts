@@ -17,27 +17,29 @@ const MOST_COMPOSE_BYTES = 1024 * 1024;
 /** How many files one upload may have. */
 const MOST_PARTS = 1000;
 
+type Answer = (inside: Inside, url: URL, request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+const sendFile: Answer = async (inside, url, request, response) =>
+  download(await filesFor(inside, url), url, request, response);
+
+/** What is answered, by method and path. */
+export const ANSWERS: Readonly<Record<string, Answer>> = {
+  "GET /health": (_inside, _url, _request, response) => void response.writeHead(204).end(),
+  "GET /envs": ({ view }, _url, _request, response) => json(response, environmentOf(view)),
+  "GET /metrics": (inside, _url, _request, response) => json(response, metricsOf(inside)),
+  "GET /files": sendFile,
+  "HEAD /files": sendFile,
+  "POST /files": async (inside, url, request, response) => upload(await filesFor(inside, url), url, request, response),
+  "POST /files/compose": (inside, _url, request, response) => compose(inside, request, response),
+};
+
 /** Answers a request. Rejects with a {@link Refusal} before anything was sent. */
 export async function transfer(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? "/", "http://sandbox");
-  switch (`${request.method} ${url.pathname}`) {
-    case "GET /health":
-      response.writeHead(204).end();
-      return;
-    case "GET /envs":
-      return json(response, environmentOf(inside.view));
-    case "GET /metrics":
-      return json(response, metricsOf(inside));
-    case "GET /files":
-    case "HEAD /files":
-      return download(await filesFor(inside, url), url, request, response);
-    case "POST /files":
-      return upload(await filesFor(inside, url), url, request, response);
-    case "POST /files/compose":
-      return compose(inside, request, response);
-    default:
-      throw new Refusal(404, `${request.method} ${url.pathname} is nothing that a sandbox answers.`);
-  }
+  const route = `${request.method} ${url.pathname}`;
+  const answer = Object.hasOwn(ANSWERS, route) ? ANSWERS[route] : undefined;
+  if (answer === undefined) throw new Refusal(404, `${route} is nothing that a sandbox answers.`);
+  await answer(inside, url, request, response);
 }
 
 async function filesFor(inside: Inside, url: URL): Promise<Files> {

@@ -1,0 +1,144 @@
+/** The port of sandboxes on a free port, over a platform on a fake host. */
+import { channel } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { createConnectRouter } from "@connectrpc/connect";
+import type { Scope } from "@hibernaut/domain/scopes";
+import { readSettings } from "@hibernaut/settings";
+import type { FastifyInstance } from "fastify";
+import pino from "pino";
+import { createToken, verifyToken } from "../../api/src/tokens.ts";
+import type { FakeAnswer, FakeCommand } from "../../hypervisor/src/fake/guest.ts";
+import { KeptCommands, openSandboxes } from "../../platform/src/sandboxes.ts";
+import { budgetOf } from "../../platform/test/helpers/connections.ts";
+import { newWorld, startPlatform } from "../../platform/test/helpers/fake-world.ts";
+import { registerServices } from "../src/inside/services.ts";
+import { ANSWERS } from "../src/inside/transfer.ts";
+
+export const DOMAIN = "sbx.test";
+
+export interface Reply {
+  status: number;
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+export interface Asked {
+  headers?: Record<string, string | string[]>;
+  body?: string | Buffer;
+  /** Read no more of the reply than its first bytes: it has no end. */
+  endless?: boolean;
+}
+
+export type Port = Awaited<ReturnType<typeof openPort>>;
+
+/** What is in the files of a fake guest. */
+export const contentsOf = (machine: string) => `contents of ${machine}`;
+
+let pids = 100;
+
+/** Everything works. `stay` is a program that ends when it is killed; the others end at once. */
+function answerOf(machine: string, { task, args }: FakeCommand): FakeAnswer {
+  const fields = ["file", "1", "644", "user", "user", "0", `/home/user/of-${machine}`, "", "0"];
+  const entry = Buffer.from(fields.map((field) => `${field}\0`).join(""));
+  switch (task) {
+    case undefined:
+      return { pid: pids++, ends: args[0] === "stay" ? "when killed" : "at once" };
+    case "fs-read":
+      return { output: Buffer.from(contentsOf(machine)), ends: "at once" };
+    case "fs-write":
+      return { output: entry, ends: "with its input" };
+    case "fs-watch":
+      return { output: Buffer.from("start\0"), ends: "when killed" };
+    case "connect":
+      return { output: Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nport"), ends: "when killed" };
+    default:
+      return { output: entry, ends: "at once" };
+  }
+}
+
+export async function openPort() {
+  const world = await newWorld();
+  /** What guests were asked to do. */
+  const done: { machine: string; task: string | undefined }[] = [];
+  world.host.answer = (machine, command) => {
+    done.push({ machine, task: command.task });
+    return answerOf(machine, command);
+  };
+  const platform = await startPlatform(world);
+  const logged: Record<string, unknown>[] = [];
+  const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line) as never) });
+  const routes = new Set<string>();
+  // Fastify says so of each server that it makes.
+  const onServer = (message: unknown) =>
+    (message as { fastify: FastifyInstance }).fastify.addHook("onRoute", ({ method, url }) => {
+      for (const one of [method].flat()) routes.add(`${one} ${url}`);
+    });
+  channel("fastify.initialization").subscribe(onServer);
+  const settings = readSettings({
+    ...{ HIBERNAUT_DATA_DIR: world.folder, XDG_CONFIG_HOME: world.folder },
+    ...{ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0", HIBERNAUT_SANDBOX_DOMAIN: DOMAIN },
+  });
+  const opened = await openSandboxes(settings, {
+    ...{ resources: platform, builds: world.store.builds, connections: budgetOf(), kept: new KeptCommands(), log },
+    verify: (key) => verifyToken(world.store.tokens, key),
+    secret: () => Buffer.alloc(32, 1),
+  });
+  channel("fastify.initialization").unsubscribe(onServer);
+  if (opened === undefined) throw new Error("the port did not open");
+  const { port } = new URL(opened.url);
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  return {
+    ...{ world, platform, logged, done, port: Number(port) },
+    /** Of the control API, as the server has them. */
+    routes: [...routes],
+    key: (scopes: Scope[], apps: string[] | null) =>
+      createToken(world.store.tokens, "test", { scopes, apps, e2b: true }).token,
+    /** Sends a request as it is: nothing of the path is put in order before. */
+    async ask(route: string, { headers = {}, body, endless = false }: Asked = {}): Promise<Reply> {
+      const at = route.indexOf(" ");
+      const [method, path] = [route.slice(0, at), route.slice(at + 1)];
+      const all = { ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }), ...headers };
+      const target = { host: "127.0.0.1", port, method, path, agent, setHost: !("host" in headers) };
+      const request = httpRequest({ ...target, headers: all });
+      request.end(body);
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      const { statusCode: status = 0 } = response;
+      if (!endless || status !== 200) return { status, headers: response.headers, body: await text(response) };
+      const [first] = (await once(response, "data")) as [Buffer];
+      request.destroy();
+      return { status, headers: response.headers, body: first.toString() };
+    },
+    async close() {
+      agent.destroy();
+      await opened.close();
+      await platform.close();
+      await world.dispose();
+    },
+  };
+}
+
+/** Of the services inside sandboxes: where each method is, and whether it streams. */
+export function methods(): { path: string; kind: string }[] {
+  const router = createConnectRouter();
+  registerServices(router, () => {
+    throw new Error("nobody asks");
+  });
+  return router.handlers.map(({ requestPath, method }) => ({ path: requestPath, kind: method.methodKind }));
+}
+
+/** What is answered inside sandboxes otherwise. */
+export const plainRoutes = (): string[] => Object.keys(ANSWERS);
+
+/** Messages of a stream, each in its envelope. */
+export function enveloped(...messages: unknown[]): Buffer {
+  return Buffer.concat(
+    messages.map((message) => {
+      const bytes = Buffer.from(JSON.stringify(message));
+      const head = Buffer.alloc(5);
+      head.writeUInt32BE(bytes.length, 1);
+      return Buffer.concat([head, bytes]);
+    }),
+  );
+}
