@@ -1,5 +1,5 @@
 /** Which names a machine may ask for, by its own rules. Pure. */
-import { type Egress, isNamed } from "@hibernaut/domain/egress";
+import { type Egress, injectedFor, isNamed } from "@hibernaut/domain/egress";
 import type { Answered } from "@hibernaut/network";
 
 /** What the name server knows of machines' rules. */
@@ -24,10 +24,12 @@ export const NO_POLICY: NamePolicy = {
 
 /**
  * What a machine's rules say of a name. `refuse`: it is told that there is no such name, as any question that is passed on
- * could carry something out. `learn`: it may reach what the answer says.
+ * could carry something out. `learn`: it may reach what the answer says, or is led there, where something is added to what it
+ * says.
  */
 export function judgeName(rules: Egress | undefined, name: string): "answer" | "learn" | "refuse" {
-  if (rules === undefined || !rules.closed) return "answer";
+  if (rules === undefined) return "answer";
+  if (!rules.closed) return injectedFor(rules, name) === undefined ? "answer" : "learn";
   return isNamed(rules, name) ? "learn" : "refuse";
 }
 

@@ -29,7 +29,12 @@ export interface Egress {
   denied: readonly Subnet[];
   /** Names that may be reached, in lower case; `*.example.com` stands for all names below example.com. */
   names: readonly string[];
+  /** What is added to requests to these names, encrypted. Absent when nothing is. It opens nothing. */
+  injected?: Readonly<Record<string, string>>;
 }
+
+/** What a machine without rules of its own may reach. */
+const ANYTHING: Egress = { closed: false, allowed: [], denied: [], names: [] };
 
 /** Returns what is wrong with rules that fulfil the schema, and where. Undefined when nothing is. */
 export function egressRefusal(config: EgressConfig): { field: string; message: string } | undefined {
@@ -72,12 +77,43 @@ export function egressOf(config: EgressConfig): Egress {
   };
 }
 
+/** Returns the rules with what is added to requests, by name and encrypted. */
+export function withInjected(rules: Egress | undefined, injected: Record<string, string> | undefined) {
+  if (injected === undefined || Object.keys(injected).length === 0) return rules;
+  return { ...(rules ?? ANYTHING), injected };
+}
+
+/** Whether text is a name, or `*.` and one, as rules have them. */
+export function isEgressName(text: string): boolean {
+  return text.length <= EGRESS_ENTRY_MAX_LENGTH && NAME.test(text);
+}
+
 /** Whether a name is among those that rules allow. Case and a dot at the end make no difference. */
 export function isNamed({ names }: Pick<Egress, "names">, name: string): boolean {
-  const asked = name.toLowerCase().replace(/\.$/, "");
-  return names.some((one) =>
-    one.startsWith("*.") ? asked.endsWith(one.slice(1)) && asked.length > one.length - 1 : asked === one,
-  );
+  const asked = plain(name);
+  return names.some((one) => matches(one, asked));
+}
+
+/** What is added to requests to a name, encrypted: of several, what is for the name itself, or for most of it. */
+export function injectedFor({ injected = {} }: Pick<Egress, "injected">, name: string): string | undefined {
+  const asked = plain(name);
+  const [best] = Object.keys(injected)
+    .filter((one) => matches(one, asked))
+    .toSorted((a, b) => (a === asked ? -1 : b === asked ? 1 : b.length - a.length));
+  return best === undefined ? undefined : injected[best];
+}
+
+/** Whether rules let a machine reach a name over HTTP and TLS. Where all is open, addresses decide. */
+export function mayName(rules: Egress, name: string): boolean {
+  return !rules.closed || isNamed(rules, name);
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/\.$/, "");
+}
+
+function matches(entry: string, asked: string): boolean {
+  return entry.startsWith("*.") ? asked.endsWith(entry.slice(1)) && asked.length > entry.length - 1 : asked === entry;
 }
 
 /** Whether rules let a machine reach an address, as far as addresses decide it. */

@@ -14,6 +14,8 @@ export interface SandboxNetwork {
   allow_public_traffic?: boolean;
   /** The `Host` that its programs see, with `${PORT}` for the port. */
   mask_request_host?: string;
+  /** Headers that are added to HTTPS requests, by the name that they are for: encrypted, as `sealHeaders` makes it. */
+  rules?: Record<string, string>;
 }
 
 /** How programs begin that clients start in a sandbox and say nothing else of. A build of a template sets it. */

@@ -45,12 +45,14 @@ export function keyFingerprint(from: string | X509Certificate): string {
 export async function makeAuthority(name: string, days: number): Promise<Pair> {
   const x509 = await loadLibrary();
   const { key, publicKey } = makeKey();
+  const own = await importPublic(publicKey);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     ...common(name, Date.now(), days),
-    keys: { privateKey: await importPrivate(key), publicKey: await importPublic(publicKey) },
+    keys: { privateKey: await importPrivate(key), publicKey: own },
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(own),
     ],
   });
   return {
@@ -80,16 +82,19 @@ export async function sign(
     type: isIP(each) === 0 ? ("dns" as const) : ("ip" as const),
     value: each,
   }));
+  const issuer = new x509.X509Certificate(authority.certificate);
   const certificate = await x509.X509CertificateGenerator.create({
     ...common(name, now, days),
     subject: `CN=${name}`,
-    issuer: new x509.X509Certificate(authority.certificate).subject,
+    issuer: issuer.subject,
     signingKey: await importPrivate(authority.key),
     publicKey: await importPublic(publicKey),
     extensions: [
       new x509.BasicConstraintsExtension(false),
       ...(alternatives.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternatives)]),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]),
+      // Python's clients insist on it.
+      await x509.AuthorityKeyIdentifierExtension.create(issuer),
     ],
   });
   return `${certificate.toString("pem")}\n`;

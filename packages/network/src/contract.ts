@@ -1,6 +1,6 @@
 /** What the platform needs from a network mode. `user.ts` works without root; `bridge/` needs root and isolates apps. */
 import { machineEgress } from "@hibernaut/domain/config";
-import type { Egress } from "@hibernaut/domain/egress";
+import { type Egress, withInjected } from "@hibernaut/domain/egress";
 import type { NetworkAttachment } from "@hibernaut/domain/guest-network";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 
@@ -44,8 +44,9 @@ export function networkMachine({
   app,
   address,
   config,
-}: Pick<MachineRecord, "id" | "app" | "address" | "config">): NetworkMachine {
-  return { id, app, address, egress: machineEgress(config) };
+  sandbox,
+}: Pick<MachineRecord, "id" | "app" | "address" | "config" | "sandbox">): NetworkMachine {
+  return { id, app, address, egress: withInjected(machineEgress(config), sandbox?.network?.rules) };
 }
 
 /** Where the host judges by names, as far as it does: where it does not, machines with rules find nothing. */

@@ -5,7 +5,7 @@
  */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { type Egress, isNamed } from "@hibernaut/domain/egress";
+import { type Egress, injectedFor, mayName, mayReach } from "@hibernaut/domain/egress";
 import { background } from "@hibernaut/lib/background";
 import { ProxyRefusal } from "../contract.ts";
 import { openTunnel } from "../http/tunnel.ts";
@@ -13,6 +13,9 @@ import { ALERTS, alertRecord, readClientHello } from "../tcp/client-hello.ts";
 import { readStart } from "../tcp/read-start.ts";
 import { pipe } from "../tcp/splice.ts";
 import { readHost } from "./asked-host.ts";
+import type { OutwardAuthority } from "./authority.ts";
+import type { Credentials } from "./credentials.ts";
+import { intercept } from "./intercept.ts";
 import { NotReached, type Reach } from "./reach.ts";
 
 /** Open connections, each of which costs two descriptors. No machine takes its app's share, and no app the others'. */
@@ -37,8 +40,19 @@ export interface GateOptions {
   reach: Reach;
   /** Called when a machine wants a name that it may not reach, or none. */
   onRefused(machineId: string, refused: { name: string | undefined; port: number }): void;
+  /** What is added to requests. Absent: nothing is, and names that something should be added for are not reached over TLS. */
+  injection?: Injection;
   /** Ports that names are reached at. Default: those of HTTP and TLS. */
   outside?: { http: number; tls: number };
+}
+
+/** What the gate needs to add something to requests. */
+export interface Injection {
+  authority: Pick<OutwardAuthority, "contextFor">;
+  /** Decrypts what rules have for a name. Throws when this host cannot. */
+  unseal(sealed: string): Credentials;
+  /** PEM of authorities that servers may have their certificates from. Default: those that Node trusts. */
+  authorities?: readonly string[];
 }
 
 /** What the gate knows of a machine. */
@@ -77,12 +91,17 @@ interface Led {
   address: string;
   /** Undefined until it is known. */
   name: string | undefined;
+  /** What is added to its requests, encrypted. */
+  injected?: string;
 }
 
 /** Whether the machine that made the connection is still there, and may still have it. */
-function isAllowed({ machineId, name }: Led, machine: GatedMachine | undefined): boolean {
+function isAllowed({ machineId, name, injected }: Led, machine: GatedMachine | undefined): boolean {
   if (machine?.id !== machineId) return false;
-  return machine.egress === undefined || (name !== undefined && isNamed(machine.egress, name));
+  // What was added holds no longer.
+  if (injected !== undefined && (machine.egress === undefined || injectedFor(machine.egress, name ?? "") !== injected))
+    return false;
+  return machine.egress === undefined || (name !== undefined && mayName(machine.egress, name));
 }
 
 /** Starts listening at two free ports. Rejects with the system's error when it cannot. */
@@ -121,7 +140,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const left = new AbortController();
     socket.once("close", () => left.abort(new Left()));
     const within = (ms: number) => AbortSignal.any([left.signal, ended.signal, AbortSignal.timeout(ms)]);
-    led.name = await askedName(kind, socket, within(HELLO_MS));
+    led.name = (await askedName(kind, socket, within(HELLO_MS)))?.replace(/\.$/, "");
     const port = outside[kind];
     if (!isAllowed(led, options.machineAt(address))) {
       options.onRefused(machineId, { name: led.name, port });
@@ -131,7 +150,24 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       socket.once("close", () => clearTimeout(late)).resume();
       return;
     }
-    const upstream = await options.reach(led.name ?? "", port, within(REACH_MS));
+    const name = led.name ?? "";
+    const rules = options.machineAt(address)?.egress;
+    const may = (to: string) => rules === undefined || rules.closed || mayReach(rules, to);
+    const sealed = rules && injectedFor(rules, name);
+    if (kind === "tls" && sealed !== undefined) {
+      const { injection } = options;
+      if (injection === undefined) throw new NotReached(`nothing can be added to requests to ${name}`);
+      const context = await injection.authority.contextFor(name);
+      if (options.machineAt(address)?.egress !== rules) throw new Left();
+      intercept({
+        ...{ client: socket, name, context, credentials: injection.unseal(sealed), signal: ended.signal },
+        reach: (signal) => options.reach(name, port, AbortSignal.any([signal, AbortSignal.timeout(REACH_MS)]), may),
+        ...(injection.authorities !== undefined && { authorities: injection.authorities }),
+      });
+      led.injected = sealed;
+      return;
+    }
+    const upstream = await options.reach(name, port, within(REACH_MS), may);
     upstream.on("error", () => upstream.destroy());
     // The rules may have changed while the name was looked up.
     if (!isAllowed(led, options.machineAt(address))) {

@@ -15,8 +15,11 @@ const MOST_ADDRESSES = 3;
 export class NotReached extends Error {}
 
 export interface Reach {
-  /** Connects to a port of a name. Rejects with {@link NotReached}, and with the signal's reason. */
-  (name: string, port: number, signal: AbortSignal): Promise<Socket>;
+  /**
+   * Connects to a port of a name, at an address that `may` be reached. Rejects with {@link NotReached}, and with the signal's
+   * reason.
+   */
+  (name: string, port: number, signal: AbortSignal, may?: (address: string) => boolean): Promise<Socket>;
 }
 
 interface ReachOptions {
@@ -28,7 +31,7 @@ interface ReachOptions {
 
 /** Returns a way to reach names as this host resolves them now: what a machine was told, or claims, does not count. */
 export function reachFrom({ mayLead, nameServers }: ReachOptions): Reach {
-  return async (name, port, signal) => {
+  return async (name, port, signal, may = () => true) => {
     // One for each connection: the host's name servers change, and an end of one search must not end others.
     const resolver = new Resolver({ timeout: RESOLVE_MS, tries: RESOLVE_TRIES });
     if (nameServers !== undefined) resolver.setServers([...nameServers]);
@@ -41,7 +44,7 @@ export function reachFrom({ mayLead, nameServers }: ReachOptions): Reach {
       })
       .finally(() => signal.removeEventListener("abort", stop));
     signal.throwIfAborted();
-    const addresses = found.filter((address) => mayLead(address, port));
+    const addresses = found.filter((address) => mayLead(address, port) && may(address));
     if (addresses.length === 0) throw new NotReached(`${name} leads nowhere that machines may be led to`);
     return firstOf(addresses.slice(0, MOST_ADDRESSES), port, signal);
   };

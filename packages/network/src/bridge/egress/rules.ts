@@ -109,6 +109,11 @@ function hostTable({ names, subnet, machines, doors: { gate, dns } }: EgressInpu
       machines.filter(isGated).map(({ address }) => address),
     ),
     set(
+      "injecting",
+      "ipv4_addr",
+      machines.filter(({ egress }) => egress.injected !== undefined).map(({ address }) => address),
+    ),
+    set(
       "judged",
       "ipv4_addr . mark",
       marks.map(({ address, mark }) => `${address} . ${mark}`),
@@ -117,10 +122,11 @@ function hostTable({ names, subnet, machines, doors: { gate, dns } }: EgressInpu
   ];
   const mapLines = `map generation { type ipv4_addr : mark; elements = { ${marks.map(({ address, mark }) => `${address} : ${mark}`).join(", ")} } }`;
   const gated = `iifname "${bridge}" ip saddr @gated ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr != @allowed`;
-  const redirects =
-    gate === undefined
-      ? []
-      : [`${gated} tcp dport 80 redirect to :${gate.http}`, `${gated} tcp dport 443 redirect to :${gate.tls}`];
+  // Of names that something is added for, also where addresses are open.
+  const injecting = `iifname "${bridge}" ip saddr @injecting ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr @${NAMED_SET}`;
+  const led =
+    gate === undefined ? [] : [`tcp dport 80 redirect to :${gate.http}`, `tcp dport 443 redirect to :${gate.tls}`];
+  const redirects = [gated, injecting].flatMap((which) => led.map((where) => `${which} ${where}`));
   const ports = gate === undefined ? "" : `tcp dport { ${gate.http}, ${gate.tls} }`;
   // Only what was led there: it is nobody's server.
   const closed =
