@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import type { EgressConfig } from "@hibernaut/domain/egress";
-import { egressOf } from "@hibernaut/domain/egress";
+import { egressOf, withInjected } from "@hibernaut/domain/egress";
 import { parseSubnet } from "@hibernaut/lib/ipv4";
 import { onTestFinished } from "vitest";
 import { RUN_VARIABLE } from "../../../scripts/leftovers.mjs";
@@ -150,17 +150,22 @@ interface GuestOptions {
   /** One digit. */
   number?: number;
   egress?: EgressConfig;
+  /** What is added to requests, by name. */
+  injected?: Record<string, string>;
 }
 
 /** A namespace that is connected as a machine is. */
 export async function guestOf(
   network: BridgeNetwork,
-  { dataDir, app = "shop", number = 1, egress }: GuestOptions,
+  { dataDir, app = "shop", number = 1, egress, injected }: GuestOptions,
 ): Promise<Guest> {
   const id = `0000000000000${number}`;
   const address = network.allocate(new Set());
   const known = { id, app, address };
-  const rules = (config: EgressConfig | undefined) => ({ ...known, egress: config && egressOf(config) });
+  const rules = (config: EgressConfig | undefined) => ({
+    ...known,
+    egress: withInjected(config && egressOf(config), injected),
+  });
   const { mac, guest } = await network.attach(rules(egress));
   const subnet = parseSubnet(network.subnet);
   const host = subnet && machineHost(subnet, address);

@@ -4,7 +4,8 @@ import { outsideOf } from "@hibernaut/lib/public-addresses";
 import { messageOf } from "@hibernaut/lib/text";
 import type { RefusedConnection } from "@hibernaut/machines";
 import type { NameRules } from "@hibernaut/network";
-import { openGate, reachFrom } from "@hibernaut/proxy/outward";
+import { type Credentials, type OutwardAuthority, openGate, reachFrom } from "@hibernaut/proxy/outward";
+import { addedHeadersOf, unsealText, type Vault } from "@hibernaut/secrets";
 import type { Settings } from "@hibernaut/settings";
 import type { Store } from "@hibernaut/store";
 
@@ -14,13 +15,16 @@ interface EgressParts {
   names?: NameRules | undefined;
   store: Pick<Store, "apps" | "machines">;
   settings: Pick<Settings, "blockedNetworks">;
+  /** For connections that headers are added to, and to decrypt these. */
+  authority: OutwardAuthority;
+  vault: Pick<Vault, "unseal">;
   onRefused(machineId: string, refused: RefusedConnection): void;
   log: { warn(fields: object, message: string): void };
 }
 
 /** Starts both. What one of them would let through is refused where it cannot listen. */
 export async function openNames(parts: EgressParts): Promise<{ close(): Promise<void> }> {
-  const { gateway, names, store, settings, onRefused, log } = parts;
+  const { gateway, names, store, settings, authority, vault, onRefused, log } = parts;
   if (gateway === undefined || names === undefined) return { close: async () => {} };
   const isOutside = outsideOf(settings.blockedNetworks);
   const policy: NamePolicy = {
@@ -37,6 +41,10 @@ export async function openNames(parts: EgressParts): Promise<{ close(): Promise<
     address: gateway,
     machineAt: (address) => names.machineAt(address),
     reach: reachFrom({ mayLead: (address, port) => isOutside(address) && !names.isControl(address, port) }),
+    injection: {
+      authority,
+      unseal: (sealed, app) => JSON.parse(unsealText(vault, addedHeadersOf(app), sealed)) as Credentials,
+    },
     onRefused: (id, { name = "no name", port }) => onRefused(id, { destination: name, protocol: "tcp", port }),
   }).catch((error: unknown) => {
     log.warn(

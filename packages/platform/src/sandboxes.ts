@@ -4,7 +4,7 @@ import type { ConnectionBudget } from "@hibernaut/connections";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { GuestCommand } from "@hibernaut/guest";
 import type { Resources } from "@hibernaut/machines";
-import type { openSandboxes as open } from "@hibernaut/sandboxes";
+import type { openSandboxes as open, SandboxNeeds } from "@hibernaut/sandboxes";
 import type { Settings } from "@hibernaut/settings";
 import type { BuildStore, TokenRecord } from "@hibernaut/store";
 import type { Logger } from "pino";
@@ -36,6 +36,8 @@ interface SandboxParts {
   builds: BuildStore;
   /** From which the tokens of sandboxes are derived. */
   secret(): Buffer;
+  vault: SandboxNeeds["vault"];
+  egressAuthority(): Promise<string>;
   connections: ConnectionBudget;
   kept: KeptCommands;
   log: Logger;

@@ -45,6 +45,7 @@ import { droppingRefusal, unfitText } from "@hibernaut/machines/unfit-snapshots"
 import { readPrices, Usage, UsageRecorder } from "@hibernaut/metering";
 import { startNetwork } from "@hibernaut/network/start";
 import { AppAddresses, ConnectedProxies, type RunningCoordinator, startCoordinator } from "@hibernaut/proxy";
+import { openAuthority } from "@hibernaut/proxy/outward";
 import { makeKey, readKey } from "@hibernaut/secrets/key";
 import { openSecrets, openVault } from "@hibernaut/secrets/open";
 import { configFolder, type Settings } from "@hibernaut/settings";
@@ -181,8 +182,9 @@ async function runLocked(
     },
   });
   open.defer(() => network.close());
+  const authority = openAuthority(settings.dataDir);
   const names = await openNames({
-    ...{ gateway: network.gateway, names: network.names, store, settings, log },
+    ...{ gateway: network.gateway, names: network.names, store, settings, authority, vault: openVault(sealed), log },
     onRefused: (id, refused) => histories.machines?.wasRefused(id, refused),
   });
   open.defer(() => names.close());
@@ -454,6 +456,8 @@ async function runLocked(
     ...{ resources, connections, kept, log, builds: store.builds },
     verify: (text) => verifyToken(store.tokens, text),
     secret: () => readKey(keyFile) ?? makeKey(keyFile),
+    vault: openVault(sealed),
+    egressAuthority: () => authority.certificate(),
   });
   proxied.sandboxes = sandboxes;
   open.defer(() => sandboxes?.close());

@@ -1,6 +1,7 @@
 /** What sandboxes need of the platform. */
 import type { Grant } from "@hibernaut/domain/scopes";
 import type { Resources } from "@hibernaut/machines";
+import type { Vault } from "@hibernaut/secrets";
 import type { BuildStore } from "@hibernaut/store";
 
 /** What a key may do: it belongs to one app, whose machines its sandboxes are. */
@@ -17,6 +18,10 @@ export interface SandboxNeeds {
   uploadFolder: string;
   /** Whose key it is. Undefined for any other string, and for a token that may not make machines. */
   holderOf(key: string): KeyHolder | undefined;
+  /** Encrypts what clients have added to requests. */
+  vault: Pick<Vault, "seal">;
+  /** The certificate of the authority that the gate of machines' connections has, PEM. */
+  egressAuthority(): Promise<string>;
   /** A secret of this platform, 32 bytes, from which the tokens of its sandboxes are derived. */
   secret: Buffer;
   /** The domain below which `<port>-<sandbox>` are names, with the port at which clients reach it, unless that is 443. */

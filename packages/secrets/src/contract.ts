@@ -45,3 +45,20 @@ export interface Vault {
   /** Decrypts a value. */
   unseal(name: string, sealed: Sealed): string;
 }
+
+/** Encrypts a value under a name. Throws as {@link Vault.seal} does. */
+export function sealText(vault: Pick<Vault, "seal">, name: string, value: string): string {
+  const { nonce, ciphertext } = vault.seal(name, value);
+  return [nonce, ciphertext].map((part) => Buffer.from(part).toString("base64")).join(".");
+}
+
+/** Decrypts what {@link sealText} made under the same name. Throws as {@link Vault.unseal} does. */
+export function unsealText(vault: Pick<Vault, "unseal">, name: string, sealed: string): string {
+  const [nonce = "", ciphertext = ""] = sealed.split(".");
+  return vault.unseal(name, { nonce: Buffer.from(nonce, "base64"), ciphertext: Buffer.from(ciphertext, "base64") });
+}
+
+/** The name under which headers are encrypted that are added to requests of an app's machines. */
+export function addedHeadersOf(app: string): string {
+  return `added headers of ${app}`;
+}

@@ -111,12 +111,15 @@ export class Pools {
     chosen: Pick<Births, "name" | "cordoned" | "egress" | "sandbox">,
   ): Promise<MachineController | undefined> {
     const next = this.#next(template.id);
-    if (next === undefined || chosen.egress === undefined) return next && this.#give(template, next, chosen);
+    const { egress, sandbox } = chosen;
+    const hasRules = egress !== undefined || sandbox?.network?.rules !== undefined;
+    if (next === undefined || !hasRules) return next && this.#give(template, next, chosen);
     const { network } = this.#births.deps;
     const { record } = next;
     this.#reserved.add(record.id);
     try {
-      await network.govern(networkMachine({ ...record, config: withEgress(record.config, chosen.egress) }));
+      const config = egress === undefined ? record.config : withEgress(record.config, egress);
+      await network.govern(networkMachine({ ...record, config, ...(sandbox !== undefined && { sandbox }) }));
     } finally {
       this.#reserved.delete(record.id);
     }

@@ -50,7 +50,7 @@ export interface GateOptions {
 export interface Injection {
   authority: Pick<OutwardAuthority, "contextFor">;
   /** Decrypts what rules have for a name. Throws when this host cannot. */
-  unseal(sealed: string): Credentials;
+  unseal(sealed: string, app: string): Credentials;
   /** PEM of authorities that servers may have their certificates from. Default: those that Node trusts. */
   authorities?: readonly string[];
 }
@@ -160,7 +160,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       const context = await injection.authority.contextFor(name);
       if (options.machineAt(address)?.egress !== rules) throw new Left();
       intercept({
-        ...{ client: socket, name, context, credentials: injection.unseal(sealed), signal: ended.signal },
+        ...{ client: socket, name, context, credentials: injection.unseal(sealed, led.app), signal: ended.signal },
         reach: (signal) => options.reach(name, port, AbortSignal.any([signal, AbortSignal.timeout(REACH_MS)]), may),
         ...(injection.authorities !== undefined && { authorities: injection.authorities }),
       });

@@ -4,6 +4,7 @@ import type { Static } from "typebox";
 import { failureOf, Refusal } from "../failure.ts";
 import type { ChosenSandbox } from "../life/chosen.ts";
 import { pageOf } from "../life/page.ts";
+import { addedHeadersIn } from "../life/rules.ts";
 import { detailWire, INSIDE_VERSION, listedWire, type SandboxState, type SandboxView } from "../life/view.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import {
@@ -145,7 +146,10 @@ export function sandboxRoutes(app: FastifyInstance, { needs, sandboxes, tokens }
     async ({ sandboxApp, params: { sandboxID }, body }, reply) => {
       refuseMissing(body);
       const { allowOut, denyOut, allow_internet_access: allowInternetAccess } = body;
-      await sandboxes.setEgress(sandboxApp, sandboxID, { allowOut, denyOut, allowInternetAccess });
+      await sandboxes.setEgress(sandboxApp, sandboxID, {
+        ...{ allowOut, denyOut, allowInternetAccess },
+        added: addedHeadersIn(body.rules),
+      });
       return reply.code(204).send();
     },
   );
@@ -184,6 +188,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
     metadata: body.metadata ?? {},
     env: body.envVars ?? {},
     allowInternetAccess: body.allow_internet_access,
+    added: addedHeadersIn(network?.rules),
     network:
       network === undefined
         ? undefined
@@ -196,9 +201,7 @@ function chosenOf(body: Static<typeof NewSandbox>): ChosenSandbox {
   };
 }
 
-function refuseMissing({ rules, egressProxy }: Pick<Static<typeof NetworkBody>, "rules" | "egressProxy">): void {
-  if (rules !== undefined && rules !== null && Object.keys(rules).length > 0)
-    throw new Refusal(501, "Requests of sandboxes are not changed on their way yet. Leave `network.rules` out.");
+function refuseMissing({ egressProxy }: Pick<Static<typeof NetworkBody>, "egressProxy">): void {
   if (egressProxy !== undefined) throw new Refusal(501, "Sandboxes use no proxy yet. Leave `network.egressProxy` out.");
 }
 

@@ -145,7 +145,7 @@ async function succeeded(command: GuestCommand): Promise<void> {
 }
 
 /** The beginning of what an error says; the rest is read, and not kept. Never rejects. */
-function beginningOf(output: Readable): Promise<Buffer> {
+export function beginningOf(output: Readable): Promise<Buffer> {
   const kept: Buffer[] = [];
   let room = MOST_ERROR_BYTES;
   output.on("data", (chunk: Buffer) => {

@@ -3,6 +3,7 @@ import type { SandboxView } from "../life/view.ts";
 import { Files } from "./files.ts";
 import type { SandboxGuest } from "./guest.ts";
 import type { Processes } from "./processes.ts";
+import { TRUST_ENV } from "./trust.ts";
 import type { Watchers } from "./watchers.ts";
 
 export interface Inside {
@@ -20,7 +21,7 @@ export interface Inside {
 
 /** What every program of a sandbox has in its environment: what its template says, and above that its own. */
 export function environmentOf({ record: { programs, sandbox } }: SandboxView): Record<string, string> {
-  return { ...programs?.env, ...sandbox.env };
+  return { ...(sandbox.network?.rules !== undefined && TRUST_ENV), ...programs?.env, ...sandbox.env };
 }
 
 /** The files, as the request's user sees them. */

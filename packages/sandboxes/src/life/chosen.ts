@@ -2,6 +2,7 @@
 import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
 import { Refusal } from "../failure.ts";
 import { MOST_ENV_BYTES, MOST_METADATA_BYTES, MOST_TIMEOUT_S } from "./limits.ts";
+import type { AddedHeaders } from "./rules.ts";
 
 export interface ChosenSandbox {
   template: string;
@@ -13,7 +14,9 @@ export interface ChosenSandbox {
   secure: boolean;
   metadata: Record<string, string>;
   env: Record<string, string>;
-  network?: SandboxNetwork | undefined;
+  /** Without what is added to requests. */
+  network?: Omit<SandboxNetwork, "rules"> | undefined;
+  added?: AddedHeaders | undefined;
   allowInternetAccess?: boolean | undefined;
 }
 

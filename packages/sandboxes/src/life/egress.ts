@@ -1,12 +1,15 @@
 /** Where a sandbox may connect to, from what its client chose to its machine's rules. Pure. */
 import { type EgressConfig, egressRefusal } from "@hibernaut/domain/egress";
 import { Refusal } from "../failure.ts";
+import type { AddedHeaders } from "./rules.ts";
 
 /** What clients choose of where a sandbox may connect to. */
 export interface ChosenEgress {
   allowOut?: string[] | undefined;
   denyOut?: string[] | undefined;
   allowInternetAccess?: boolean | undefined;
+  /** Opens nothing. */
+  added?: AddedHeaders | undefined;
 }
 
 /** What clients call everything. */
