@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
 import { namedTemplate } from "../life/names.ts";
 import { nameOf } from "../life/sandboxes.ts";
-import { INSIDE_VERSION } from "../life/view.ts";
+import { INSIDE_VERSION, type SandboxView } from "../life/view.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import { SandboxParams, SnapshotBody, SnapshotsQuery, TemplateParams } from "./schemas.ts";
 
@@ -17,9 +17,10 @@ export function templateRoutes(app: FastifyInstance, { needs, names, sandboxes }
     "/sandboxes/:sandboxID/snapshots",
     { schema: { params: SandboxParams, body: SnapshotBody } },
     async ({ sandboxApp, params: { sandboxID }, body: { name } }, reply) => {
-      const { record } = sandboxes.get(sandboxApp, sandboxID);
-      const chosen = { machine: record.id, ...(name !== undefined && { name }) };
-      const made = await templates.createOf(sandboxApp, chosen, goneSignal(reply));
+      const signal = goneSignal(reply);
+      const keep = ({ record }: SandboxView) =>
+        templates.createOf(sandboxApp, { machine: record.id, ...(name !== undefined && { name }) }, signal);
+      const made = await sandboxes.whenSteady(sandboxApp, sandboxID, keep, signal);
       return reply.code(201).send(snapshotWire(made));
     },
   );

@@ -10,10 +10,9 @@ import { type ChosenEgress, egressOf } from "./egress.ts";
 import { Expiry } from "./expiry.ts";
 import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { TemplateNames } from "./names.ts";
-import { asSandbox, type SandboxView, stateOf } from "./view.ts";
-
-/** Why a sandbox is stopped with its disk. */
-const FILES_ONLY = "its client keeps the files of this sandbox, and not its memory";
+import { FILES_ONLY, pauseRunning } from "./pause.ts";
+import { asSandbox, isSteady, type SandboxView, stateOf } from "./view.ts";
+import { missing, waitFor } from "./wait.ts";
 
 /** Every method throws a {@link Refusal} with 404 for a sandbox that the app does not have. */
 export class Sandboxes {
@@ -147,23 +146,56 @@ export class Sandboxes {
     this.change(now, { network, allow_internet_access: allowInternetAccess });
   }
 
-  /** Suspends it to a snapshot, or without `memory` stops it with its disk. Rejects with 409 when it is paused already. */
+  /**
+   * Suspends it to a snapshot, or without `memory` stops it with its disk; one that is starting is waited for. Rejects with 409
+   * when it is paused already, and as {@link pauseRunning} does when it is not paused afterwards.
+   */
   async pause(app: string, id: string, { memory }: { memory: boolean }, signal: AbortSignal): Promise<void> {
     const { machines } = this.#needs.resources;
-    const sandbox = this.get(app, id);
-    if (stateOf(sandbox) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
-    this.change(sandbox, { paused: true });
-    if (memory) machines.suspend(app, id, { reason: "sandbox" });
-    else machines.stopWithLayer(app, id, FILES_ONLY);
-    await machines.wait(app, id, ["suspended", "stopped"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
+    const begin = (sandbox: SandboxView) => {
+      if (stateOf(sandbox) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
+      this.change(sandbox, { paused: true });
+      return pauseRunning(machines, sandbox, memory, signal);
+    };
+    try {
+      await this.whenSteady(app, id, begin, signal);
+    } catch (error) {
+      const now = this.find(id);
+      if (now !== undefined && stateOf(now) === "running") this.change(now, { paused: false });
+      throw error;
+    }
+  }
+
+  /**
+   * Does `work` as soon as it runs, or sleeps: one that starts or falls asleep has no state that could be kept. Rejects with
+   * 503 when others keep changing it.
+   */
+  async whenSteady<T>(
+    app: string,
+    id: string,
+    work: (sandbox: SandboxView) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const deadline = performance.now() + RUNNING_TIMEOUT_MS;
+    while (performance.now() < deadline) {
+      const view = this.get(app, id);
+      // Without a wait in between: others wait for the same moment.
+      if (isSteady(view)) return work(view);
+      if (stateOf(view) === "running") await this.awake(app, id, signal);
+      else
+        await waitFor(this.#needs.resources.machines, app, id, ["settled"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
+    }
+    throw new Refusal(503, `Sandbox ${id} is woken and paused all the time. Try again later.`);
   }
 
   /** Forks it: each fork is a sandbox of its own that lives that long. The sandbox itself runs on. */
   async fork(app: string, id: string, { count, timeoutS }: { count: number; timeoutS: number }, signal: AbortSignal) {
     requireTimeout(timeoutS);
-    const { sandbox: parent } = this.get(app, id).record;
-    const sandbox = heirOf(parent, timeoutS, Date.now());
-    const born = await this.#needs.resources.forks.fork(app, id, { count, sandbox }, signal);
+    const begin = ({ record }: SandboxView) => {
+      const sandbox = heirOf(record.sandbox, timeoutS, Date.now());
+      return this.#needs.resources.forks.fork(app, id, { count, sandbox }, signal);
+    };
+    const born = await this.whenSteady(app, id, begin, signal);
     return Promise.allSettled(born.map(({ record }) => this.#born(app, record.id, signal)));
   }
 
@@ -222,8 +254,8 @@ export class Sandboxes {
     const { machines } = this.#needs.resources;
     const wait = { timeoutMs: RUNNING_TIMEOUT_MS, signal };
     // Its time counts from the start, also for a client that does not wait.
-    const waiting = machines.wait(app, id, ["running", "failed", "stopped"], wait).finally(() => this.#expiry.look());
-    const state = await waiting;
+    const waiting = waitFor(machines, app, id, ["running", "failed", "stopped"], wait);
+    const state = await waiting.finally(() => this.#expiry.look());
     if (state === "running") return this.get(app, id);
     const why = machines.get(app, id).record.stateReason;
     throw new Refusal(503, `Sandbox ${id} did not come up: it is ${state}${why === null ? "" : `, because ${why}`}.`);
@@ -246,8 +278,4 @@ export class Sandboxes {
 /** The name of a template without the team, which means nothing here, and without the tag. */
 export function nameOf(word: string): string {
   return word.replace(/^.*\//, "").replace(/:(?:default|latest)$/, "");
-}
-
-function missing(id: string): Refusal {
-  return new Refusal(404, `Sandbox '${id.slice(0, 80)}' was not found.`);
 }

@@ -14,6 +14,7 @@ export interface SandboxView {
 }
 
 const AWAKE: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating"]);
+const PASSING: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating", "suspending", "stopping"]);
 const GONE: ReadonlySet<MachineState> = new Set(["destroyed", "destroying"]);
 
 /** Undefined unless the machine is a sandbox, and there to be used. */
@@ -25,6 +26,11 @@ export function asSandbox({ record }: Pick<MachineView, "record">): SandboxView 
 /** Whether it runs, or is about to. Anything else is asleep, and can be woken. */
 export function stateOf({ record }: SandboxView): SandboxState {
   return AWAKE.has(record.state) ? "running" : "paused";
+}
+
+/** Whether nothing is in progress: it will not run, or sleep, by itself. */
+export function isSteady({ record }: SandboxView): boolean {
+  return !PASSING.has(record.state);
 }
 
 /** How the API lists a sandbox. */
