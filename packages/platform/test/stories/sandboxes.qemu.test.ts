@@ -230,3 +230,39 @@ test("an agent that may reach one computer reaches no other, from its first mome
   );
   await again.kill();
 });
+
+/** Asks a name over TLS at an address, and prints what it heard, or why not. */
+const ASK = `require("https").get({ host: process.argv[1], servername: process.argv[2], headers: { host: process.argv[2] } }, (answer) => {
+  answer.setEncoding("utf8").on("data", (text) => console.log(answer.statusCode, text.trim()));
+}).on("error", ({ code, message }) => console.log(code || message));`;
+
+test("what is added to an agent's requests is added behind its back, over a connection that its programs trust", async () => {
+  const secret = `Bearer ${randomBytes(16).toString("hex")}`;
+  const rules = { "api.example.com": [{ transform: { headers: { Authorization: secret } } }] };
+  const network = { allowOut: ["*.example.com"], denyOut: ["0.0.0.0/0"], rules };
+  const sandbox = await Sandbox.create({ ...now(agents), network });
+  // TEST-NET-3. No name server says where the name is, so the gate cannot pass the request on: it says so over TLS.
+  const asked = (name: string) => sandbox.commands.run(`node -e '${ASK}' 203.0.113.9 ${name}`);
+  expect((await asked("api.example.com")).stdout).toMatch(/^502 api\.example\.com was not reached/);
+  expect((await asked("www.example.com")).stdout).toMatch(/^ECONNRESET/);
+  await sandbox.pause();
+  const again = await Sandbox.connect(sandbox.sandboxId, now(agents));
+  expect((await again.commands.run(`node -e '${ASK}' 203.0.113.9 api.example.com`)).stdout).toMatch(/^502 /);
+  const everything = await again.commands.run(
+    "env; cat /proc/*/environ; cat /etc/ssl/certs/* /usr/local/share/ca-certificates/*",
+    {
+      user: "root",
+    },
+  );
+  expect(everything.stdout).toContain("NODE_EXTRA_CA_CERTS=");
+  // Once for itself, and once in the list of all.
+  const own = await again.files.read("/usr/local/share/ca-certificates/hibernaut-egress.crt");
+  expect(everything.stdout.split(own.trim())).toHaveLength(3);
+  expect(everything.stdout).not.toContain(secret);
+  const told = [await again.getInfo(), await place.client.getMachine("agents", sandbox.sandboxId)];
+  expect(JSON.stringify(told)).not.toContain(secret);
+
+  await again.updateNetwork({ allowOut: ["*.example.com"], denyOut: ["0.0.0.0/0"] });
+  expect((await again.commands.run(`node -e '${ASK}' 203.0.113.9 api.example.com`)).stdout).not.toMatch(/^502/);
+  await again.kill();
+});

@@ -11,7 +11,7 @@ import { replaceFile } from "@hibernaut/lib/durable";
 
 /** As long as guests may keep it: nobody renews what they trust. Days. */
 const AUTHORITY_DAYS = 30 * 365;
-/** It is made for a name when somebody asks for it, so it need not live long. Days. */
+/** It is made for a name when a guest asks for it, so it need not live long. Days. */
 const LEAF_DAYS = 7;
 /** Names whose certificates are kept. A guest may ask for any name below one that it may reach. */
 const MOST_KEPT = 256;

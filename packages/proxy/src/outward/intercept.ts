@@ -1,5 +1,5 @@
 /**
- * A machine's TLS connection to a name that gets credentials: it ends here, and each of its requests goes on to the name over
+ * A machine's TLS connection to a name that gets credentials: it ends here, and each of its requests continues to the name over
  * a connection of ours, with what is added. The guest never sees that, unless the server says it back.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -21,7 +21,7 @@ mkdir -p ${OWN.replace(/\/[^/]*$/, "")} ${BUNDLE.replace(/\/[^/]*$/, "")}
 printf '%s' "$1" > ${OWN}
 for list in ${BUNDLE} /etc/pki/tls/certs/ca-bundle.crt; do
   if [ "$list" = ${BUNDLE} ] || [ -e "$list" ]; then
-    grep -qF -e "$2" "$list" 2>/dev/null || printf '%s' "$1" >> "$list"
+    case "$(cat "$list" 2>/dev/null)" in *"$2"*) ;; *) printf '%s' "$1" >> "$list" ;; esac
   fi
 done`;
 
