@@ -1,8 +1,9 @@
 /** The life of sandboxes: machines of one app each, born from templates, that end when their time is over. */
 import { isHibernautError } from "@hibernaut/domain/errors";
-import type { Sandbox } from "@hibernaut/domain/sandbox";
+import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
 import { messageOf } from "@hibernaut/lib/text";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
+import { addedHeadersOf, sealText } from "@hibernaut/secrets";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
@@ -11,6 +12,8 @@ import { Expiry } from "./expiry.ts";
 import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { TemplateNames } from "./names.ts";
 import { FILES_ONLY, pauseRunning } from "./pause.ts";
+import type { AddedHeaders } from "./rules.ts";
+import { Trusting } from "./trusting.ts";
 import { asSandbox, isSteady, type SandboxView, stateOf } from "./view.ts";
 import { missing, waitFor } from "./wait.ts";
 
@@ -19,11 +22,13 @@ export class Sandboxes {
   readonly #needs: SandboxNeeds;
   readonly #expiry: Expiry;
   readonly #names: TemplateNames;
+  readonly #trusting: Trusting;
 
   /** `names`: what clients call templates. */
   constructor(needs: SandboxNeeds, names: TemplateNames) {
     this.#needs = needs;
     this.#names = names;
+    this.#trusting = new Trusting(needs);
     this.#expiry = new Expiry({ all: () => this.#all(), end: (sandbox) => this.#end(sandbox), log: needs.log });
   }
 
@@ -44,7 +49,9 @@ export class Sandboxes {
 
   /** Makes a sandbox, whose time begins now, and resolves once it is stored. */
   async begin(app: string, chosen: ChosenSandbox, birth: ChosenBirth, signal: AbortSignal): Promise<MachineView> {
-    const sandbox = sandboxOf(chosen, Date.now());
+    const { network: own, ...facts } = sandboxOf(chosen, Date.now());
+    const rules = this.#sealed(app, chosen.added);
+    const sandbox = { ...facts, ...((own ?? rules) && { network: { ...own, ...rules } }) };
     const { template } = this.requireTemplate(app, chosen.template);
     const { network, allowInternetAccess } = chosen;
     const egress = egressOf({ allowOut: network?.allow_out, denyOut: network?.deny_out, allowInternetAccess });
@@ -133,17 +140,36 @@ export class Sandboxes {
   /** Replaces where it may connect to, at once, also for connections that are open. */
   async setEgress(app: string, id: string, chosen: ChosenEgress): Promise<void> {
     const egress = egressOf(chosen);
-    this.get(app, id);
-    await this.#needs.resources.machines.setEgress(app, id, egress ?? null);
-    const now = this.get(app, id);
-    const { allow_out: _allow, deny_out: _deny, ...others } = now.record.sandbox.network ?? {};
+    const before = this.get(app, id);
+    const { allow_out: _allow, deny_out: _deny, rules: _rules, ...others } = before.record.sandbox.network ?? {};
     const { allowOut, denyOut, allowInternetAccess = true } = chosen;
     const network = {
       ...others,
       ...(allowOut !== undefined && { allow_out: allowOut }),
       ...(denyOut !== undefined && { deny_out: denyOut }),
+      ...this.#sealed(app, chosen.added),
     };
-    this.change(now, { network, allow_internet_access: allowInternetAccess });
+    // Before the rules, which the network reads together with it.
+    this.change(before, { network, allow_internet_access: allowInternetAccess });
+    try {
+      await this.#needs.resources.machines.setEgress(app, id, egress ?? null);
+    } catch (error) {
+      const { network: earlier = {}, allow_internet_access: access = true } = before.record.sandbox;
+      this.change(this.get(app, id), { network: earlier, allow_internet_access: access });
+      throw error;
+    }
+    const now = this.get(app, id);
+    if (now.record.state === "running") await this.#trusting.look(now);
+  }
+
+  #sealed(app: string, added: AddedHeaders | undefined): Pick<SandboxNetwork, "rules"> | undefined {
+    if (added === undefined) return undefined;
+    const { vault } = this.#needs;
+    const sealed = Object.entries(added).map(([name, headers]) => [
+      name,
+      sealText(vault, addedHeadersOf(app), JSON.stringify(headers)),
+    ]);
+    return { rules: Object.fromEntries(sealed) };
   }
 
   /**
@@ -256,7 +282,11 @@ export class Sandboxes {
     // Its time counts from the start, also for a client that does not wait.
     const waiting = waitFor(machines, app, id, ["running", "failed", "stopped"], wait);
     const state = await waiting.finally(() => this.#expiry.look());
-    if (state === "running") return this.get(app, id);
+    if (state === "running") {
+      const view = this.get(app, id);
+      await this.#trusting.look(view);
+      return view;
+    }
     const why = machines.get(app, id).record.stateReason;
     throw new Refusal(503, `Sandbox ${id} did not come up: it is ${state}${why === null ? "" : `, because ${why}`}.`);
   }
