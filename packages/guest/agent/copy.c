@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tar.h"
+#include "whole.h"
 
 #define CHUNK 65536u /* as much as a pipe holds */
 #define TEMP_PREFIX ".hibernaut-"
@@ -286,7 +287,7 @@ static int unpack_file(const struct place *place, struct tar_reader *reader, con
   temp_name(temp);
   int fd = openat(place->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return complain_errno(entry->name);
-  int result = fill_file(fd, reader, entry, owner);
+  int result = whole_when_closed(fd) < 0 ? complain_errno(entry->name) : fill_file(fd, reader, entry, owner);
   if (close(fd) < 0 && result == COPY_DONE) result = complain_errno(entry->name);
   if (result == COPY_DONE) return land(place, temp, entry->name);
   unlinkat(place->dir, temp, 0);

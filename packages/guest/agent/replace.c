@@ -15,6 +15,7 @@
 
 #include "entries.h"
 #include "fs.h"
+#include "whole.h"
 
 #define LINKS_MAX 40 /* as the kernel follows */
 
@@ -89,6 +90,7 @@ static int begin(const char *path, char *const *metadata, const struct user *own
   signal(SIGTERM, give_up);
   file.fd = open(file.temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file.fd < 0) return fs_errno(path);
+  if (whole_when_closed(file.fd) < 0) return abandon(fs_errno(path));
   if (describe(metadata, owner)) return FS_DONE;
   if (errno == EOPNOTSUPP) return abandon(fs_fault(FS_FAILED, path, "is on a file system that has no room for metadata"));
   return abandon(fs_errno(path));
