@@ -178,18 +178,19 @@ export class Sandboxes {
    */
   async pause(app: string, id: string, { memory }: { memory: boolean }, signal: AbortSignal): Promise<void> {
     const { machines } = this.#needs.resources;
-    const begin = (sandbox: SandboxView) => {
+    const begin = async (sandbox: SandboxView) => {
       if (stateOf(sandbox) === "paused") throw new Refusal(409, `Sandbox ${id} is paused already.`);
       this.change(sandbox, { paused: true });
-      return pauseRunning(machines, sandbox, memory, signal);
+      try {
+        await pauseRunning(machines, sandbox, memory, signal);
+      } catch (error) {
+        // Only what was changed here is changed back: until then, the sandbox may be another app's.
+        const now = this.find(id);
+        if (now !== undefined && stateOf(now) === "running") this.change(now, { paused: false });
+        throw error;
+      }
     };
-    try {
-      await this.whenSteady(app, id, begin, signal);
-    } catch (error) {
-      const now = this.find(id);
-      if (now !== undefined && stateOf(now) === "running") this.change(now, { paused: false });
-      throw error;
-    }
+    await this.whenSteady(app, id, begin, signal);
   }
 
   /**
