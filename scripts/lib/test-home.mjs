@@ -11,7 +11,7 @@ import { join } from "node:path";
  * themselves.
  */
 const CHOICES =
-  /^HIBERNAUT_(TEST_\w+|FUZZ_\w+|NESTED_\w+|POWER_\w+|LONG_TESTS|ALL_TESTS|MOVES|SLOW_FACTOR|SOAK|TORTURE_S)$/;
+  /^HIBERNAUT_(TEST_\w+|FUZZ_\w+|NESTED_\w+|POWER_\w+|LONG_TESTS|ALL_TESTS|MOVES|SLOW_FACTOR|SOAK|TORTURE_S|TORTURE_SEED)$/;
 
 /** Where programs look for a user's files, relative to the home. */
 const FOLDERS = {

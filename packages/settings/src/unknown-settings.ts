@@ -39,6 +39,7 @@ const OTHER_VARIABLES: readonly string[] = [
     "HIBERNAUT_TEST_REPORT",
     "HIBERNAUT_TEST_THROUGH",
     "HIBERNAUT_TORTURE_S",
+    "HIBERNAUT_TORTURE_SEED",
   ],
 ];
 
