@@ -2,13 +2,17 @@
 import { channel } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { createConnectRouter } from "@connectrpc/connect";
 import type { Scope } from "@hibernaut/domain/scopes";
+import { openVault } from "@hibernaut/secrets/open";
 import { readSettings } from "@hibernaut/settings";
 import type { FastifyInstance } from "fastify";
 import pino from "pino";
 import { createToken, verifyToken } from "../../api/src/tokens.ts";
+import type { Schema } from "../../api/test/wild-values.ts";
 import type { FakeAnswer, FakeCommand } from "../../hypervisor/src/fake/guest.ts";
 import { KeptCommands, openSandboxes } from "../../platform/src/sandboxes.ts";
 import { budgetOf } from "../../platform/test/helpers/connections.ts";
@@ -29,6 +33,12 @@ export interface Asked {
   body?: string | Buffer;
   /** Read no more of the reply than its first bytes: it has no end. */
   endless?: boolean;
+}
+
+/** What a route of the control API accepts. */
+export interface RouteSchema {
+  body?: Schema;
+  querystring?: Schema;
 }
 
 export type Port = Awaited<ReturnType<typeof openPort>>;
@@ -69,11 +79,11 @@ export async function openPort() {
   const platform = await startPlatform(world);
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line) as never) });
-  const routes = new Set<string>();
+  const schemas = new Map<string, RouteSchema>();
   // Fastify says so of each server that it makes.
   const onServer = (message: unknown) =>
-    (message as { fastify: FastifyInstance }).fastify.addHook("onRoute", ({ method, url }) => {
-      for (const one of [method].flat()) routes.add(`${one} ${url}`);
+    (message as { fastify: FastifyInstance }).fastify.addHook("onRoute", ({ method, url, schema }) => {
+      for (const one of [method].flat()) schemas.set(`${one} ${url}`, (schema ?? {}) as RouteSchema);
     });
   channel("fastify.initialization").subscribe(onServer);
   const settings = readSettings({
@@ -84,6 +94,8 @@ export async function openPort() {
     ...{ resources: platform, builds: world.store.builds, connections: budgetOf(), kept: new KeptCommands(), log },
     verify: (key) => verifyToken(world.store.tokens, key),
     secret: () => Buffer.alloc(32, 1),
+    vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
+    egressAuthority: async () => "",
   });
   channel("fastify.initialization").unsubscribe(onServer);
   if (opened === undefined) throw new Error("the port did not open");
@@ -92,7 +104,8 @@ export async function openPort() {
   return {
     ...{ world, platform, logged, done, port: Number(port) },
     /** Of the control API, as the server has them. */
-    routes: [...routes],
+    routes: [...schemas.keys()],
+    schemas,
     key: (scopes: Scope[], apps: string[] | null) =>
       createToken(world.store.tokens, "test", { scopes, apps, e2b: true }).token,
     /** Sends a request as it is: nothing of the path is put in order before. */
@@ -104,6 +117,8 @@ export async function openPort() {
       const request = httpRequest({ ...target, headers: all });
       request.end(body);
       const [response] = (await once(request, "response")) as [IncomingMessage];
+      // What is left of a body that the port does not read.
+      request.on("error", () => {});
       const { statusCode: status = 0 } = response;
       if (!endless || status !== 200) return { status, headers: response.headers, body: await text(response) };
       const [first] = (await once(response, "data")) as [Buffer];
@@ -119,13 +134,17 @@ export async function openPort() {
   };
 }
 
-/** Of the services inside sandboxes: where each method is, and whether it streams. */
-export function methods(): { path: string; kind: string }[] {
+/** Of the services inside sandboxes: where each method is, whether it streams, and what it is sent. */
+export function methods(): { path: string; kind: string; input: DescMessage }[] {
   const router = createConnectRouter();
   registerServices(router, () => {
     throw new Error("nobody asks");
   });
-  return router.handlers.map(({ requestPath, method }) => ({ path: requestPath, kind: method.methodKind }));
+  return router.handlers.map(({ requestPath, method }) => ({
+    path: requestPath,
+    kind: method.methodKind,
+    input: method.input,
+  }));
 }
 
 /** What is answered inside sandboxes otherwise. */

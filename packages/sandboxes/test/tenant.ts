@@ -5,6 +5,8 @@ import { enveloped, type Port } from "./port.ts";
 export interface Tenant {
   app: string;
   key: string;
+  /** The machine, not a sandbox, of which the template is made. */
+  machine: string;
   /** Ids of sandboxes: one runs, one sleeps. */
   running: string;
   paused: string;
@@ -34,49 +36,74 @@ export const inside = (id: string, token?: string): Record<string, string> => ({
   ...(token !== undefined && { "x-access-token": token }),
 });
 
-/** Makes all of it through the port, as a client does. Throws when anything of it is refused. */
-export async function newTenant(port: Port, app: string): Promise<Tenant> {
-  const { machines, templates, apps } = port.platform;
-  apps.create(app);
-  const key = port.key(["admin"], [app]);
-  const call = async (route: string, body: unknown, headers: Record<string, string> = { "x-api-key": key }) => {
-    const reply = await port.ask(route, { headers: { ...JSON_TYPE, ...headers }, body: JSON.stringify(body) });
-    if (reply.status >= 300) throw new Error(`${route}: ${reply.status} ${reply.body}`);
-    return (reply.body === "" ? {} : JSON.parse(reply.body)) as Record<string, string>;
-  };
-  const { record } = await machines.create(app, { config: SMALL });
-  await machines.wait(app, record.id, ["running"], { timeoutMs: 5000 });
-  const template = `${app}-base`;
-  const kept = await templates.createOf(app, { machine: record.id, name: template }, new AbortController().signal);
+/** Asks as a client does. Throws when it is refused. */
+async function call(port: Port, route: string, body: unknown, headers: Record<string, string>) {
+  const reply = await port.ask(route, { headers: { ...JSON_TYPE, ...headers }, body: JSON.stringify(body) });
+  if (reply.status >= 300) throw new Error(`${route}: ${reply.status} ${reply.body}`);
+  return (reply.body === "" ? {} : JSON.parse(reply.body)) as Record<string, string>;
+}
+
+type Sandboxes = Pick<Tenant, "running" | "paused" | "token" | "traffic" | "pausedToken" | "watcher" | "program">;
+
+/** Makes sandboxes of a template: one runs, with a program and a watcher, and one is paused. */
+export async function newSandboxes(
+  port: Port,
+  { app, key, template }: Pick<Tenant, "app" | "key" | "template">,
+): Promise<Sandboxes> {
   const chosen = {
     ...{ templateID: template, secure: true, timeout: 3600, network: { allowPublicTraffic: false } },
     ...{ metadata: { owner: `label-of-${app}` }, envVars: { WHOSE: `variable-of-${app}` } },
   };
-  const running = await call("POST /sandboxes", chosen);
-  const paused = await call("POST /sandboxes", chosen);
-  await call(`POST /sandboxes/${paused.sandboxID}/pause`, {});
-  const id = running.sandboxID ?? "";
-  await call(`POST /sandboxes/${id}/snapshots`, { name: `${app}-snapshot` });
-  await call("POST /templates/tags", { target: template, tags: ["v1"] });
-  const built = `${app}-built`;
-  const { buildID: build = "" } = await call("POST /v3/templates", { name: built });
-  const hash = Buffer.from(app).toString("hex").padEnd(64, "0");
-  const files = await port.ask(`GET /templates/${built}/files/${hash}`, { headers: { "x-api-key": key } });
-  const { search } = new URL((JSON.parse(files.body) as { url: string }).url);
-  await port.ask(`PUT /uploads${search}`, { body: `upload of ${app}` });
-  const token = running.envdAccessToken ?? "";
-  const { watcherId = "" } = await call("POST /filesystem.Filesystem/CreateWatcher", { path: "/" }, inside(id, token));
+  const by = { "x-api-key": key };
+  const made = await call(port, "POST /sandboxes", chosen, by);
+  const { sandboxID: running = "", envdAccessToken: token = "", trafficAccessToken: traffic = "" } = made;
+  const { sandboxID: paused = "", envdAccessToken: pausedToken = "" } = await call(port, "POST /sandboxes", chosen, by);
+  await call(port, `POST /sandboxes/${paused}/pause`, {}, by);
+  const watch = { path: "/" };
+  const { watcherId: watcher = "" } = await call(
+    port,
+    "POST /filesystem.Filesystem/CreateWatcher",
+    watch,
+    inside(running, token),
+  );
   const program = `program-of-${app}`;
   await port.ask("POST /process.Process/Start", {
-    headers: { "content-type": "application/connect+json", ...inside(id, token) },
+    headers: { "content-type": "application/connect+json", ...inside(running, token) },
     body: enveloped({ process: { cmd: "stay" }, tag: program }),
     endless: true,
   });
-  return {
-    ...{ app, key, running: id, paused: paused.sandboxID ?? "", token, traffic: running.trafficAccessToken ?? "" },
-    ...{ pausedToken: paused.envdAccessToken ?? "", template, templateId: kept.template.id, built, build, hash },
-    ...{ link: search, watcher: watcherId, program },
-  };
+  return { running, paused, token, traffic, pausedToken, watcher, program };
+}
+
+/** Makes the template, and returns its id. */
+export async function newTemplate(
+  { platform }: Port,
+  { app, machine, template: name }: Pick<Tenant, "app" | "machine" | "template">,
+): Promise<string> {
+  const made = await platform.templates.createOf(app, { machine, name }, new AbortController().signal);
+  return made.template.id;
+}
+
+/** Makes an app, and all of it through the port. */
+export async function newTenant(port: Port, app: string): Promise<Tenant> {
+  const { machines, apps } = port.platform;
+  apps.create(app);
+  const key = port.key(["admin"], [app]);
+  const by = { "x-api-key": key };
+  const { record } = await machines.create(app, { config: SMALL });
+  await machines.wait(app, record.id, ["running"], { timeoutMs: 5000 });
+  const template = `${app}-base`;
+  const templateId = await newTemplate(port, { app, machine: record.id, template });
+  const sandboxes = await newSandboxes(port, { app, key, template });
+  await call(port, `POST /sandboxes/${sandboxes.running}/snapshots`, { name: `${app}-snapshot` }, by);
+  await call(port, "POST /templates/tags", { target: template, tags: ["v1"] }, by);
+  const built = `${app}-built`;
+  const { buildID: build = "" } = await call(port, "POST /v3/templates", { name: built }, by);
+  const hash = Buffer.from(app).toString("hex").padEnd(64, "0");
+  const files = await port.ask(`GET /templates/${built}/files/${hash}`, { headers: by });
+  const { search: link } = new URL((JSON.parse(files.body) as { url: string }).url);
+  await port.ask(`PUT /uploads${link}`, { body: `upload of ${app}` });
+  return { ...sandboxes, ...{ app, key, machine: record.id, template, templateId, built, build, hash, link } };
 }
 
 /** All that the platform has of an app, as text: it is the same as long as nobody changes anything. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Grant } from "@hibernaut/domain/scopes";
 import { hasScope } from "@hibernaut/domain/scopes";
-import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
 import { buildRoutes } from "./builds.ts";
@@ -15,6 +15,8 @@ import { uploadRoutes } from "./uploads.ts";
 
 /** The largest request, in bytes: labels and variables of a sandbox fit several times. */
 const MOST_BODY_BYTES = 1024 * 1024;
+/** The longest part of a path that a route takes, in characters: any that Node accepts, so that the schemas say what is too long. */
+const MOST_PARAM = 16_384;
 
 /** Returns what answers requests to the control API. */
 export async function buildControl(deps: ControlDeps): Promise<{
@@ -22,8 +24,16 @@ export async function buildControl(deps: ControlDeps): Promise<{
   close(): Promise<void>;
 }> {
   let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  const refuse = (error: unknown, _request: unknown, reply: FastifyReply) => {
+    const failure = failureOf(error);
+    if (failure.code >= 500) deps.needs.log.warn({ err: error }, "a request about sandboxes failed");
+    return reply.code(failure.code).send(failure);
+  };
   const app = Fastify({
     bodyLimit: MOST_BODY_BYTES,
+    routerOptions: { maxParamLength: MOST_PARAM },
+    // Those that come before there is a route, such as for a path that cannot be decoded.
+    frameworkErrors: refuse,
     ajv: { customOptions: { coerceTypes: true, removeAdditional: false } },
     // The listener is one for control, insides and ports.
     serverFactory: (handler) => {
@@ -32,11 +42,7 @@ export async function buildControl(deps: ControlDeps): Promise<{
     },
   });
   app.decorateRequest("sandboxApp", "");
-  app.setErrorHandler((error, _request, reply) => {
-    const failure = failureOf(error);
-    if (failure.code >= 500) deps.needs.log.warn({ err: error }, "a request about sandboxes failed");
-    return reply.code(failure.code).send(failure);
-  });
+  app.setErrorHandler(refuse);
   app.setNotFoundHandler((request, reply) => {
     const message = `${request.method} ${request.url.split("?")[0]} means nothing on a server of your own.`;
     return reply.code(501).send({ code: 501, message });

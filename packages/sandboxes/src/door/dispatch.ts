@@ -4,11 +4,13 @@ import { createContextKey, createContextValues, type HandlerContext } from "@con
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { SandboxNeeds } from "../contract.ts";
 import { failureOf, Refusal } from "../failure.ts";
+import { blameClient } from "../inside/connect-error.ts";
 import { SandboxGuest } from "../inside/guest.ts";
 import { type Inside, namedUser } from "../inside/inside.ts";
 import { MOST_MESSAGE_BYTES } from "../inside/limits.ts";
 import type { Processes } from "../inside/processes.ts";
 import { registerServices } from "../inside/services.ts";
+import { targetOf } from "../inside/target.ts";
 import { transfer } from "../inside/transfer.ts";
 import { Watchers } from "../inside/watchers.ts";
 import type { Sandboxes } from "../life/sandboxes.ts";
@@ -48,6 +50,7 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
   const services = connectNodeAdapter({
     routes: (router) => registerServices(router, insideOf),
     grpc: false,
+    requestGate: blameClient,
     readMaxBytes: MOST_MESSAGE_BYTES,
     contextValues: (request) => createContextValues().set(INSIDE, insides.get(request as IncomingMessage)),
     fallback: (request, response) => {
@@ -86,7 +89,8 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
       response.writeHead(204).end();
       return;
     }
-    if (found !== undefined) requireInside(found, request, tokens);
+    const target = targetOf(request);
+    if (found !== undefined) requireInside(found, request, target, tokens);
     const signal = goneSignal(response);
     const view = await awake(address, signal);
     const inside: Inside = {
@@ -147,9 +151,8 @@ export function dispatch({ needs, sandboxes, tokens, processes, control }: Dispa
   };
 }
 
-function requireInside(view: SandboxView, request: IncomingMessage, tokens: SandboxTokens): void {
+function requireInside(view: SandboxView, request: IncomingMessage, url: URL, tokens: SandboxTokens): void {
   const { id, sandbox } = view.record;
-  const url = new URL(request.url ?? "/", "http://sandbox");
   if (!sandbox.secure) return;
   const header = request.headers["x-access-token"];
   if (tokens.opens(id, "inside", typeof header === "string" ? header : undefined)) return;

@@ -53,14 +53,17 @@ export async function openDoor(
   // Uploads, and streams that follow a program, take as long as they take; connections are counted, and idle ones end.
   server.requestTimeout = 0;
   guardHttp(server, connections, tls !== undefined);
+  /** Connections that are no longer HTTP: the server waits for their ends, and does not close them. */
+  const upgraded = new Set<Duplex>();
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on("error", () => {});
+    upgraded.add(socket);
+    socket.on("error", () => {}).once("close", () => upgraded.delete(socket));
     background(
       door.upgrade(request, socket, head).catch((error: unknown) => {
         const { status, body } = door.refusal(request, error);
-        socket.end(
-          `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n${JSON.stringify(body)}`,
-        );
+        const top = `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n`;
+        // After the reply to a HEAD, a body would be taken for another reply.
+        socket.end(top + (request.method === "HEAD" ? "" : JSON.stringify(body)));
       }),
       "a connection to a sandbox",
     );
@@ -78,6 +81,7 @@ export async function openDoor(
       new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        for (const socket of upgraded) socket.destroy();
       }),
   };
 }

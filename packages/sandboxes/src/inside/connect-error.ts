@@ -1,5 +1,5 @@
 /** Errors of the services, in Connect's codes. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import { failureOf } from "../failure.ts";
 
@@ -16,6 +16,19 @@ const CODES: Record<number, Code> = {
   504: Code.DeadlineExceeded,
   507: Code.ResourceExhausted,
 };
+
+/** How the library begins to say that it cannot read a request. It calls that a fault of its own. */
+const MISREAD = /^(parse binary|decompression failed|received compressed envelope)/;
+
+/** Has the client told, before it hears of the error, that it sent what cannot be read. */
+export function blameClient({ signal }: HandlerContext): void {
+  const blame = () => {
+    const { reason } = signal as { reason: unknown };
+    if (reason instanceof ConnectError && reason.code === Code.Internal && MISREAD.test(reason.rawMessage))
+      Object.assign(reason, { code: Code.InvalidArgument });
+  };
+  signal.addEventListener("abort", blame, { once: true });
+}
 
 export function connectError(error: unknown): ConnectError {
   if (error instanceof ConnectError) return error;

@@ -26,3 +26,5 @@ export const MOST_WAITING_EVENT_BYTES = 4 * 1024 * 1024;
 export const MOST_LABEL_BYTES = 8192;
 /** How much input waits for a program that does not read, in bytes, before more is refused. */
 export const MOST_INPUT_BYTES = 1024 * 1024;
+/** How many rows or columns a terminal has at most: as many as the kernel can count. */
+export const MOST_TERMINAL = 65_535;

@@ -5,6 +5,7 @@ import { Refusal } from "../failure.ts";
 import { answering, streaming } from "./connect-error.ts";
 import { environmentOf, type Inside } from "./inside.ts";
 import { KEEPALIVE_HEADER, keptAlive } from "./keepalive.ts";
+import { MOST_TERMINAL } from "./limits.ts";
 import type { ProcessMessage, Process as Program } from "./process.ts";
 import type { ProcessWord } from "./processes.ts";
 import {
@@ -45,8 +46,8 @@ export function processService(router: ConnectRouter, insideOf: (context: Handle
     update: (request, context) =>
       answering(async () => {
         const program = programOf(context, request.process);
-        const { size } = request.pty ?? {};
-        if (size !== undefined) program.resize(size.rows, size.cols);
+        const size = sizeOf(request.pty);
+        if (size !== undefined) program.resize(size.rows, size.columns);
         return {};
       }),
     streamInput: (requests, context) =>
@@ -85,14 +86,14 @@ async function begin(request: StartRequest, inside: Inside, context: HandlerCont
   const { cmd = "", args = [], envs = {}, cwd } = request.process ?? {};
   if (cmd === "") throw new Refusal(400, "`process.cmd` is empty: there is nothing to start.");
   const { guest, processes, view } = inside;
-  const { size } = request.pty ?? {};
+  const size = sizeOf(request.pty);
   const { workdir } = view.record.programs ?? {};
   const where = workdir === undefined ? (cwd ?? "") : posix.resolve(workdir, cwd ?? "");
   return processes.start(view.record.id, guest, {
     ...{ cmd, args, envs, terminal: request.pty !== undefined, stdin: request.stdin ?? true },
     ...(where !== "" && { cwd: where }),
     ...(request.tag !== undefined && { tag: request.tag }),
-    ...(size !== undefined && { size: { rows: size.rows, columns: size.cols } }),
+    ...(size !== undefined && { size }),
     user: await guest.user(inside.named),
     env: environmentOf(view),
     timeoutMs: context.timeoutMs() ?? 0,
@@ -132,6 +133,14 @@ function eventOf(message: ProcessMessage) {
 
 function end(value: { exitCode: number; exited: boolean; status: string; error?: string }) {
   return { case: "end" as const, value };
+}
+
+/** The size of a terminal, in characters. Undefined if the client leaves it as it is. Throws a {@link Refusal} with 400. */
+function sizeOf(pty: { size?: { rows: number; cols: number } | undefined } | undefined) {
+  if (pty?.size === undefined) return undefined;
+  const { rows, cols: columns } = pty.size;
+  if (Math.max(rows, columns) <= MOST_TERMINAL) return { rows, columns };
+  throw new Refusal(400, `A terminal has at most ${MOST_TERMINAL} rows and columns.`);
 }
 
 function wordOf(selector: ProcessSelector | undefined): ProcessWord {

@@ -62,7 +62,10 @@ export class Processes {
   require(id: string, word: ProcessWord): Process {
     const found = this.list(id).find((one) => ("pid" in word ? one.pid === word.pid : one.label.tag === word.tag));
     if (found !== undefined) return found;
-    throw new Refusal(404, `There is no process with ${"pid" in word ? `pid ${word.pid}` : `tag ${word.tag}`}.`);
+    throw new Refusal(
+      404,
+      `There is no process with ${"pid" in word ? `pid ${word.pid}` : `tag ${word.tag.slice(0, 80)}`}.`,
+    );
   }
 
   #add(id: string, command: GuestCommand, pid: number, label: ProcessLabel): Process {

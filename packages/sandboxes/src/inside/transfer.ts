@@ -11,6 +11,7 @@ import type { Files } from "./files.ts";
 import { environmentOf, filesOf, type Inside } from "./inside.ts";
 import { metadataOf } from "./metadata.ts";
 import type { EntryInfo } from "./protocol/files_pb.js";
+import { targetOf } from "./target.ts";
 
 /** The longest body of `/files/compose`, in bytes: some thousand paths. */
 const MOST_COMPOSE_BYTES = 1024 * 1024;
@@ -35,7 +36,7 @@ export const ANSWERS: Readonly<Record<string, Answer>> = {
 
 /** Answers a request. Rejects with a {@link Refusal} before anything was sent. */
 export async function transfer(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const url = new URL(request.url ?? "/", "http://sandbox");
+  const url = targetOf(request);
   const route = `${request.method} ${url.pathname}`;
   const answer = Object.hasOwn(ANSWERS, route) ? ANSWERS[route] : undefined;
   if (answer === undefined) throw new Refusal(404, `${route} is nothing that a sandbox answers.`);
