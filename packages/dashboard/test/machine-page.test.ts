@@ -3,6 +3,7 @@ import type { Activity, Machine, Session } from "@hibernaut/client";
 import { describe, expect, test } from "vitest";
 import { type ActionName, needsForce, refusalOf } from "../src/pages/machine/actions.ts";
 import { endSentence } from "../src/pages/machine/console-session.ts";
+import { egressText, sandboxText } from "../src/pages/machine/limits-text.ts";
 import { type Load, MOST_LOADS, withLoad } from "../src/pages/machine/samples.ts";
 import { startSentence, stateSentence } from "../src/pages/machine/sentences.ts";
 import { machine } from "./a-machine.ts";
@@ -62,6 +63,30 @@ describe("actions", () => {
       true,
     ]);
     expect(["suspended", "stopped", "failed", "created"].some((state) => needsForce({ state } as Machine))).toBe(false);
+  });
+});
+
+describe("limits", () => {
+  test("a sandbox says where it is from, and what becomes of it", () => {
+    const times = { started_at: "2026-01-31T14:30:00Z", ends_at: "2026-01-31T15:30:00Z", timeout_s: 3600 };
+    const sandbox = {
+      template: "base",
+      metadata: { task: "17" },
+      ...times,
+      on_timeout: "pause",
+      auto_resume: true,
+    } as const;
+    expect(sandboxText(machine({ sandbox }))).toMatch(/^from template base, paused at .*2026.*, task=17$/);
+    expect(sandboxText(machine({}))).toBeUndefined();
+  });
+
+  test.each([
+    [{ default: "deny" as const, allow: ["api.example.com", "192.0.2.0/24"] }, "only api.example.com, 192.0.2.0/24"],
+    [{ default: "deny" as const }, "nothing"],
+    [{ deny: ["10.0.0.0/8"], allow: ["10.0.0.7"] }, "anything except 10.0.0.0/8, but to 10.0.0.7"],
+    [undefined, undefined],
+  ])("a machine with the rules %j connects to %s", (egress, text) => {
+    expect(egressText(machine({ config: { image: "i", ...(egress && { network: { egress } }) } }))).toBe(text);
   });
 });
 

@@ -3,6 +3,7 @@ import type { Machine } from "@hibernaut/client/browser";
 import { bytes, moment } from "../../format.ts";
 import { CopyButton, Empty, Figure, Section } from "../../parts/basics.tsx";
 import { Ago } from "../../parts/time.tsx";
+import { egressText, sandboxText } from "./limits-text.ts";
 import { Origin } from "./origin.tsx";
 
 /** The snapshot: how large, how old, and whether the next start uses it. */
@@ -63,6 +64,11 @@ export function Facts({ machine }: { machine: Machine }) {
     ["Created", <Ago key="created" at={created} />],
   ];
   if (origin !== null) rows.push(["Origin", <Origin key="origin" app={app} origin={origin} />]);
+  for (const [label, text] of [
+    ["Sandbox", sandboxText(machine)],
+    ["Connects to", egressText(machine)],
+  ] as const)
+    if (text !== undefined) rows.push([label, text]);
   return (
     <Section title="Configuration">
       <dl class="facts">

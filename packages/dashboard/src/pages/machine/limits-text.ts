@@ -1,0 +1,23 @@
+/** How long a sandbox lives, and what a machine may connect to, in words. Pure. */
+import type { Machine } from "@hibernaut/client/browser";
+import { moment } from "../../format.ts";
+
+/** Undefined for a machine that is not a sandbox. */
+export function sandboxText({ sandbox }: Pick<Machine, "sandbox">): string | undefined {
+  if (sandbox === null) return undefined;
+  const { template, metadata, on_timeout: end, ends_at: at } = sandbox;
+  const labels = Object.entries(metadata).map(([name, value]) => `${name}=${value}`);
+  const life = `from template ${template}, ${end === "kill" ? "destroyed" : "paused"} at ${moment(at)}`;
+  return [life, ...labels].join(", ");
+}
+
+/** Undefined without rules: then the network's own hold alone. */
+export function egressText({ config }: Pick<Machine, "config">): string | undefined {
+  const egress = config.network?.egress;
+  if (egress === undefined) return undefined;
+  const { default: byDefault = "allow", allow = [], deny = [] } = egress;
+  if (byDefault === "deny") return allow.length === 0 ? "nothing" : `only ${allow.join(", ")}`;
+  if (deny.length === 0) return "anything";
+  const exceptions = allow.length === 0 ? "" : `, but to ${allow.join(", ")}`;
+  return `anything except ${deny.join(", ")}${exceptions}`;
+}
