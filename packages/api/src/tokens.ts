@@ -86,7 +86,12 @@ export function rotateToken(store: TokenStore, id: string, { overlapMs, lifeMs }
     const message = `Token ${id} was rotated already: ${old.replacedBy} is in its place. Rotate that one.`;
     throw new HibernautError("failed_precondition", message, { token_id: id, replaced_by: old.replacedBy });
   }
-  const made = newToken(old.name, { scopes: old.scopes, apps: old.apps, lifeMs: lifeMs ?? lifeOf(old) });
+  const made = newToken(old.name, {
+    scopes: old.scopes,
+    apps: old.apps,
+    lifeMs: lifeMs ?? lifeOf(old),
+    e2b: old.e2b === true,
+  });
   const end = Math.min(Date.now() + overlapMs, old.expiresAt === null ? Infinity : Date.parse(old.expiresAt));
   const validUntil = new Date(end).toISOString();
   if (store.replace(id, made.record, validUntil)) return { ...made, old: { id, validUntil } };
@@ -112,6 +117,7 @@ function newToken(
     expiresAt: lifeMs === null ? null : new Date(now + lifeMs).toISOString(),
     lastUsedAt: null,
     replacedBy: null,
+    ...(e2b && { e2b }),
   };
   return { record, token };
 }

@@ -63,6 +63,14 @@ describe("a token", () => {
     expect(() => rotateToken(store.tokens, record.id, { overlapMs: 0 })).toThrow(rotated.record.id);
   });
 
+  test("for E2B's clients is followed by another that they accept", () => {
+    store.apps.insert({ name: "shop", createdAt: "" });
+    const { record } = createToken(store.tokens, "agents", { apps: ["shop"], e2b: true });
+    const rotated = rotateToken(store.tokens, record.id, { overlapMs: 60_000 });
+    expect(rotated.token).toMatch(/^e2b_[0-9a-f]{64}$/);
+    expect(rotateToken(store.tokens, rotated.record.id, { overlapMs: 0 }).token).toMatch(/^e2b_/);
+  });
+
   test("that expires soon does not live longer because it is rotated", () => {
     const { record } = createToken(store.tokens, "ci", { lifeMs: 60_000 });
     const { old } = rotateToken(store.tokens, record.id, { overlapMs: 3_600_000 });

@@ -34,6 +34,8 @@ export interface TokenRecord extends Grant {
   lastUsedAt: string | null;
   /** The id of the token that a rotation made in its place. */
   replacedBy: string | null;
+  /** It has the form that E2B's clients accept. */
+  e2b?: true;
 }
 
 /** The apps. */

@@ -420,6 +420,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX template_tags_template ON template_tags (template);
   `,
+  // Whether a token has the form that E2B's clients accept, which its successor needs, too.
+  "ALTER TABLE tokens ADD COLUMN e2b INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

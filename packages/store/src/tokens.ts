@@ -5,21 +5,22 @@ import type { TokenRecord, TokenStore } from "./contract.ts";
 import { atomic, UNKNOWN, whole } from "./database.ts";
 
 /** A row: `scopes` and `apps` are JSON. */
-interface TokenRow extends Omit<TokenRecord, "scopes" | "apps"> {
+interface TokenRow extends Omit<TokenRecord, "scopes" | "apps" | "e2b"> {
   scopes: string;
   apps: string | null;
+  e2b: number;
 }
 
 const COLUMNS = `id, name, hash, created_at AS createdAt, revoked_at AS revokedAt, scopes, expires_at AS expiresAt,
-  last_used_at AS lastUsedAt, replaced_by AS replacedBy,
+  last_used_at AS lastUsedAt, replaced_by AS replacedBy, e2b,
   CASE WHEN limited THEN (SELECT json_group_array(app) FROM token_apps WHERE token = tokens.id) END AS apps`;
 
 /** Returns the repository of tokens in an open, migrated database. */
 export function tokenStore(db: Database): TokenStore {
   const select = `SELECT ${COLUMNS} FROM tokens`;
   const insertToken = db.prepare<TokenRow & { limited: number }>(
-    `INSERT INTO tokens (id, name, hash, created_at, revoked_at, scopes, limited, expires_at, last_used_at, replaced_by)
-     VALUES (@id, @name, @hash, @createdAt, @revokedAt, @scopes, @limited, @expiresAt, @lastUsedAt, @replacedBy)`,
+    `INSERT INTO tokens (id, name, hash, created_at, revoked_at, scopes, limited, expires_at, last_used_at, replaced_by, e2b)
+     VALUES (@id, @name, @hash, @createdAt, @revokedAt, @scopes, @limited, @expiresAt, @lastUsedAt, @replacedBy, @e2b)`,
   );
   const insertApp = db.prepare<{ token: string; app: string }>(
     "INSERT INTO token_apps (token, app) SELECT @token, name FROM apps WHERE name = @app",
@@ -36,8 +37,8 @@ export function tokenStore(db: Database): TokenStore {
   );
   const remove = db.prepare<[string]>("DELETE FROM tokens WHERE id = ?");
   const replaceToken = db.prepare<TokenRow & { limited: number }>(
-    `INSERT INTO tokens (id, name, hash, created_at, revoked_at, scopes, limited, expires_at, last_used_at, replaced_by)
-     VALUES (@id, @name, @hash, @createdAt, @revokedAt, @scopes, @limited, @expiresAt, @lastUsedAt, @replacedBy)
+    `INSERT INTO tokens (id, name, hash, created_at, revoked_at, scopes, limited, expires_at, last_used_at, replaced_by, e2b)
+     VALUES (@id, @name, @hash, @createdAt, @revokedAt, @scopes, @limited, @expiresAt, @lastUsedAt, @replacedBy, @e2b)
      ON CONFLICT (id) DO UPDATE SET name = @name, revoked_at = @revokedAt, scopes = @scopes, limited = @limited,
        expires_at = @expiresAt, replaced_by = @replacedBy`,
   );
@@ -48,6 +49,7 @@ export function tokenStore(db: Database): TokenStore {
     ...token,
     scopes: JSON.stringify(token.scopes),
     apps: null,
+    e2b: token.e2b === true ? 1 : 0,
     limited: token.apps === null ? 0 : 1,
   });
   const add = (token: TokenRecord): void => {
@@ -90,10 +92,11 @@ export function tokenStore(db: Database): TokenStore {
   };
 }
 
-function recordOf({ scopes, apps, ...row }: TokenRow): TokenRecord {
+function recordOf({ scopes, apps, e2b, ...row }: TokenRow): TokenRecord {
   return {
     ...row,
     scopes: JSON.parse(scopes) as Scope[],
     apps: apps === null ? null : (JSON.parse(apps) as string[]),
+    ...(e2b === 1 && { e2b: true as const }),
   };
 }

@@ -165,11 +165,10 @@ export class Sandboxes {
   #sealed(app: string, added: AddedHeaders | undefined): Pick<SandboxNetwork, "rules"> | undefined {
     if (added === undefined) return undefined;
     const { vault } = this.#needs;
-    const sealed = Object.entries(added).map(([name, headers]) => [
-      name,
-      sealText(vault, addedHeadersOf(app), JSON.stringify(headers)),
-    ]);
-    return { rules: Object.fromEntries(sealed) };
+    const rules: Record<string, string> = {};
+    for (const [name, headers] of Object.entries(added))
+      rules[name] = sealText(vault, addedHeadersOf(app), JSON.stringify(headers));
+    return { rules };
   }
 
   /**
