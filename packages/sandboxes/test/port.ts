@@ -33,6 +33,8 @@ export interface Asked {
   body?: string | Buffer;
   /** Read no more of the reply than its first bytes: it has no end. */
   endless?: boolean;
+  /** On a connection of its own. */
+  alone?: boolean;
 }
 
 /** What a route of the control API accepts. */
@@ -109,14 +111,18 @@ export async function openPort() {
     key: (scopes: Scope[], apps: string[] | null) =>
       createToken(world.store.tokens, "test", { scopes, apps, e2b: true }).token,
     /** Sends a request as it is: nothing of the path is put in order before. */
-    async ask(route: string, { headers = {}, body, endless = false }: Asked = {}): Promise<Reply> {
+    async ask(route: string, asked: Asked = {}): Promise<Reply> {
+      const { headers = {}, body, endless = false, alone = false } = asked;
       const at = route.indexOf(" ");
       const [method, path] = [route.slice(0, at), route.slice(at + 1)];
       const all = { ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }), ...headers };
-      const target = { host: "127.0.0.1", port, method, path, agent, setHost: !("host" in headers) };
+      const target = { host: "127.0.0.1", port, method, path, agent: !alone && agent, setHost: !("host" in headers) };
       const request = httpRequest({ ...target, headers: all });
       request.end(body);
-      const [response] = (await once(request, "response")) as [IncomingMessage];
+      const [response] = (await once(request, "response").catch((error: unknown) => [error])) as [IncomingMessage];
+      // A connection that rests may be closed at any time.
+      if (response instanceof Error && request.reusedSocket) return this.ask(route, { ...asked, alone: true });
+      if (response instanceof Error) throw response;
       // What is left of a body that the port does not read.
       request.on("error", () => {});
       const { statusCode: status = 0 } = response;
