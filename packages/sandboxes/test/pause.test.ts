@@ -13,7 +13,7 @@ const CHOSEN: ChosenSandbox = {
 const TIMEOUT = { timeoutMs: 10_000 };
 const { signal } = new AbortController();
 
-async function sandbox() {
+async function sandbox(chosen: Partial<ChosenSandbox> = {}) {
   const world = await newWorld();
   const platform = await startPlatform(world);
   const needs = {
@@ -30,7 +30,7 @@ async function sandbox() {
   });
   platform.apps.create("agents");
   await platform.templates.createFrom("agents", { name: "base", config: SMALL, ...TIMEOUT }, signal);
-  const { record } = await sandboxes.create("agents", CHOSEN, signal);
+  const { record } = await sandboxes.create("agents", { ...CHOSEN, ...chosen }, signal);
   const { id } = record;
   return {
     ...{ world, machines: platform.machines, sandboxes, id },
@@ -98,4 +98,13 @@ test("one that is killed while it is paused is gone", async () => {
   held.resolve();
   await killing;
   await expect(pausing).rejects.toMatchObject({ status: 404 });
+});
+
+test("a request that wakes one whose time is 0 gives it enough to answer", async () => {
+  const { sandboxes, machines, reach, id } = await sandbox({ onTimeout: "pause", autoResume: true });
+  sandboxes.setTimeout("agents", id, 0);
+  await reach("suspended");
+  await sandboxes.wake(sandboxes.get("agents", id), signal);
+  sandboxes.look();
+  expect(machines.get("agents", id).record.state).toBe("running");
 });

@@ -1,7 +1,10 @@
 /** Limits and time-outs of sandboxes, each with its reason. */
 import { SANDBOX_TIMEOUT_S } from "@hibernaut/domain/limits";
 
-/** How long a sandbox lives unless its client says otherwise, in seconds: as the API documents it. */
+/**
+ * How long a sandbox lives unless its client says otherwise, in seconds: as the API documents it. A request that wakes one
+ * gives it at least that: with a time of 0, it would be paused before it has answered.
+ */
 export const DEFAULT_TIMEOUT_S = 15;
 /** The same for the second version of the route that makes one. */
 export const DEFAULT_TIMEOUT_V2_S = 300;

@@ -9,7 +9,7 @@ import { isMissing, Refusal } from "../failure.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
 import { type ChosenEgress, egressOf } from "./egress.ts";
 import { Expiry } from "./expiry.ts";
-import { GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
+import { DEFAULT_TIMEOUT_S, GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { TemplateNames } from "./names.ts";
 import { FILES_ONLY, pauseRunning } from "./pause.ts";
 import type { AddedHeaders } from "./rules.ts";
@@ -122,10 +122,11 @@ export class Sandboxes {
     return this.#running(app, id, signal);
   }
 
-  /** Wakes a paused sandbox because of a request, and gives it its time again. */
+  /** Wakes a paused sandbox because of a request, and gives it its time again, but enough to answer. */
   wake(sandbox: SandboxView, signal: AbortSignal): Promise<SandboxView> {
     const { app, id, sandbox: facts } = sandbox.record;
-    this.change(sandbox, { ends_at: endAfter(facts.timeout_s, Date.now()), paused: false });
+    const seconds = Math.max(facts.timeout_s, DEFAULT_TIMEOUT_S);
+    this.change(sandbox, { ends_at: endAfter(seconds, Date.now()), paused: false });
     return this.awake(app, id, signal, { by: "proxy" });
   }
 
