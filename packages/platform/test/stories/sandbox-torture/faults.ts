@@ -4,7 +4,7 @@ import type { Place } from "../../helpers/served.ts";
 import type { Random } from "../../power/random.ts";
 
 /** Between two faults, in milliseconds: a machine that starts from scratch needs some of it. */
-const CALM_MS = [500, 20_000] as const;
+const CALM_MS = [500, 14_000] as const;
 /** How long the platform stays away, in milliseconds. */
 const AWAY_MS = 1_500;
 /** By then, the platform has noticed that a virtual machine is gone, and connections to a former platform are closed. */

@@ -1,4 +1,5 @@
 /** What a program does with a sandbox from outside. */
+import { setTimeout as delay } from "node:timers/promises";
 import { NotFoundError, Sandbox } from "e2b";
 import { type Kept, look } from "./kept.ts";
 import type { World } from "./world.ts";
@@ -7,6 +8,9 @@ import type { World } from "./world.ts";
 export const LIFE_MS = [3 * 3_600_000, 20 * 3_600_000] as const;
 /** Times are sent in whole seconds. */
 const ROUNDING_MS = 1_000;
+/** One whose time is over may have to start first, to be paused then. */
+const EXPIRED_MS = 180_000;
+const LOOK_MS = 250;
 
 type Step = (world: World, kept: Kept) => Promise<unknown>;
 
@@ -19,10 +23,10 @@ export const pause: Step = async (world, kept) => {
   if (done.value && was === "paused") world.wrong(`${kept.id} was paused, and has been paused once more`);
   if (!done.value && was === "running" && !world.faults.disturbed(began, kept.id) && !world.faults.away(began))
     world.wrong(`${kept.id} was running, and "paused already"`);
-  // Whether it paused it or says that it is paused already: it is.
   if (done.value) kept.flush();
-  if (done.value || was !== "running") kept.state = "paused";
-  await inform(world, kept, "paused");
+  // Whether this call paused it or another one: it is paused.
+  kept.state = "paused";
+  await inform(world, kept);
 };
 
 export const connect: Step = async (world, kept) => {
@@ -44,8 +48,8 @@ export const connect: Step = async (world, kept) => {
   await look(world, kept);
 };
 
-/** Asks how it is, which is what was acknowledged. */
-export async function inform(world: World, kept: Kept, expected: Kept["state"] = kept.state): Promise<void> {
+/** Asks how it is, which is what was acknowledged. Resolves with the answer, if there was one. */
+export async function inform(world: World, kept: Kept): Promise<"running" | "paused" | "gone" | undefined> {
   const began = performance.now();
   const ask = async () => {
     try {
@@ -57,21 +61,22 @@ export async function inform(world: World, kept: Kept, expected: Kept["state"] =
     }
   };
   const done = await world.attempt("info", ask, kept.id);
-  if (done === undefined) return;
+  if (done === undefined) return undefined;
   const { state, endAt } = done.value;
   if (state === "gone") {
     if (!kept.mayBeGone) world.wrong(`${kept.id} is gone, and nobody killed it`);
     kept.state = "unsure";
     kept.mayBeGone = true;
-    return;
+    return state;
   }
-  if (kept.state !== "unsure" && state !== kept.state) world.wrong(`${kept.id} is ${state}, and not ${expected}`);
+  if (kept.state !== "unsure" && state !== kept.state) world.wrong(`${kept.id} is ${state}, and not ${kept.state}`);
   kept.state = state;
   // A kill that failed and did not begin leaves no trace; one that began has hidden it already.
   if (kept.mayBeGone && !world.faults.away(began)) kept.mayBeGone = false;
   const { ends } = kept;
   if (ends !== undefined && (endAt < ends.least || endAt > ends.most))
     world.wrong(`${kept.id} ends at ${endAt}, and not between ${ends.least} and ${ends.most}`);
+  return state;
 }
 
 export const setTimeout: Step = async (world, kept) => {
@@ -80,6 +85,23 @@ export const setTimeout: Step = async (world, kept) => {
   kept.ends = undefined;
   const done = await world.attempt("timeout", () => kept.sandbox.setTimeout(timeoutMs), kept.id);
   if (done !== undefined) kept.ends = { least, most: Date.now() + timeoutMs + ROUNDING_MS };
+};
+
+/** Lets its time be over: it is paused or gone then, whatever is killed meanwhile. */
+export const expire: Step = async (world, kept) => {
+  kept.ends = undefined;
+  kept.state = "unsure";
+  kept.mayBeGone = !kept.wakes;
+  if ((await world.attempt("expire", () => kept.sandbox.setTimeout(0), kept.id)) === undefined) return;
+  const deadline = performance.now() + EXPIRED_MS;
+  while (performance.now() < deadline) {
+    if ((await inform(world, kept)) === (kept.wakes ? "paused" : "gone")) return;
+    // It still runs.
+    kept.state = "unsure";
+    kept.mayBeGone = !kept.wakes;
+    await delay(LOOK_MS);
+  }
+  world.wrong(`the time of ${kept.id} is over, and it runs`);
 };
 
 /** Resolves with its forks. */

@@ -119,4 +119,7 @@ const tell: Use = async (world, kept) => {
   if (after !== undefined) keeper.count = after;
 };
 
-export const USES = [write, write, read, read, count, count, tell, tell, sync] as const;
+/** Several requests at once. */
+const everything: Use = (world, kept) => Promise.all([write(world, kept), count(world, kept), tell(world, kept)]);
+
+export const USES = [everything, write, write, read, read, count, count, tell, tell, sync] as const;
