@@ -51,7 +51,7 @@ export const contentsOf = (machine: string) => `contents of ${machine}`;
 let pids = 100;
 
 /** Everything works. `stay` is a program that ends when it is killed; the others end at once. */
-function answerOf(machine: string, { task, args }: FakeCommand): FakeAnswer {
+function answerOf(machine: string, { task, args }: FakeCommand, says: string): FakeAnswer {
   const fields = ["file", "1", "644", "user", "user", "0", `/home/user/of-${machine}`, "", "0"];
   const entry = Buffer.from(fields.map((field) => `${field}\0`).join(""));
   switch (task) {
@@ -64,7 +64,7 @@ function answerOf(machine: string, { task, args }: FakeCommand): FakeAnswer {
     case "fs-watch":
       return { output: Buffer.from("start\0"), ends: "when killed" };
     case "connect":
-      return { output: Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nport"), ends: "when killed" };
+      return { output: Buffer.from(says, "latin1"), ends: "when killed" };
     default:
       return { output: entry, ends: "at once" };
   }
@@ -76,8 +76,10 @@ export async function openPort() {
   const done: { machine: string; task: string | undefined }[] = [];
   world.host.answer = (machine, command) => {
     done.push({ machine, task: command.task });
-    return answerOf(machine, command);
+    return answerOf(machine, command, listener.says);
   };
+  /** What listens at every port of a sandbox answers this, whatever it is asked. */
+  const listener = { says: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nport" };
   const platform = await startPlatform(world);
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line) as never) });
@@ -104,7 +106,7 @@ export async function openPort() {
   const { port } = new URL(opened.url);
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   return {
-    ...{ world, platform, logged, done, port: Number(port) },
+    ...{ world, platform, logged, done, listener, port: Number(port) },
     /** Of the control API, as the server has them. */
     routes: [...schemas.keys()],
     schemas,

@@ -84,6 +84,23 @@ test("a terminal has a size that fits it", async () => {
   }
 });
 
+test.each([
+  ["a status that is too small", "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"],
+  ["another protocol", "SSH-2.0-OpenSSH_9.9\r\n"],
+  [
+    "a change of protocol that nobody asked for",
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+  ],
+  ["a header without end", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(50_000)}`],
+])("a program that answers with %s is not believed, and it is not the platform's fault", async (_title, says) => {
+  const usual = port.listener.says;
+  port.listener.says = says;
+  const headers = { ...inside(of.running), "e2b-sandbox-port": "80", "e2b-traffic-access-token": of.traffic };
+  const reply = await port.ask("GET /", { headers });
+  port.listener.says = usual;
+  expect([reply.status, JSON.parse(reply.body)]).toMatchObject([502, { code: 502, sandboxId: of.running }]);
+});
+
 test("the port closes, also while a program's WebSocket is open", async () => {
   const other = await openPort();
   const { running, traffic } = await newTenant(other, "shop");

@@ -13,6 +13,9 @@ const OURS = ["e2b-sandbox-id", "e2b-sandbox-port", "e2b-traffic-access-token"];
 /** How `connect` in the agent ends when nothing listens. */
 const REFUSED = 2;
 
+/** The first status there is. Parsers take three digits for one, whatever they are. */
+const LEAST_STATUS = 100;
+
 /** How long the agent has to say why a connection ended, in milliseconds: it is on its way by then. */
 const LAST_WORD_MS = 1000;
 
@@ -55,8 +58,16 @@ export async function passOn(
     // How the connection ended says why.
     throw closed(port, await codeOf(connection));
   });
+  const { statusCode = 0 } = answer;
+  if (statusCode < LEAST_STATUS) {
+    upstream.destroy();
+    throw new Refusal(
+      502,
+      `What listens at port ${port} answered with status ${statusCode}, which HTTP does not have.`,
+    );
+  }
   const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
-  response.writeHead(answer.statusCode ?? 502, headers);
+  response.writeHead(statusCode, headers);
   await pipeline(answer, response).catch(() => response.destroy());
 }
 
