@@ -1,5 +1,6 @@
 /** What keeps machines to their rules for names, and where refusals are told: the name server, and the gate behind it. */
 import { type NamePolicy, startDns } from "@hibernaut/dns";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { outsideOf } from "@hibernaut/lib/public-addresses";
 import { messageOf } from "@hibernaut/lib/text";
 import type { RefusedConnection } from "@hibernaut/machines";
@@ -43,7 +44,14 @@ export async function openNames(parts: EgressParts): Promise<{ close(): Promise<
     reach: reachFrom({ mayLead: (address, port) => isOutside(address) && !names.isControl(address, port) }),
     injection: {
       authority,
-      unseal: (sealed, app) => JSON.parse(unsealText(vault, addedHeadersOf(app), sealed)) as Credentials,
+      unseal(sealed, app) {
+        try {
+          return JSON.parse(unsealText(vault, addedHeadersOf(app), sealed)) as Credentials;
+        } catch (cause) {
+          const message = `The headers that are added to requests of app ${app} cannot be decrypted: they were set with another secrets.key. Put that one back, or let the programs of these sandboxes set network.rules again.`;
+          throw new HibernautError("failed_precondition", message, { app_name: app }, { cause });
+        }
+      },
     },
     onRefused: (id, { name = "no name", port }) => onRefused(id, { destination: name, protocol: "tcp", port }),
   }).catch((error: unknown) => {

@@ -40,6 +40,11 @@ test.each([
   ["a header that cannot be one", { "api.example.com": headers({ "a b": "c" }) }, 400],
   ["more than servers accept", { "api.example.com": headers({ a: "b".repeat(7000) }) }, 400],
   [
+    "more than a record should have",
+    Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`a${n}.example.com`, headers({ a: "b".repeat(6000) })])),
+    400,
+  ],
+  [
     "more names than there may be",
     Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`a${n}.example.com`, []])),
     400,

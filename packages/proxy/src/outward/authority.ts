@@ -8,21 +8,34 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { makeAuthority, makeKey, type Pair, renewalOf, sign } from "@hibernaut/lib/certificates";
 import { replaceFile } from "@hibernaut/lib/durable";
+import { TokenBucket } from "@hibernaut/lib/token-bucket";
+import { NotReached } from "./reach.ts";
 
 /** As long as guests may keep it: nobody renews what they trust. Days. */
 const AUTHORITY_DAYS = 30 * 365;
 /** It is made for a name when a guest asks for it, so it need not live long. Days. */
 const LEAF_DAYS = 7;
-/** Names whose certificates are kept. A guest may ask for any name below one that it may reach. */
-const MOST_KEPT = 256;
+/** Certificates that are kept for an app, and apps whose certificates are. A guest may ask for any name below one that it may reach. */
+const MOST_KEPT = { perApp: 64, apps: 256 };
+/** New certificates for an app: each costs some milliseconds that all apps share. */
+const MAKING = { perSecond: 2, burst: 64 };
 
 const FILES = { certificate: "egress-authority.crt", key: "egress-authority.key" } as const;
 
 export interface OutwardAuthority {
   /** Its certificate, PEM: what guests trust. The authority is made if there is none. */
   certificate(): Promise<string>;
-  /** What a server with this name shows to guests. */
-  contextFor(name: string): Promise<SecureContext>;
+  /**
+   * What a server with this name shows to guests of the app: a certificate for it and its siblings, if it is one of many.
+   * Rejects with {@link NotReached} while the app has had too many.
+   */
+  contextFor(name: string, place: { app: string; ofMany: boolean }): Promise<SecureContext>;
+}
+
+/** What one app has. */
+interface Share {
+  kept: Map<string, Kept>;
+  making: TokenBucket;
 }
 
 interface Kept {
@@ -35,7 +48,15 @@ interface Kept {
 export function openAuthority(dataDir: string): OutwardAuthority {
   let opened: Promise<Pair> | undefined;
   const leafKey = makeKey();
-  const kept = new Map<string, Kept>();
+  const shares = new Map<string, Share>();
+  const shareOf = (app: string) => {
+    const share = shares.get(app) ?? { kept: new Map<string, Kept>(), making: new TokenBucket(MAKING) };
+    // The latest come last.
+    shares.delete(app);
+    shares.set(app, share);
+    trim(shares, MOST_KEPT.apps);
+    return share;
+  };
   const authority = () => {
     opened ??= readOrMake(dataDir).catch((error: unknown) => {
       opened = undefined;
@@ -50,20 +71,33 @@ export function openAuthority(dataDir: string): OutwardAuthority {
   };
   return {
     certificate: async () => (await authority()).certificate,
-    async contextFor(name) {
-      const found = kept.get(name);
+    async contextFor(name, { app, ofMany }) {
+      const { kept, making } = shareOf(app);
+      const certified = ofMany ? name.replace(/^[^.]+/, "*") : name;
+      const found = kept.get(certified);
       if (found !== undefined && Date.now() < found.until) return found.context;
-      const context = make(name).then((cert) => {
+      if (making.left < 1) throw new NotReached(`app ${app} asks for too many names at once`);
+      making.take(1);
+      const context = make(certified).then((cert) => {
         one.until = renewalOf(cert);
         return createSecureContext({ cert, key: leafKey.key });
       });
       const one: Kept = { context, until: Number.POSITIVE_INFINITY };
-      kept.set(name, one);
-      for (const old of [...kept.keys()].slice(0, Math.max(0, kept.size - MOST_KEPT))) kept.delete(old);
-      context.catch(() => kept.delete(name));
+      kept.delete(certified);
+      kept.set(certified, one);
+      trim(kept, MOST_KEPT.perApp);
+      context.catch(() => kept.delete(certified));
       return context;
     },
   };
+}
+
+/** Removes what came first until there are no more than `most`. */
+function trim(map: Map<string, unknown>, most: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(key);
+  }
 }
 
 async function readOrMake(dataDir: string): Promise<Pair> {

@@ -157,7 +157,10 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     if (kind === "tls" && sealed !== undefined) {
       const { injection } = options;
       if (injection === undefined) throw new NotReached(`nothing can be added to requests to ${name}`);
-      const context = await injection.authority.contextFor(name);
+      const context = await injection.authority.contextFor(name, {
+        app: led.app,
+        ofMany: rules?.injected?.[name.toLowerCase()] === undefined,
+      });
       if (options.machineAt(address)?.egress !== rules) throw new Left();
       intercept({
         ...{ client: socket, name, context, credentials: injection.unseal(sealed, led.app), signal: ended.signal },

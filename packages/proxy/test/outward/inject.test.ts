@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { createServer, request } from "node:https";
-import { connect } from "node:net";
+import { connect, createServer as createNetServer, type Server, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { egressOf, withInjected } from "@hibernaut/domain/egress";
 import { makeAuthority, makeKey, sign } from "@hibernaut/lib/certificates";
 import { expect, onTestFinished, test } from "vitest";
@@ -19,11 +19,22 @@ const SECRET = "Bearer the-secret";
 const rulesFor = (injected: Record<string, string>) => withInjected(egressOf({}), injected);
 const added = (value: string) => JSON.stringify({ authorization: value });
 
-/** A server of the name, and a machine whose connections a gate leads to it. */
-async function world() {
-  const outside = await makeAuthority("outside", 1);
-  const { key, publicKey } = makeKey();
-  const cert = await sign(outside, { name: NAME, names: [NAME], publicKey, days: 1 });
+const outside = await makeAuthority("outside", 1);
+const { key, publicKey } = makeKey();
+const cert = await sign(outside, { name: NAME, names: [NAME], publicKey, days: 1 });
+
+async function listening(server: Server): Promise<{ port: number }> {
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  return server.address() as { port: number };
+}
+
+const createTlsOf = (serve: (socket: TLSSocket) => void) =>
+  createTlsServer({ cert, key, ALPNProtocols: ["http/1.1"] }, (socket) => serve(socket.on("error", () => {})));
+
+/** A server of the name, or what is at the port in its place, and a machine whose connections a gate leads to it. */
+async function world({ port: otherPort }: { port?: number } = {}) {
   const seen: { method: string; url: string; rawHeaders: string[]; body: string }[] = [];
   const server = createServer({ cert, key }, (asked, reply) => {
     const answer = (body: string) => {
@@ -34,7 +45,7 @@ async function world() {
   }).listen(0, "127.0.0.1");
   onTestFinished(() => void [server.closeAllConnections(), server.close()]);
   await once(server, "listening");
-  const { port } = server.address() as { port: number };
+  const port = otherPort ?? (server.address() as { port: number }).port;
   const authority = openAuthority(await tempFolder("authority"));
   const machine: GatedMachine = { id: "m1", app: "shop", address: "127.0.0.1" };
   machine.egress = rulesFor({ [NAME]: added(SECRET) });
@@ -127,6 +138,65 @@ test("the server of another name gets nothing, wherever the guest aims", async (
   expect(seen).toEqual([]);
 });
 
+test.each([
+  ["GET", ["Connection: content-length, keep-alive", "Content-Length: 4"], "GET "],
+  ["POST", ["Connection: Content-Length", "Connection: keep-alive", "Content-Length: 4"], "POST"],
+  ["DELETE", ["Connection: transfer-encoding", "Transfer-Encoding: chunked"], "4\r\nGET \r\n0\r\n\r\n"],
+  ["PUT", ["Content-Length: 4", "Expect: 100-continue"], "PUT "],
+])(
+  "the body of a %s with %j is a body for the server, too, and no request follows in it",
+  async (method, headers, content) => {
+    const { seen, tls } = await world();
+    const first = [`${method} /one HTTP/1.1`, `Host: ${NAME}`, ...headers, "", content].join("\r\n");
+    await said(tls(), `${first}GET /two HTTP/1.1\r\nHost: ${NAME}\r\nConnection: close, host\r\n\r\n`);
+    expect(seen.map(({ method: heard, url, body }) => [heard, url, body.length])).toEqual([
+      [method, "/one", 4],
+      ["GET", "/two", 0],
+    ]);
+    for (const { rawHeaders } of seen) {
+      expect(headersOf(rawHeaders, "host")).toEqual([NAME]);
+      expect(headersOf(rawHeaders, "authorization")).toEqual([SECRET]);
+    }
+  },
+);
+
+test("an upgrade with a body, or after requests that have no answer yet, does not put itself before them", async () => {
+  const { seen, tls } = await world();
+  const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+  const one = `GET /one HTTP/1.1\r\nHost: ${NAME}\r\n\r\n`;
+  const heard = await said(
+    tls(),
+    `${one}${one}POST /b HTTP/1.1\r\nHost: ${NAME}\r\n${upgrade}Content-Length: 90\r\n\r\n`,
+  );
+  expect(heard.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 400"]);
+  expect(seen.map(({ url }) => url)).toEqual(["/one", "/one"]);
+});
+
+test("a guest that leaves takes its connection to the server with it, however far that is", async () => {
+  const upstreams = new Set<Socket>();
+  const silent = createNetServer((socket) => upstreams.add(socket.on("error", () => {})));
+  const { port } = await listening(silent);
+  const { tls } = await world({ port });
+  const socket = connectTls(tls());
+  socket.on("error", () => {}).write(`GET / HTTP/1.1\r\nHost: ${NAME}\r\n\r\n`);
+  await expect.poll(() => upstreams.size).toBe(1);
+  const [upstream] = upstreams;
+  const closed = upstream && once(upstream.resume(), "close");
+  socket.destroy();
+  await closed;
+});
+
+test("an answer that makes no sense ends its connection, and holds up nothing", async () => {
+  const { port } = await listening(
+    createTlsOf((socket) =>
+      socket.once("data", () => socket.write("HTTP/1.1 200 \u0001OK\r\nContent-Length: 0\r\n\r\n")),
+    ),
+  );
+  const { tls } = await world({ port });
+  const one = `GET / HTTP/1.1\r\nHost: ${NAME}\r\n`;
+  expect((await said(tls(), `${one}Connection: close\r\n\r\n`)).match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
+});
+
 test("a server that cannot prove its name gets no request", async () => {
   const { machine, seen, tls } = await world();
   machine.egress = rulesFor({ "*.example.org": added(SECRET) });
@@ -152,4 +222,21 @@ test("a connection ends when something else is to be added", async () => {
   machine.egress = rulesFor({ [NAME]: added("Bearer another") });
   gate.changed(machine);
   await ended;
+});
+
+test("an app that asks for ever new names gets no more certificates for a while, and others do", async () => {
+  const authority = openAuthority(await tempFolder("authority"));
+  const deep = (n: number, app: string) => authority.contextFor(`a.${n}.example.com`, { app, ofMany: true });
+  await Promise.all(Array.from({ length: 64 }, (_, n) => deep(n, "shop")));
+  const more = Array.from({ length: 64 }, (_, n) => deep(100 + n, "shop"));
+  expect((await Promise.allSettled(more)).at(-1)).toMatchObject({
+    reason: { message: expect.stringMatching(/too many names/) },
+  });
+  await deep(1, "blog");
+  // Siblings share one.
+  const siblings = ["a", "b"].map((name) =>
+    authority.contextFor(`${name}.1.example.com`, { app: "blog", ofMany: true }),
+  );
+  const [one, other] = await Promise.all(siblings);
+  expect(one).toBe(other);
 });

@@ -9,6 +9,8 @@ export type AddedHeaders = Record<string, Record<string, string>>;
 const MOST_NAMES = 64;
 /** All headers for one name, in bytes: servers accept heads of 8 KB and more, and the request has headers of its own. */
 const MOST_BYTES = 6_144;
+/** All of them, in bytes: they are in the sandbox's record, which is read and written whole. */
+const MOST_BYTES_IN_ALL = 32_768;
 const HEADER = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
 /** Visible characters, and blanks between them. */
 const VALUE = /^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/;
@@ -36,6 +38,8 @@ export function addedHeadersIn(value: unknown): AddedHeaders | undefined {
       );
     return Object.keys(headers).length === 0 ? [] : [[name.toLowerCase(), headers] as const];
   });
+  if (Buffer.byteLength(JSON.stringify(added)) > MOST_BYTES_IN_ALL)
+    throw new Refusal(400, `network.rules have more than ${MOST_BYTES_IN_ALL} bytes. Add headers for fewer names.`);
   return added.length === 0 ? undefined : Object.fromEntries(added);
 }
 

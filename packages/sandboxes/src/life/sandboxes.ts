@@ -1,4 +1,5 @@
 /** The life of sandboxes: machines of one app each, born from templates, that end when their time is over. */
+import { isDeepStrictEqual } from "node:util";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
 import { messageOf } from "@hibernaut/lib/text";
@@ -156,7 +157,10 @@ export class Sandboxes {
       await this.#needs.resources.machines.setEgress(app, id, egress ?? null);
     } catch (error) {
       const { network: earlier = {}, allow_internet_access: access = true } = before.record.sandbox;
-      this.change(this.get(app, id), { network: earlier, allow_internet_access: access });
+      const still = this.find(id);
+      // Another call may have changed it since.
+      if (still !== undefined && isDeepStrictEqual(still.record.sandbox.network, network))
+        this.change(still, { network: earlier, allow_internet_access: access });
       throw error;
     }
     const now = this.get(app, id);

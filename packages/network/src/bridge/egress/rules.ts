@@ -90,9 +90,16 @@ export function noEgress({ egressTable: table }: Pick<Names, "egressTable">): st
  * are open while rules change are judged again.
  */
 export function generationOf(egress: Egress): number {
+  const known = knownMarks.get(egress);
+  if (known !== undefined) return known;
   const hash = createHash("sha256").update(JSON.stringify(egress)).digest().readUInt32BE(0);
-  return (hash & 0x7fffffff) | 1; // 0 is the mark of a connection that has none
+  const mark = (hash & 0x7fffffff) | 1; // 0 is the mark of a connection that has none
+  knownMarks.set(egress, mark);
+  return mark;
 }
+
+/** A change of one machine's rules looks at those of all, which may be long. */
+const knownMarks = new WeakMap<Egress, number>();
 
 const pairs = ({ address, egress }: Governed, which: "allowed" | "denied") =>
   egress[which].map((network) => `${address} . ${formatSubnet(network)}`);
@@ -148,7 +155,8 @@ ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type adm
     # Of a name, these ports are reached only where the name is certain. Without the second, a browser would try QUIC.
     # The machines' own subnet, and the host in it, have no certainty to wait for: nothing leads there.
     ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr @${NAMED_SET} meta l4proto { tcp, udp } th dport { 80, 443 } goto refuse
-    ip saddr . ip daddr @${NAMED_SET} goto pass
+    # Where all else is open, names that something is added for are learnt, too, and that opens nothing.
+    ip saddr @closed ip saddr . ip daddr @${NAMED_SET} goto pass
     ip saddr . ip daddr @denied goto refuse
     ip saddr @closed goto refuse
     goto pass
@@ -192,7 +200,7 @@ ${refusing(["drop"])}
     meta length > ${ARP_BYTES} drop
     oifname . arp daddr ip != @${HOMES_SET} drop
     arp saddr ip . arp daddr ip @allowed accept
-    arp saddr ip . arp daddr ip @${NAMED_SET} accept
+    arp saddr ip @closed arp saddr ip . arp daddr ip @${NAMED_SET} accept
     arp saddr ip . arp daddr ip @denied drop
     arp saddr ip @closed drop
   }
@@ -204,7 +212,7 @@ ${refusing(["drop"])}
     # To the address of a machine by the MAC of another one, or of all.
     oifname . ip daddr != @${HOMES_SET} drop
     ip saddr . ip daddr @allowed accept
-    ip saddr . ip daddr @${NAMED_SET} accept
+    ip saddr @closed ip saddr . ip daddr @${NAMED_SET} accept
     ip saddr . ip daddr @denied goto refuse
     ip saddr @closed goto refuse
   }
