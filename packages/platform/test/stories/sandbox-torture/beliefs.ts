@@ -13,7 +13,7 @@ export interface FileBelief {
   afterLoss: ReadonlySet<Content>;
 }
 
-/** A number in the memory of a program. Null: the program is gone. */
+/** A number in the memory of a program. */
 export interface CountBelief {
   least: number;
   most: number;
@@ -58,7 +58,7 @@ export function found({ now, afterLoss }: FileBelief, content: Content): FileBel
   return { now: new Set([content]), afterLoss };
 }
 
-/** What a file may have in which somebody counts, after one more. */
+/** What a file may have in which a program counts, after one more. */
 export function next(contents: ReadonlySet<Content>): Content[] {
   return [...contents].map((content) => String(Number(content ?? 0) + 1));
 }

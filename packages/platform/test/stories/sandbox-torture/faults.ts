@@ -7,8 +7,10 @@ import type { Random } from "../../power/random.ts";
 const CALM_MS = [500, 14_000] as const;
 /** How long the platform stays away, in milliseconds. */
 const AWAY_MS = 1_500;
-/** By then, the platform has noticed that a virtual machine is gone, and connections to a former platform are closed. */
+/** By then, the platform has noticed that a virtual machine is gone, also on a busy host. */
 const NOTICED_MS = 5_000;
+/** By then, clients know that their connections to a former platform are closed. */
+const CLOSED_MS = 1_000;
 
 /** Told before and after a virtual machine is killed. */
 type Witness = (machineId: string) => void;
@@ -52,7 +54,7 @@ export class Faults {
 
   /** Whether the platform was away at some time since then. */
   away(since: number): boolean {
-    return this.#away.some(({ until }) => until + NOTICED_MS >= since);
+    return this.#away.some(({ until }) => until + CLOSED_MS >= since);
   }
 
   /** Whether a virtual machine was killed since then; of this machine, if one is named. */

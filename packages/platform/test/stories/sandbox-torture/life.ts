@@ -1,5 +1,4 @@
 /** What a program does with a sandbox from outside. */
-import { setTimeout as delay } from "node:timers/promises";
 import { NotFoundError, Sandbox } from "e2b";
 import { type Kept, look } from "./kept.ts";
 import type { World } from "./world.ts";
@@ -7,12 +6,9 @@ import type { World } from "./world.ts";
 /** How long a sandbox lives, in milliseconds: longer than the torture. */
 export const LIFE_MS = [3 * 3_600_000, 20 * 3_600_000] as const;
 /** Times are sent in whole seconds. */
-const ROUNDING_MS = 1_000;
-/** One whose time is over may have to start first, to be paused then. */
-const EXPIRED_MS = 180_000;
-const LOOK_MS = 250;
+export const ROUNDING_MS = 1_000;
 
-type Step = (world: World, kept: Kept) => Promise<unknown>;
+export type Step = (world: World, kept: Kept) => Promise<unknown>;
 
 export const pause: Step = async (world, kept) => {
   const was = kept.state;
@@ -78,31 +74,6 @@ export async function inform(world: World, kept: Kept): Promise<"running" | "pau
     world.wrong(`${kept.id} ends at ${endAt}, and not between ${ends.least} and ${ends.most}`);
   return state;
 }
-
-export const setTimeout: Step = async (world, kept) => {
-  const timeoutMs = world.random.between(...LIFE_MS);
-  const least = Date.now() + timeoutMs - ROUNDING_MS;
-  kept.ends = undefined;
-  const done = await world.attempt("timeout", () => kept.sandbox.setTimeout(timeoutMs), kept.id);
-  if (done !== undefined) kept.ends = { least, most: Date.now() + timeoutMs + ROUNDING_MS };
-};
-
-/** Lets its time be over: it is paused or gone then, whatever is killed meanwhile. */
-export const expire: Step = async (world, kept) => {
-  kept.ends = undefined;
-  kept.state = "unsure";
-  kept.mayBeGone = !kept.wakes;
-  if ((await world.attempt("expire", () => kept.sandbox.setTimeout(0), kept.id)) === undefined) return;
-  const deadline = performance.now() + EXPIRED_MS;
-  while (performance.now() < deadline) {
-    if ((await inform(world, kept)) === (kept.wakes ? "paused" : "gone")) return;
-    // It still runs.
-    kept.state = "unsure";
-    kept.mayBeGone = !kept.wakes;
-    await delay(LOOK_MS);
-  }
-  world.wrong(`the time of ${kept.id} is over, and it runs`);
-};
 
 /** Resolves with its forks. */
 export async function fork(world: World, kept: Kept): Promise<Kept[]> {

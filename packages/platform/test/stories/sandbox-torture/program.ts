@@ -2,7 +2,8 @@
 import { Sandbox, type SandboxOpts } from "e2b";
 import { Holdings } from "./holdings.ts";
 import { Kept, look, PATHS } from "./kept.ts";
-import { connect, expire, fork, inform, knock, LIFE_MS, pause, setTimeout } from "./life.ts";
+import { connect, fork, inform, knock, LIFE_MS, pause } from "./life.ts";
+import { expire, setTimeout } from "./time.ts";
 import { startKeeper, USES } from "./uses.ts";
 import type { World } from "./world.ts";
 
