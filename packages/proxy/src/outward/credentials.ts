@@ -74,7 +74,7 @@ function passed({ rawHeaders, headers }: Head, isLeftOut: (header: string) => bo
   return rawHeaders.flatMap((header, index) => {
     const key = header.toLowerCase();
     if (index % 2 === 1 || HOP_BY_HOP.has(key) || isLeftOut(key)) return [];
-    // Whoever names the length of a body there, means to hide it.
+    // A guest that names the length of a body there means to hide it.
     return named.includes(key) && key !== "content-length" ? [] : [header, rawHeaders[index + 1] ?? ""];
   });
 }

@@ -224,7 +224,7 @@ test("a connection ends when something else is to be added", async () => {
   await ended;
 });
 
-test("an app that asks for ever new names gets no more certificates for a while, and others do", async () => {
+test("an app that asks for more and more new names gets no more certificates for a while, and others do", async () => {
   const authority = openAuthority(await tempFolder("authority"));
   const deep = (n: number, app: string) => authority.contextFor(`a.${n}.example.com`, { app, ofMany: true });
   await Promise.all(Array.from({ length: 64 }, (_, n) => deep(n, "shop")));
