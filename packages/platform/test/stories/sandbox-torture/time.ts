@@ -1,6 +1,8 @@
 /** What a program does with the time that a sandbox has. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { Kept } from "./kept.ts";
 import { inform, LIFE_MS, ROUNDING_MS, type Step } from "./life.ts";
+import type { World } from "./world.ts";
 
 /** One whose time is over may have to start first, to be paused then. */
 const EXPIRED_MS = 180_000;
@@ -22,7 +24,9 @@ export const expire: Step = async (world, kept) => {
   if ((await world.attempt("expire", () => kept.sandbox.setTimeout(0), kept.id)) === undefined) return;
   const deadline = performance.now() + EXPIRED_MS;
   while (performance.now() < deadline) {
-    if ((await inform(world, kept)) === (kept.wakes ? "paused" : "gone")) return;
+    const state = await inform(world, kept);
+    if (state === "gone" && !kept.wakes) return;
+    if (state === "paused" && kept.wakes) return prolong(world, kept);
     // It still runs.
     kept.state = "unsure";
     kept.mayBeGone = !kept.wakes;
@@ -30,3 +34,8 @@ export const expire: Step = async (world, kept) => {
   }
   world.wrong(`the time of ${kept.id} is over, and it runs`);
 };
+
+/** A request that wakes it would give it the time again that it had last. */
+async function prolong(world: World, kept: Kept): Promise<void> {
+  while (kept.ends === undefined && world.trouble.length === 0) await setTimeout(world, kept);
+}
