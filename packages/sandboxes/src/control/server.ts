@@ -33,7 +33,7 @@ export async function buildControl(deps: ControlDeps): Promise<{
     bodyLimit: MOST_BODY_BYTES,
     routerOptions: { maxParamLength: MOST_PARAM },
     // Those that come before there is a route, such as for a path that cannot be decoded.
-    frameworkErrors: refuse,
+    frameworkErrors: (error, request, reply) => void refuse(error, request, reply),
     ajv: { customOptions: { coerceTypes: true, removeAdditional: false } },
     // The listener is one for control, insides and ports.
     serverFactory: (handler) => {

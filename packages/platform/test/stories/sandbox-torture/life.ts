@@ -105,7 +105,7 @@ export async function kill(world: World, kept: Kept): Promise<boolean> {
   if (!done.value && !was) world.wrong(`${kept.id} was killed, and was gone already`);
   kept.state = "unsure";
   await inform(world, kept);
-  if (kept.state !== "unsure") world.wrong(`${kept.id} was killed, and is ${kept.state}`);
+  if (kept.state !== "unsure") world.wrong(`${kept.id} was killed, and is ${String(kept.state)}`);
   return true;
 }
 

@@ -42,7 +42,8 @@ export class Program {
     await this.#forget();
     await this.#holdings.compare();
     const left = await this.#holdings.all();
-    if (left === undefined || left.length > 0) this.#world.wrong(`left: ${left?.map(({ sandboxId }) => sandboxId)}`);
+    if (left === undefined || left.length > 0)
+      this.#world.wrong(`left: ${left?.map(({ sandboxId }) => sandboxId).join(", ") ?? "nobody knows"}`);
   }
 
   async #step(): Promise<void> {
@@ -99,7 +100,8 @@ export class Program {
     if (isOfSnapshot || kept.struck) return;
     const list = () => kept.sandbox.files.list(".").then((entries) => entries.map(({ name }) => name));
     const names = await this.#world.attempt("list-files", list, kept.id);
-    if (names !== undefined && names.value.length > 0) this.#world.wrong(`${kept.id} begins with ${names.value}`);
+    if (names !== undefined && names.value.length > 0)
+      this.#world.wrong(`${kept.id} begins with ${names.value.join(", ")}`);
     await startKeeper(this.#world, kept);
   }
 
