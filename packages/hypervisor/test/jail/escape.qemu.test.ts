@@ -12,11 +12,31 @@ import { FIRST_UID, Prison } from "./stand-in.ts";
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 
-/** A stand-in that does nothing, and its pid. */
-async function sleeper(prison: Prison): Promise<{ child: ChildProcess; pid: number }> {
+interface Sleeper {
+  /** Its launcher. */
+  child: ChildProcess;
+  pid: number;
+  /** Kills it. Resolves with what ended the launcher once nothing of both is left, as the next one gets the same places. */
+  end(): Promise<string | null>;
+}
+
+/** A stand-in that does nothing. Rejects with what it complained of when it does not even do that. */
+async function sleeper(prison: Prison): Promise<Sleeper> {
   const child = await prison.start('print "ready\\n"; sleep 60');
-  const [said] = await Promise.all([text(child.stdio[4] as Readable), once(child.stdout as Readable, "data")]);
-  return { child, pid: Number(/^pid (\d+)$/m.exec(said)?.[1]) };
+  const ended = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+  const complaint = text(child.stderr as Readable);
+  const failed = ended.then(async ([code, signal]) => {
+    throw new Error(`it ended with ${signal ?? code}: ${await complaint}`);
+  });
+  failed.catch(() => {}); // it ends in any case
+  const begun = Promise.all([text(child.stdio[4] as Readable), once(child.stdout as Readable, "data")]);
+  const [said] = await Promise.race([begun, failed]);
+  const pid = Number(/^pid (\d+)$/m.exec(said)?.[1]);
+  const end = async () => {
+    process.kill(pid, "SIGKILL");
+    return (await ended)[1];
+  };
+  return { child, pid, end };
 }
 
 describe.runIf(isRoot).each([
@@ -43,7 +63,7 @@ describe.runIf(isRoot).each([
   });
 
   test("it has no capability, no way to get one, and a user of its own", async () => {
-    const { child, pid } = await sleeper(prison);
+    const { child, pid, end } = await sleeper(prison);
     try {
       const { stdout } = await run("cat", [`/proc/${pid}/status`]);
       const of = (name: string) => new RegExp(`^${name}:\\s+(.*)$`, "m").exec(stdout)?.[1];
@@ -54,25 +74,23 @@ describe.runIf(isRoot).each([
       const launcher = (await run("cat", [`/proc/${child.pid}/status`])).stdout;
       expect(/^CapEff:\s+(.*)$/m.exec(launcher)?.[1]).toBe("0".repeat(16));
     } finally {
-      process.kill(pid, "SIGKILL");
+      await end();
     }
   });
 
   test("it has room for QEMU's descriptors before it has threads: making it later would hold up the guest's wake", async () => {
-    const { pid } = await sleeper(prison);
+    const { pid, end } = await sleeper(prison);
     try {
       const { stdout } = await run("cat", [`/proc/${pid}/status`]);
       expect(Number(/^FDSize:\s+(\d+)$/m.exec(stdout)?.[1])).toBeGreaterThanOrEqual(512);
     } finally {
-      process.kill(pid, "SIGKILL");
+      await end();
     }
   });
 
   test("nothing is left when it ends, also when it is killed", async () => {
-    const { child, pid } = await sleeper(prison);
-    const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
-    process.kill(pid, "SIGKILL");
-    expect(await ended).toBe("SIGKILL");
+    const { end } = await sleeper(prison);
+    expect(await end()).toBe("SIGKILL");
     const { stdout } = await run("cat", ["/proc/self/mounts"]);
     expect(stdout).not.toContain(prison.dataDir);
   });
