@@ -1,10 +1,8 @@
 /** The life of sandboxes: machines of one app each, born from templates, that end when their time is over. */
-import { isDeepStrictEqual } from "node:util";
 import { isHibernautError } from "@hibernaut/domain/errors";
-import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
+import type { Sandbox } from "@hibernaut/domain/sandbox";
 import { messageOf } from "@hibernaut/lib/text";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
-import { addedHeadersOf, sealText } from "@hibernaut/secrets";
 import type { SandboxNeeds } from "../contract.ts";
 import { isMissing, Refusal } from "../failure.ts";
 import { type ChosenBirth, type ChosenSandbox, endAfter, heirOf, requireTimeout, sandboxOf } from "./chosen.ts";
@@ -12,8 +10,8 @@ import { type ChosenEgress, egressOf } from "./egress.ts";
 import { Expiry } from "./expiry.ts";
 import { DEFAULT_TIMEOUT_S, GONE_TIMEOUT_MS, PAUSED_TIMEOUT_MS, RUNNING_TIMEOUT_MS } from "./limits.ts";
 import type { TemplateNames } from "./names.ts";
+import { changeNetwork, sealedRules } from "./network.ts";
 import { FILES_ONLY, pauseRunning } from "./pause.ts";
-import type { AddedHeaders } from "./rules.ts";
 import { Trusting } from "./trusting.ts";
 import { asSandbox, isSteady, type SandboxView, stateOf } from "./view.ts";
 import { missing, waitFor } from "./wait.ts";
@@ -51,7 +49,7 @@ export class Sandboxes {
   /** Makes a sandbox, whose time begins now, and resolves once it is stored. */
   async begin(app: string, chosen: ChosenSandbox, birth: ChosenBirth, signal: AbortSignal): Promise<MachineView> {
     const { network: own, ...facts } = sandboxOf(chosen, Date.now());
-    const rules = this.#sealed(app, chosen.added);
+    const rules = sealedRules(app, chosen.added, this.#needs);
     const sandbox = { ...facts, ...((own ?? rules) && { network: { ...own, ...rules } }) };
     const { template } = this.requireTemplate(app, chosen.template);
     const { network, allowInternetAccess } = chosen;
@@ -139,41 +137,13 @@ export class Sandboxes {
     if (!atLeast || ends > sandbox.record.sandbox.ends_at) this.change(sandbox, { ends_at: ends, timeout_s: timeoutS });
   }
 
-  /** Replaces where it may connect to, at once, also for connections that are open. */
+  /** Replaces where it may connect to, and what is added to its requests. Rejects as {@link changeNetwork} does. */
   async setEgress(app: string, id: string, chosen: ChosenEgress): Promise<void> {
-    const egress = egressOf(chosen);
-    const before = this.get(app, id);
-    const { allow_out: _allow, deny_out: _deny, rules: _rules, ...others } = before.record.sandbox.network ?? {};
-    const { allowOut, denyOut, allowInternetAccess = true } = chosen;
-    const network = {
-      ...others,
-      ...(allowOut !== undefined && { allow_out: allowOut }),
-      ...(denyOut !== undefined && { deny_out: denyOut }),
-      ...this.#sealed(app, chosen.added),
-    };
-    // Before the rules, which the network reads together with it.
-    this.change(before, { network, allow_internet_access: allowInternetAccess });
-    try {
-      await this.#needs.resources.machines.setEgress(app, id, egress ?? null);
-    } catch (error) {
-      const { network: earlier = {}, allow_internet_access: access = true } = before.record.sandbox;
-      const still = this.find(id);
-      // Another call may have changed it since.
-      if (still !== undefined && isDeepStrictEqual(still.record.sandbox.network, network))
-        this.change(still, { network: earlier, allow_internet_access: access });
-      throw error;
-    }
+    const needs = this.#needs;
+    const own = { needs, find: this.find.bind(this), change: this.change.bind(this) };
+    await changeNetwork(this.get(app, id), chosen, own);
     const now = this.get(app, id);
     if (now.record.state === "running") await this.#trusting.look(now);
-  }
-
-  #sealed(app: string, added: AddedHeaders | undefined): Pick<SandboxNetwork, "rules"> | undefined {
-    if (added === undefined) return undefined;
-    const { vault } = this.#needs;
-    const rules: Record<string, string> = {};
-    for (const [name, headers] of Object.entries(added))
-      rules[name] = sealText(vault, addedHeadersOf(app), JSON.stringify(headers));
-    return { rules };
   }
 
   /**
