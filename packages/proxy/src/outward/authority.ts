@@ -47,7 +47,8 @@ interface Kept {
 /** Opens the authority of a data directory, which is read, or made, when it is first needed. */
 export function openAuthority(dataDir: string): OutwardAuthority {
   let opened: Promise<Pair> | undefined;
-  const leafKey = makeKey();
+  // Most platforms never need one.
+  let leafKey: ReturnType<typeof makeKey> | undefined;
   const shares = new Map<string, Share>();
   const shareOf = (app: string) => {
     const share = shares.get(app) ?? { kept: new Map<string, Kept>(), making: new TokenBucket(MAKING) };
@@ -65,9 +66,11 @@ export function openAuthority(dataDir: string): OutwardAuthority {
     return opened;
   };
   const make = async (name: string) => {
+    leafKey ??= makeKey();
+    const { key, publicKey } = leafKey;
     // Not the authority's name, which would say that it signed itself; and not the hostname, which may be too long for one.
-    const leaf = { name: "Hibernaut egress to a name", names: [name], publicKey: leafKey.publicKey, days: LEAF_DAYS };
-    return sign(await authority(), leaf);
+    const leaf = { name: "Hibernaut egress to a name", names: [name], publicKey, days: LEAF_DAYS };
+    return { cert: await sign(await authority(), leaf), key };
   };
   return {
     certificate: async () => (await authority()).certificate,
@@ -78,9 +81,9 @@ export function openAuthority(dataDir: string): OutwardAuthority {
       if (found !== undefined && Date.now() < found.until) return found.context;
       if (making.left < 1) throw new NotReached(`app ${app} asks for too many names at once`);
       making.take(1);
-      const context = make(certified).then((cert) => {
+      const context = make(certified).then(({ cert, key }) => {
         one.until = renewalOf(cert);
-        return createSecureContext({ cert, key: leafKey.key });
+        return createSecureContext({ cert, key });
       });
       const one: Kept = { context, until: Number.POSITIVE_INFINITY };
       kept.delete(certified);
