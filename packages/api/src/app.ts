@@ -43,6 +43,7 @@ import { insideRoutes } from "./routes/inside.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
+import { processRoutes } from "./routes/processes.ts";
 import { quotaRoutes } from "./routes/quota.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { releaseRoutes } from "./routes/releases.ts";
@@ -196,6 +197,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     archiveRoutes(secured, deps);
     fileRoutes(secured, deps);
     forwardRoute(secured, deps);
+    processRoutes(secured, deps);
     insideRoutes(secured, deps);
     hostnameRoutes(secured, writes);
     certificateRoutes(secured, deps);

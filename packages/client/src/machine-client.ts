@@ -109,6 +109,14 @@ export abstract class MachineClient extends AppClient {
     await this.call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
   }
 
+  /**
+   * Sends a signal such as `SIGUSR1` to the app of a running machine. Rejects with `failed_precondition` unless the app runs,
+   * and when the machine's guest bundle is too old for that.
+   */
+  async signalMachine(app: string, id: string, signal: string, options?: CallOptions): Promise<void> {
+    await this.call("post", `${MACHINE}/signal`, { params: machineParams(app, id), body: { signal }, ...options });
+  }
+
   /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */
   async cordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
     await this.call("post", `${MACHINE}/cordon`, { params: machineParams(app, id), ...options });

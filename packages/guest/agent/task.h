@@ -4,6 +4,9 @@
 
 #include "user.h"
 
+/* How a task ends whose name the agent does not know, as older ones do not know newer tasks. The platform relies on it. */
+#define TASK_UNKNOWN 125
+
 #define TASK_FS "fs-" /* how tasks of fs.h begin */
 
 /* Runs a task and exits. Closes every file but the standard ones first. `owner` gets the files that are copied in,
@@ -11,6 +14,7 @@
  *
  *   stat <path>, copy-out <path>, copy-in <directory> image|archive: see copy.h
  *   connect <port>: see connect.h
+ *   app-signal <number>: see app.h
  *   fs-*: see fs.h. They say themselves when the owner is unknown */
 _Noreturn void task_run(const char *name, char *const *args, const struct user *owner);
 

@@ -7,6 +7,7 @@ export { encodeFrame, type Frame, FrameReader, FrameType } from "./frame.ts";
 export { HelloOffset } from "./hello.ts";
 export { encodeListeners, isLoopback, type Listener, listenerText } from "./listening.ts";
 export {
+  AppTaskExit,
   type CommandExit,
   type CommandSpec,
   type FileTaskName,
@@ -17,6 +18,7 @@ export {
   type GuestIdentity,
   type KeptCommand,
   SANDBOX_PROTOCOL,
+  TASK_UNKNOWN,
   TASKS_PROTOCOL,
   type TaskName,
 } from "./protocol.ts";

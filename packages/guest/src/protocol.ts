@@ -63,7 +63,13 @@ export const TASKS_PROTOCOL = 4;
 export const SANDBOX_PROTOCOL = 6;
 
 /** What agents do themselves, so that an image needs no program for it: `packages/guest/agent/task.h`. */
-export type TaskName = "stat" | "copy-out" | "copy-in" | "connect" | FileTaskName;
+export type TaskName = "stat" | "copy-out" | "copy-in" | "connect" | "app-signal" | FileTaskName;
+
+/** How a task ends that the agent does not know, because it is older than the task: `TASK_UNKNOWN` of `task.h`. */
+export const TASK_UNKNOWN = 125;
+
+/** How `app-signal` ends: `enum app_task_exit` in `packages/guest/agent/app.h`. */
+export const AppTaskExit = { done: 0, failed: 1, notRunning: 2 } as const;
 
 /** Tasks for files, from {@link SANDBOX_PROTOCOL} on: `packages/guest/agent/fs.h`. */
 export type FileTaskName =

@@ -11,7 +11,7 @@ import { STREAM_WINDOW } from "../src/credit.ts";
 import { encodeFrame, FrameType, HEADER, MAGIC, MAX_PAYLOAD } from "../src/frame.ts";
 import { EXIT_BYTES, ExitOffset, HelloOffset, PHASES } from "../src/hello.ts";
 import { LISTENER_BYTES } from "../src/listening.ts";
-import { FsExit } from "../src/protocol.ts";
+import { AppTaskExit, FsExit, TASK_UNKNOWN } from "../src/protocol.ts";
 import { Key, MAX_LABEL } from "../src/records.ts";
 import { FIRST_COMMAND, KeptFlag, KeptOffset, MOST_CONNECTIONS, MOST_KEPT } from "../src/streams.ts";
 
@@ -125,6 +125,11 @@ describe("payloads", () => {
 
   test("of F_EXEC_EXIT have the same exit codes for files", () => {
     expect(FsExit).toEqual(renamed(enumOf("fs.h", "fs_exit"), "FS_"));
+  });
+
+  test("of F_EXEC_EXIT have the same exit codes for signals, and for a task that an older agent does not know", () => {
+    expect(AppTaskExit).toEqual(renamed(enumOf("app.h", "app_task_exit"), "APP_TASK_"));
+    expect(TASK_UNKNOWN).toBe(defined("task.h", "TASK_UNKNOWN"));
   });
 
   test("of F_EXEC_EXIT and F_LISTENING have the same form", () => {

@@ -24,6 +24,7 @@ import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
 import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
+import { Processes } from "./resources/processes.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
 import { Restores } from "./resources/restores.ts";
@@ -86,6 +87,7 @@ export function openMachines(deps: MachineDependencies) {
     commands,
     fileCopies: new FileCopies(commands),
     fileTree: new FileTree(commands),
+    processes: new Processes(commands, controllers),
     forwards: new Forwards(machines, commands),
     machineCopies: copies,
     forks: new Forks(births),

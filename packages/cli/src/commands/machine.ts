@@ -10,6 +10,7 @@ import { makeCommands } from "./machine-make.ts";
 import { move } from "./machine-move.ts";
 import { restore } from "./machine-restore.ts";
 import { showCommands } from "./machine-show.ts";
+import { signal } from "./machine-signal.ts";
 import { whyCommands } from "./machine-why.ts";
 
 export const machine: Noun = {
@@ -21,6 +22,7 @@ export const machine: Noun = {
     ...showCommands,
     ...whyCommands,
     ...actCommands,
+    signal,
     ...execCommands,
     fork,
     restore,

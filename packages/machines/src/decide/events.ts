@@ -129,6 +129,8 @@ export type Note =
   | { type: "sandbox"; sandbox: Sandbox }
   /** Its files are those of a template from now on, of which `becomes` is what the record says. */
   | { type: "restored"; becomes: Restored }
+  /** A client sent the app this signal, by name. */
+  | { type: "signal_sent"; signal: string }
   /** Why no request reaches the app; null when one does. */
   | { type: "reachability"; why: string | null }
   /** Why the guest is paused by the host; null once it runs again. */
@@ -258,6 +260,8 @@ export const REMARKS = [
   "restored",
   /** A run of the schedule was due while the one before was not over. */
   "schedule_skipped",
+  /** A client sent the app a signal. */
+  "signal_sent",
   /** The host paused the guest. */
   "stalled",
   "stall_ended",

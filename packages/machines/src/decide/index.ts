@@ -64,6 +64,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "egress":
     case "egress_refused":
     case "sandbox":
+    case "signal_sent":
     case "restored":
     case "prepared":
     case "prewarm_over":

@@ -65,6 +65,12 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       const { record: next, tell } = remarked(record, { type: "egress_refused", details: note.details }, context);
       return { record: next, effect: null, tell: { history: tell.history }, bestEffort: true, unsynced: true };
     }
+    case "signal_sent": {
+      const remark = { type: "signal_sent" as const, details: { signal: note.signal } };
+      const { record: next, tell } = remarked(record, remark, context);
+      // It has been sent, and nothing else about the machine is different.
+      return { record: next, effect: null, tell: { history: tell.history }, bestEffort: true };
+    }
     case "sandbox":
       return { record: { ...record, sandbox: note.sandbox }, effect: null, tell: { followers: true } };
     case "restored":

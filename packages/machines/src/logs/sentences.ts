@@ -31,6 +31,7 @@ const SENTENCES: Record<HistoryType, string> = {
   lost: "The virtual machine disappeared.",
   lost_restarts: "The virtual machine disappeared and will be restarted.",
   retry: "Restarting.",
+  signal_sent: "A signal was sent to the app.",
   schedule_skipped: "A scheduled run was skipped.",
   not_suspended: "Not suspended; still running.",
   cordoned: "The proxy sends it no requests from now on.",
@@ -92,8 +93,10 @@ function withRequester(sentence: string, { by, idle_ms: idleMs }: Record<string,
 }
 
 function remarks(details: Record<string, unknown>): string[] {
-  const { kind, slept_ms: sleptMs, reason, warning } = details;
+  const { kind, slept_ms: sleptMs, reason, warning, signal } = details;
   return [
+    // How an app ended has the number of a signal, and a sentence with it.
+    typeof signal === "string" ? `Signal: ${signal}.` : "",
     kind === "resume" || kind === "warm"
       ? `Resumed${typeof sleptMs === "number" ? ` after ${seconds(sleptMs)} asleep` : ""}.`
       : "",

@@ -1,24 +1,16 @@
 /** Files inside machines: what is in a directory, directories that are made, and what is removed. */
 import { type ErrorCode, HibernautError } from "@hibernaut/domain/errors";
-import {
-  type AgentEntry,
-  EntryFields,
-  type FileTaskName,
-  FsExit,
-  type GuestCommand,
-  GuestError,
-} from "@hibernaut/guest";
+import { type AgentEntry, EntryFields, type FileTaskName, FsExit, GuestError } from "@hibernaut/guest";
+import { askAgent, unfinished } from "./ask-agent.ts";
 import type { Commands } from "./commands.ts";
 
 /** How many bytes a list may have until it is cut, in bytes: some 10,000 entries, which is more than anyone reads. */
 const MOST_LIST_BYTES = 1024 * 1024;
 /** The same for everything else that a task says: one record, with a path of 4 KiB and attributes of 64 KiB. */
 const MOST_SAID_BYTES = 256 * 1024;
-
-/** An error is a sentence with a path in it. In bytes. */
-const MOST_ERROR_BYTES = 16_384;
 /** How long a task may take, in milliseconds: a large tree takes long to remove, and Node's \`fetch\` gives up after 300 s. */
 const TIMEOUT_MS = 280_000;
+const WHEN_LATE = "Some of it may be done: list the directory, and try again.";
 
 /** What the ends of tasks mean; others are `aborted`. */
 const CODES: Readonly<Record<number, ErrorCode>> = {
@@ -72,48 +64,12 @@ export class FileTree {
     await this.#ask(app, id, "fs-remove", [path], MOST_SAID_BYTES, signal);
   }
 
-  async #ask(app: string, id: string, task: FileTaskName, args: string[], most: number, signal: AbortSignal) {
-    const late = AbortSignal.timeout(this.#timeoutMs);
-    const over = AbortSignal.any([signal, late]);
-    over.throwIfAborted();
-    const command = this.#commands.run(app, id, { task, args });
-    const end = () => command.kill();
-    over.addEventListener("abort", end, { once: true });
-    const why = beginningOf(command, "stderr", MOST_ERROR_BYTES);
-    const exit = command.exit;
-    for (const promise of [why, exit]) promise.catch(() => {}); // One that is killed says nothing of use.
-    try {
-      const said = await beginningOf(command, "stdout", most);
-      if (said.cut) return said;
-      const { code, signal: by, failure } = await exit;
-      if (code !== FsExit.done || by !== 0) throw refused(code, failure ?? (await why).said.toString("utf8"));
-      return said;
-    } catch (error) {
-      if (late.aborted) throw tooLate(this.#timeoutMs);
-      if (error instanceof GuestError) throw unfinished(error.message);
-      throw error;
-    } finally {
-      over.removeEventListener("abort", end);
-    }
+  async #ask(app: string, id: string, task: FileTaskName, args: string[], mostBytes: number, signal: AbortSignal) {
+    const asked = { task, args, mostBytes, timeoutMs: this.#timeoutMs, whenLate: WHEN_LATE };
+    const { said, cut, exit, why } = await askAgent(this.#commands, app, id, asked, signal);
+    if (exit !== undefined && (exit.code !== FsExit.done || exit.signal !== 0)) throw refused(exit.code, why);
+    return { said, cut };
   }
-}
-
-/** The first bytes of an output. A command that says more is killed: a guest might never end. */
-async function beginningOf(
-  command: GuestCommand,
-  from: "stdout" | "stderr",
-  most: number,
-): Promise<{ said: Buffer; cut: boolean }> {
-  const kept: Buffer[] = [];
-  let room = most;
-  for await (const chunk of command[from] as AsyncIterable<Buffer>) {
-    kept.push(chunk.subarray(0, room));
-    room -= chunk.length;
-    if (room >= 0) continue;
-    command.kill("it says too much");
-    break;
-  }
-  return { said: Buffer.concat(kept), cut: room < 0 };
 }
 
 /** The whole entries of what was said; where it was cut, the last one is not. */
@@ -133,13 +89,4 @@ function refused(code: number, said: string): HibernautError {
   const next = NEXT[code] ?? "Nothing was changed.";
   const why = said.trim().replace(/\.$/, "") || `The task ended with ${code}`;
   return new HibernautError(CODES[code] ?? "aborted", `${why}. ${next}`);
-}
-
-function tooLate(ms: number): HibernautError {
-  const message = `The machine did not finish this within ${ms / 1000} s. Some of it may be done: list the directory, and try again.`;
-  return new HibernautError("deadline_exceeded", message);
-}
-
-function unfinished(why: string): HibernautError {
-  return new HibernautError("aborted", `The machine did not finish this: ${why}. Try again.`);
 }

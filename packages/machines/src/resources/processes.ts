@@ -1,0 +1,69 @@
+/** The processes in machines: signals to their apps. */
+import { constants } from "node:os";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { AppTaskExit, TASK_UNKNOWN } from "@hibernaut/guest";
+import type { ControllerSet } from "../controller-set.ts";
+import { type AgentAnswer, type AgentTask, askAgent, unfinished } from "./ask-agent.ts";
+import type { Commands } from "./commands.ts";
+
+/** How long the agent may take, in milliseconds: it forks once, and an emulated guest that is busy does that in a second. */
+const TIMEOUT_MS = 20_000;
+/** A task for signals has nothing to say. In bytes. */
+const MOST_SAID_BYTES = 1024;
+
+/** Every method throws like {@link Commands.run}, and `not_found` when there is no such app or machine. */
+export class Processes {
+  readonly #commands: Pick<Commands, "run">;
+  readonly #controllers: ControllerSet;
+
+  constructor(commands: Pick<Commands, "run">, controllers: ControllerSet) {
+    this.#commands = commands;
+    this.#controllers = controllers;
+  }
+
+  /**
+   * Sends a signal such as `SIGUSR1` to the first process of the machine's app, and notes that in the machine's history.
+   * Throws `invalid_argument` for a name that is not a signal, `failed_precondition` unless the app runs, `aborted` when the
+   * machine ended before it answered, and `deadline_exceeded` after 20 s.
+   */
+  async signal(app: string, word: string, name: string, abort: AbortSignal): Promise<void> {
+    const number = numberOf(name);
+    const controller = this.#controllers.find(app, word);
+    const { id } = controller.record;
+    const asked = {
+      task: "app-signal" as const,
+      args: [String(number)],
+      mostBytes: MOST_SAID_BYTES,
+      timeoutMs: TIMEOUT_MS,
+      whenLate: "The signal may have been sent.",
+    } satisfies AgentTask;
+    const { exit, why } = await askAgent(this.#commands, app, id, asked, abort);
+    requireAnswer(id, "send signals", exit);
+    if (exit?.code === AppTaskExit.notRunning)
+      throw new HibernautError("failed_precondition", `The app of machine ${id} is not running. Nothing was sent.`, {
+        machine_id: id,
+      });
+    if (exit?.code !== AppTaskExit.done) throw unfinished(why === "" ? "its agent could not send the signal" : why);
+    controller.note({ type: "signal_sent", signal: name });
+  }
+}
+
+/** Throws unless the agent knows the task. Its machine got it with its guest bundle, and keeps it until it is updated. */
+function requireAnswer(id: string, what: string, exit: AgentAnswer["exit"]): void {
+  if (exit?.code !== TASK_UNKNOWN) return;
+  throw new HibernautError(
+    "failed_precondition",
+    `Machine ${id} runs an older guest bundle that cannot ${what}. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
+    { machine_id: id },
+  );
+}
+
+function numberOf(name: string): number {
+  const number = (constants.signals as Readonly<Record<string, number>>)[name];
+  if (number !== undefined && Object.hasOwn(constants.signals, name)) return number;
+  throw new HibernautError(
+    "invalid_argument",
+    `${name} is not a valid signal. Use one of signal(7), such as SIGHUP or SIGUSR1.`,
+    { field: "signal" },
+  );
+}
