@@ -25,7 +25,7 @@ const CONTRACTS = [
   ...["guest", "snapshots", "machines"],
 ];
 /** The same, of packages that know machines, or that machines do not need: machines know none of them. */
-const ABOVE = ["checks", "telemetry", "events", "metering", "backup", "cluster", "proxy", "sandboxes", "api"];
+const ABOVE = ["checks", "telemetry", "events", "metering", "backup", "cluster", "proxy", "sandboxes", "fly", "api"];
 /**
  * What anyone may use besides. A host alone does not load the cluster's index, but knows the names of its records. Tar is tar,
  * whoever stores images.

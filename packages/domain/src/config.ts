@@ -18,9 +18,17 @@ import {
   DEFAULT_MEMORY_MB,
   ENV_NAME_PATTERN,
   ENV_VALUE_MAX_LENGTH,
+  FLY_CONFIG_MAX_LENGTH,
   RETENTION_DAYS,
   VOLUME_GB,
 } from "./limits.ts";
+import {
+  METADATA_KEY_PATTERN,
+  METADATA_VALUE_MAX_LENGTH,
+  type MetadataChange,
+  MOST_METADATA_KEYS,
+  mergedMetadata,
+} from "./metadata.ts";
 import { SCHEDULE_MAX_LENGTH } from "./schedule.ts";
 import { CheckConfig, ServiceConfig } from "./service-config.ts";
 
@@ -76,6 +84,17 @@ export const EgressConfig = Type.Object(
     deny: egressEntries("Addresses and networks."),
   },
   { ...closed, title: "EgressConfig" },
+);
+
+/** Words for programs, which have no effect on the machine. */
+export const MachineMetadata = Type.Record(
+  Type.String({ pattern: METADATA_KEY_PATTERN }),
+  Type.String({ maxLength: METADATA_VALUE_MAX_LENGTH }),
+  {
+    ...closed,
+    maxProperties: MOST_METADATA_KEYS,
+    description: "For programs, such as which release a machine belongs to. The machine itself does not see it.",
+  },
 );
 
 /** The configuration of a machine, as clients send and receive it. */
@@ -148,7 +167,14 @@ export const MachineConfig = Type.Object(
         },
       ),
     ),
-    metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+    metadata: Type.Optional(MachineMetadata),
+    fly_config: Type.Optional(
+      Type.String({
+        maxLength: FLY_CONFIG_MAX_LENGTH,
+        description:
+          "The configuration as a client of Fly's API sent it, as JSON: given back to such clients, and without effect.",
+      }),
+    ),
     schedule: Type.Optional(
       Type.String({
         maxLength: SCHEDULE_MAX_LENGTH,
@@ -187,6 +213,12 @@ export function readyTimeoutMs(config: MachineConfig): number {
 /** Returns the configuration with these rules for what the machine connects to, or with none. */
 export function withEgress({ network: _network, ...config }: MachineConfig, egress: EgressRules | null): MachineConfig {
   return egress === null ? config : { ...config, network: { egress } };
+}
+
+/** Returns the configuration with its metadata changed, and without any when nothing is left of it. */
+export function withMetadata({ metadata: before, ...config }: MachineConfig, change: MetadataChange): MachineConfig {
+  const metadata = mergedMetadata(before, change);
+  return Object.keys(metadata).length === 0 ? config : { ...config, metadata };
 }
 
 /** Returns what the machine's rules for its own connections come to. Undefined when it has none. */

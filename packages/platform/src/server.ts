@@ -61,6 +61,7 @@ import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
 import { openNames } from "./egress.ts";
+import { openFlyPort } from "./fly.ts";
 import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./member.ts";
 import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
@@ -78,6 +79,8 @@ interface PlatformReady {
   proxyUrl: string | undefined;
   /** Where sandboxes answer. Undefined unless they are on. */
   sandboxUrl: string | undefined;
+  /** Where Fly's clients are answered. Undefined unless that is on. */
+  flyUrl: string | undefined;
   token: string;
   accelerator: AcceleratorChoice;
 }
@@ -460,6 +463,8 @@ async function runLocked(
     egressAuthority: () => authority.certificate(),
   });
   proxied.sandboxes = sandboxes;
+  const fly = await openFlyPort(settings, { api, connections, log });
+  open.defer(() => fly?.close());
   open.defer(() => sandboxes?.close());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
@@ -470,6 +475,13 @@ async function runLocked(
   // Those who start the platform may create a machine at once. While the directory is away, nobody can.
   if (cluster?.lease.state === "live") await publish();
   open.defer(resources.drain.subscribe(() => background(publish(), "publishing what this host has")));
-  onReady?.({ apiUrl, proxyUrl, sandboxUrl: sandboxes?.url, token: admin.token, accelerator: verdict });
+  onReady?.({
+    apiUrl,
+    proxyUrl,
+    sandboxUrl: sandboxes?.url,
+    flyUrl: fly?.url,
+    token: admin.token,
+    accelerator: verdict,
+  });
   await aborted(signal);
 }

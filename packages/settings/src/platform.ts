@@ -1,5 +1,5 @@
 /** Settings of the platform as a whole: where its data is, who may reach its API, what it logs. */
-import { choice, list, listen, optionalPath, path, text } from "./forms.ts";
+import { choice, list, listen, optionalListen, optionalPath, path, text } from "./forms.ts";
 import { defaultDataDir } from "./places.ts";
 
 export const PLATFORM_SETTINGS = {
@@ -20,6 +20,10 @@ export const PLATFORM_SETTINGS = {
       "The certificate with which the API is served over [TLS](api.md#offer-the-api-to-a-network), in PEM with its chain. A new one is adopted within seconds. Without it, the API has no TLS.",
   }),
   apiTlsKey: optionalPath("HIBERNAUT_API_TLS_KEY", { description: "The key of that certificate, in PEM." }),
+  flyListen: optionalListen("HIBERNAUT_FLY_LISTEN", {
+    description:
+      "Where [Fly's clients](fly.md) find the platform, such as `127.0.0.1:4281`; with the API's certificate, if it has one. Without this setting, nothing of that is loaded.",
+  }),
   apiTlsClientCa: optionalPath("HIBERNAUT_API_TLS_CLIENT_CA", {
     description:
       "The authorities, in PEM, one of which must have signed a certificate that a client shows. It is needed in addition to a token. Without this setting, clients need no certificate.",

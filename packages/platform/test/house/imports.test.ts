@@ -16,7 +16,7 @@ const { forbidden = [], options = {} } = configuration;
 const PARTS = [
   ...["hypervisor", "store", "images", "network", "secrets", "volumes", "certs"],
   ...["guest", "snapshots", "machines", "checks", "telemetry"],
-  ...["events", "metering", "backup", "cluster", "proxy", "sandboxes", "api"],
+  ...["events", "metering", "backup", "cluster", "proxy", "sandboxes", "fly", "api"],
 ];
 
 /** Imports that must be refused: file, import, the rule that refuses it. */

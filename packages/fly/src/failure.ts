@@ -1,0 +1,71 @@
+/** Errors as Fly's clients expect them: `{error, status}`, where `error` has the phrases that they look for. */
+import type { ErrorCode } from "@hibernaut/domain/errors";
+
+/** The body of every refusal. `status` is a word that clients tell errors apart by. */
+export interface Failure {
+  error: string;
+  status: string;
+}
+
+/** An answer other than success. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly statusCode: number;
+  readonly word: string;
+
+  constructor(statusCode: number, message: string, word = "unknown") {
+    super(message);
+    this.statusCode = statusCode;
+    this.word = word;
+  }
+}
+
+/** The platform's API refused what it was asked. */
+export class PlatformRefusal extends Error {
+  override name = "PlatformRefusal";
+  readonly statusCode: number;
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown>;
+
+  constructor(statusCode: number, code: ErrorCode, message: string, details: Record<string, unknown>) {
+    super(message);
+    this.statusCode = statusCode;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** `status` of errors that a client does something about. */
+const WORDS: Partial<Record<ErrorCode, string>> = {
+  host_full: "insufficient_capacity",
+  resource_exhausted: "resource_exhausted",
+};
+
+/** What clients look for in the text of an error that says that there is no such thing, by what the path names last. */
+const MISSING: readonly [part: string, phrase: string][] = [
+  ["/lease", "lease not found"],
+  [":volume_id", "volume not found"],
+  [":machine_id", "machine not found"],
+  [":app_name", "app not found"],
+];
+
+/** Returns what the client is told, and the HTTP status. Any error other than ours is a fault of the platform. */
+export function failureOf(error: unknown, route: string): { status: number; body: Failure } {
+  if (error instanceof Refusal) return { status: error.statusCode, body: { error: error.message, status: error.word } };
+  if (error instanceof PlatformRefusal) {
+    const body = { error: textOf(error, route), status: WORDS[error.code] ?? "unknown" };
+    return { status: error.statusCode, body };
+  }
+  const { statusCode, message } = error as { statusCode?: unknown; message?: unknown };
+  // Fastify's own: a body that is not JSON, is too large, or is not as its schema says.
+  if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500)
+    return { status: statusCode, body: { error: `invalid_argument: ${String(message)}`, status: "unknown" } };
+  const body = { error: "internal: Something is wrong with the platform. Its log says more.", status: "unknown" };
+  return { status: 500, body };
+}
+
+function textOf({ code, message }: PlatformRefusal, route: string): string {
+  if (code !== "not_found") return `${code}: ${message}`;
+  const [, phrase] = MISSING.find(([part]) => route.includes(part)) ?? [];
+  return phrase === undefined ? message : `${phrase}: ${message}`;
+}

@@ -1,0 +1,65 @@
+/** The one query of Fly's GraphQL that its machine commands ask first: about an app. */
+import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
+import { askFor, path } from "./ask.ts";
+import type { FlyNeeds } from "./contract.ts";
+import { PlatformRefusal } from "./failure.ts";
+import { appView, ORGANIZATION } from "./view/others.ts";
+import type { PlatformApp } from "./view/platform.ts";
+
+const Body = Type.Object({
+  query: Type.String({ maxLength: 65_536 }),
+  variables: Type.Optional(Type.Object({ appName: Type.Optional(Type.String()), name: Type.Optional(Type.String()) })),
+});
+/** It begins with a name of its own for the app, whatever fields follow. */
+const ASKS_FOR_APP = /\bappcompact\s*:\s*app\s*\(/;
+
+export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): void {
+  // GraphQL's errors are answers, with status 200: clients take any other for a fault of the server.
+  app.post<{ Body: { query: string; variables?: { appName?: string; name?: string } } }>(
+    "/graphql",
+    { schema: { body: Body } },
+    async (request, reply) => {
+      const { query, variables = {} } = request.body;
+      const ask = askFor(request, reply, needs.ask);
+      if (!ASKS_FOR_APP.test(query))
+        return failure(
+          "Only the query about one app is answered here. Use the Machines API, or `hibernaut`.",
+          "NOT_IMPLEMENTED",
+        );
+      const name = variables.appName ?? variables.name ?? "";
+      try {
+        return { data: { appcompact: compact((await ask("GET", path`/v1/apps/${name}`)) as PlatformApp) } };
+      } catch (error) {
+        if (error instanceof PlatformRefusal && error.code === "not_found")
+          return failure(`Could not find App "${name.slice(0, 80)}"`, "NOT_FOUND");
+        if (error instanceof PlatformRefusal) return failure(error.message, error.code.toUpperCase());
+        throw error;
+      }
+    },
+  );
+}
+
+function compact(platformApp: PlatformApp) {
+  const { id, name, internal_numeric_id, status, network, cname_target } = appView(platformApp);
+  const [url = ""] = platformApp.urls;
+  return {
+    id,
+    internalNumericId: internal_numeric_id,
+    name,
+    hostname: cname_target,
+    cnameTarget: cname_target,
+    deployed: status === "deployed",
+    network,
+    status,
+    appUrl: url,
+    platformVersion: "machines",
+    // A text here, unlike the other.
+    organization: { id: ORGANIZATION.slug, internalNumericId: "1", slug: ORGANIZATION.slug, paidPlan: true },
+    postgresAppRole: null,
+  };
+}
+
+function failure(message: string, code: string) {
+  return { data: null, errors: [{ message, path: ["appcompact"], extensions: { code } }] };
+}

@@ -1,0 +1,34 @@
+/** What other packages may use. */
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp } from "@hibernaut/connections";
+import type { Listen } from "@hibernaut/settings";
+import type { FlyNeeds } from "./contract.ts";
+import { buildFly } from "./server.ts";
+
+export type { AskPlatform, FlyNeeds, PlatformRequest } from "./contract.ts";
+
+interface OpenOptions extends FlyNeeds {
+  at: Listen;
+  /** Paths of PEM files: those of the platform's API. Without them: plain HTTP. */
+  tls?: { cert: string; key: string } | undefined;
+  /** Of this process, which those of the port count among. */
+  connections: ConnectionBudget;
+}
+
+/** Opens the port at which Fly's clients find the platform. Rejects with `unavailable` if that is not possible. */
+export async function openFly({ at, tls, connections, ...needs }: OpenOptions): Promise<{
+  url: string;
+  close(): Promise<void>;
+}> {
+  const files = tls && { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+  const app = await buildFly(needs, files);
+  guardHttp(app.server, connections, tls !== undefined);
+  try {
+    await app.listen({ backlog: BACKLOG, ...at });
+  } catch (error) {
+    throw await cannotListen("The port of Fly's API", at, "HIBERNAUT_FLY_LISTEN", error);
+  }
+  const { port } = app.server.address() as AddressInfo;
+  return { url: `${tls === undefined ? "http" : "https"}://${at.host}:${port}`, close: () => app.close() };
+}

@@ -1,0 +1,51 @@
+/** How a route is registered, and what every route has. */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Static, TSchema } from "typebox";
+import { type Ask, askFor } from "../ask.ts";
+import { withoutNulls } from "../config/kept.ts";
+import type { FlyNeeds } from "../contract.ts";
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** A request as a route gets it. */
+export interface Call<B = unknown> {
+  ask: Ask;
+  /** A name of the path. */
+  of(name: string): string;
+  query: Record<string, unknown>;
+  body: B;
+}
+
+/** Registers routes that answer with what they return. */
+export type Routes = <B extends TSchema>(
+  method: Method,
+  url: string,
+  options: { status?: number; body?: B },
+  answer: (call: Call<Static<B>>) => Promise<unknown>,
+) => void;
+
+/** The routes of Fly's API, below `/v1`. */
+export function routesOn(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): Routes {
+  return (method, url, { status = 200, body }, answer) => {
+    app.route({
+      method,
+      url: `/v1${url}`,
+      schema: body === undefined ? {} : { body },
+      // A client that sends nothing sends an empty object, or null for what it does not set.
+      preValidation: async (request: FastifyRequest) => {
+        if (body !== undefined) request.body = withoutNulls(request.body ?? {});
+      },
+      handler: async (request, reply) => {
+        const params = request.params as Record<string, string>;
+        const call = {
+          ask: askFor(request, reply, needs.ask),
+          of: (name: string) => params[name] ?? "",
+          query: request.query as Record<string, unknown>,
+          body: request.body as never,
+        };
+        const content = await answer(call);
+        return reply.code(status).send(content);
+      },
+    });
+  };
+}

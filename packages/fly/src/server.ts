@@ -1,0 +1,86 @@
+/** Fly's API: routes that ask the platform's own, with the token of whoever asks. */
+import { randomUUID } from "node:crypto";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { FlyNeeds } from "./contract.ts";
+import { failureOf } from "./failure.ts";
+import { graphqlRoute } from "./graphql.ts";
+import { actionRoutes } from "./routes/actions.ts";
+import { appRoutes } from "./routes/apps.ts";
+import { leaseRoutes, metadataRoutes } from "./routes/leases.ts";
+import { machineRoutes } from "./routes/machines.ts";
+import { certificateRoutes, regionRoute } from "./routes/platform.ts";
+import { refusedRoutes } from "./routes/refused.ts";
+import { secretRoutes } from "./routes/secrets.ts";
+import { routesOn } from "./routes/table.ts";
+import { volumeRoutes } from "./routes/volumes.ts";
+
+/** The largest body, in bytes: as much as the platform's API takes. */
+const MOST_BODY_BYTES = 1024 * 1024;
+/** The longest name in a path, in characters: the platform says what is too long. */
+const MOST_PARAM = 4096;
+/** How long a request may take to arrive, in milliseconds: a MiB takes a second even on a slow line. */
+const ARRIVAL_MS = 30_000;
+
+/** The files of a certificate, PEM. */
+export interface Tls {
+  cert: Buffer;
+  key: Buffer;
+}
+
+/** Returns the server, ready to listen. */
+export async function buildFly(needs: FlyNeeds, tls?: Tls): Promise<FastifyInstance> {
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const { status, body } = failureOf(error, request.routeOptions?.url ?? "");
+    if (status === 500) needs.log.warn({ err: error }, "a request to Fly's API failed");
+    void reply.header("fly-request-id", request.id);
+    return reply.code(status).send(body);
+  };
+  const options = {
+    bodyLimit: MOST_BODY_BYTES,
+    requestTimeout: ARRIVAL_MS,
+    routerOptions: { maxParamLength: MOST_PARAM },
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    genReqId: () => randomUUID(),
+    frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+      void refuse(error, request, reply),
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: false } },
+  };
+  const app = (tls === undefined
+    ? Fastify(options)
+    : Fastify({ ...options, https: { ...tls, minVersion: "TLSv1.2" } })) as unknown as FastifyInstance;
+  app.setErrorHandler(refuse);
+  app.setNotFoundHandler((request, reply) => {
+    const error = `${request.method} ${request.url.split("?")[0]?.slice(0, 200)} means nothing on a server of your own. docs/fly.md lists what does.`;
+    return reply.code(501).header("fly-request-id", request.id).send({ error, status: "not_implemented" });
+  });
+  app.addHook("onRequest", async (request, reply) => void reply.header("fly-request-id", request.id));
+  acceptOnlyJson(app);
+  const routes = routesOn(app, needs);
+  for (const register of [
+    appRoutes,
+    machineRoutes,
+    actionRoutes,
+    leaseRoutes,
+    metadataRoutes,
+    volumeRoutes,
+    secretRoutes,
+    certificateRoutes,
+    regionRoute,
+    refusedRoutes,
+  ])
+    register(routes);
+  graphqlRoute(app, needs);
+  await app.ready();
+  return app;
+}
+
+/** An empty body counts as none, whatever its content type says, and a body is JSON, whatever it says. */
+function acceptOnlyJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>("*", { parseAs: "string" }, (request, body, answer) => {
+    if (body === "") answer(null, undefined);
+    else Promise.resolve(parse(request, body, answer)).catch((error: Error) => answer(error));
+  });
+}

@@ -1,0 +1,87 @@
+/** A machine, and its history, as Fly's clients see them. Pure. */
+import type { MachineState } from "@hibernaut/domain/machine";
+import { shown } from "../config/kept.ts";
+import { imageRef } from "./image-ref.ts";
+import type { PlatformEvent, PlatformMachine } from "./platform.ts";
+
+/** States that have another name there. A machine that is `restarting` is about to start. */
+const STATES: Partial<Record<MachineState, string>> = {
+  running: "started",
+  updating: "replacing",
+  restarting: "starting",
+};
+
+export function stateOf(state: MachineState): string {
+  return STATES[state] ?? state;
+}
+
+/** `events` only when the machine is asked for by itself: a list of them all would ask for each. */
+export function machineView(machine: PlatformMachine, events?: readonly PlatformEvent[]) {
+  const { id, name, state, region, version, image, cordoned, checks, private_address, nonce } = machine;
+  return {
+    id,
+    name,
+    state: stateOf(state),
+    region,
+    instance_id: version,
+    version,
+    private_ip: private_address,
+    image_ref: imageRef(image),
+    config: shown(machine.config),
+    created_at: machine.created_at,
+    updated_at: machine.updated_at,
+    checks,
+    host_status: machine.host_state === "unreachable" ? "unreachable" : "ok",
+    cordoned,
+    ...(events !== undefined && { events: events.map(eventView) }),
+    ...(nonce !== undefined && { nonce }),
+  };
+}
+
+/** What clients of Fly look for in a history, by what the platform calls it. */
+const TYPES: Readonly<Record<string, string>> = {
+  create: "launch",
+  started: "start",
+  app_ended: "exit",
+  app_restarts: "exit",
+  lost: "exit",
+  lost_restarts: "exit",
+};
+/** What the platform calls a wish, where Fly's name means that it has come true. */
+const WISHES: Readonly<Record<string, string>> = { start: "start_requested" };
+/** Of the platform's own accord, or because someone asked. */
+const OWN = new Set(["proxy", "schedule", "drain", "wake", "pool", "backup"]);
+
+export function eventView({ at, type, to, details }: PlatformEvent) {
+  const timestamp = Date.parse(at);
+  const by = String(details["by"] ?? "");
+  const isWish = ["create", "start", "stop", "suspend", "restart", "update", "destroy"].includes(type);
+  return {
+    id: `${timestamp.toString(36)}-${type}`,
+    type: TYPES[type] ?? WISHES[type] ?? type,
+    status: stateOf(to),
+    source: isWish && !OWN.has(by) ? "user" : "flyd",
+    timestamp,
+    ...(TYPES[type] === "exit" && { request: exitOf(details, type) }),
+  };
+}
+
+function exitOf(details: Record<string, unknown>, type: string) {
+  const code = numberIn(details["code"]);
+  const signal = numberIn(details["signal"]);
+  const restarting = type.endsWith("restarts");
+  const exit = {
+    exit_code: code,
+    guest_exit_code: code,
+    guest_signal: signal,
+    signal,
+    oom_killed: details["oom"] === true,
+    requested_stop: false,
+    restarting,
+  };
+  return { exit_event: exit, ...(restarting && { restart_count: numberIn(details["attempt"]) }) };
+}
+
+function numberIn(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
