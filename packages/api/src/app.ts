@@ -15,6 +15,7 @@ import type { Api, ApiDeps } from "./deps.ts";
 import { secureEdges } from "./edges.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
 import { refuseHostImages } from "./host-images.ts";
+import { holdLeases } from "./lease-guard.ts";
 import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { limitRates } from "./rates.ts";
@@ -40,8 +41,10 @@ import { hostnameRoutes } from "./routes/hostnames.ts";
 import { hostsRoutes } from "./routes/hosts.ts";
 import { imageRoutes } from "./routes/images.ts";
 import { insideRoutes } from "./routes/inside.ts";
+import { leaseRoutes } from "./routes/leases.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { machineRoutes } from "./routes/machines.ts";
+import { metadataRoutes } from "./routes/metadata.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
 import { processRoutes } from "./routes/processes.ts";
 import { quotaRoutes } from "./routes/quota.ts";
@@ -178,6 +181,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
       sendRequests(secured, cluster, deps);
     }
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
+    holdLeases(secured, deps);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
     if (deps.tcpPorts !== undefined) secured.addHook("preHandler", refusePorts(deps.machines, deps.tcpPorts));
     const writes = { ...deps, write };
@@ -185,6 +189,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
     egressRoutes(secured, deps);
+    leaseRoutes(secured, deps);
+    metadataRoutes(secured, deps);
     forkRoutes(secured, deps);
     templateRoutes(secured, deps);
     activityRoute(secured, deps);

@@ -1,4 +1,5 @@
 /** Headers for browsers: what they may do with replies of the API, and which pages may ask for any. */
+import { LEASE_NONCE_HEADER } from "@hibernaut/domain/lease";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Api } from "./deps.ts";
 
@@ -33,7 +34,7 @@ export function secureEdges(app: Api, origins: readonly string[] = []): void {
     if (headers.origin !== undefined && allowed.has(headers.origin))
       reply.headers({
         "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
-        "access-control-allow-headers": "authorization, content-type, x-request-id",
+        "access-control-allow-headers": `authorization, content-type, x-request-id, ${LEASE_NONCE_HEADER}`,
         "access-control-max-age": String(PREFLIGHT_S),
       });
     return reply.code(204).send();

@@ -1,5 +1,6 @@
 /** What the API needs of the port of sandboxes, which is there only when a setting says so. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import type { LeaseTerms } from "@hibernaut/domain/lease";
 import type { Sandbox, SandboxEnd } from "@hibernaut/domain/sandbox";
 import type { MachineView } from "@hibernaut/machines";
 
@@ -21,7 +22,13 @@ export interface ApiSandboxes {
     app: string,
     template: string,
     chosen: ChosenSandbox,
-    birth: { name?: string; cordoned?: boolean; skipLaunch?: boolean; env?: Record<string, string> },
+    birth: {
+      name?: string;
+      cordoned?: boolean;
+      skipLaunch?: boolean;
+      env?: Record<string, string>;
+      lease?: LeaseTerms;
+    },
     signal: AbortSignal,
   ): Promise<MachineView>;
   /** What forks of the machine are. Undefined if the machine is not a sandbox itself. */

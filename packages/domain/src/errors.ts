@@ -10,6 +10,7 @@ export const ERROR_STATUS = {
   deadline_exceeded: 408,
   already_exists: 409,
   aborted: 409,
+  lease_held: 409,
   moved: 409,
   failed_precondition: 412,
   payload_too_large: 413,

@@ -1,5 +1,6 @@
 /** The records that are stored about apps, machines and releases. */
 import type { MachineConfig } from "./config.ts";
+import type { LeaseTerms, MachineLease } from "./lease.ts";
 import type { QuotaOverrides } from "./quota.ts";
 import type { ProgramDefaults, Sandbox } from "./sandbox.ts";
 
@@ -180,6 +181,8 @@ export interface MachineRecord {
   keepAwake?: KeepAwake | null;
   /** When the machine wants to be awake again, if it sleeps by then. Absent or null when it planned no wake. */
   wakeAt?: string | null;
+  /** The lease that a client took, which may have ended. Absent or null when none did, and when it was given back. */
+  lease?: MachineLease | null;
   /**
    * The last due time of the schedule that was handled, or when the schedule was set. Absent or null without a schedule,
    * and in records of earlier releases.
@@ -275,4 +278,6 @@ export interface CreateMachine {
   releaseCommand?: number;
   /** The machine is made for a template only. */
   temporary?: true;
+  /** A client has this lease on the machine from the beginning. */
+  lease?: LeaseTerms;
 }

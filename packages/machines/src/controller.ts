@@ -287,8 +287,19 @@ export class MachineController {
 
   /** Takes the machine out of the proxy's hands, or gives it back. */
   cordon(on: boolean): void {
+    this.remark({ type: "cordon", on });
+  }
+
+  /**
+   * The same for what a client says of the machine. Throws `aborted` while the machine is being moved, because its record has
+   * been copied already, and `failed_precondition` once it is destroyed.
+   */
+  remark(note: Note): void {
     this.#departure?.refuse();
-    this.#happened({ type: "cordon", on });
+    const { id, state } = this.#record;
+    if (state === "destroyed")
+      throw new HibernautError("failed_precondition", `Machine ${id} is destroyed.`, { machine_id: id, state });
+    this.#happened(note);
   }
 
   /**

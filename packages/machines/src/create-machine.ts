@@ -2,6 +2,7 @@
 import { type MachineConfig, machineEgress } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { leaseFrom } from "@hibernaut/domain/lease";
 import type { CreateMachine, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 import { messageOf } from "@hibernaut/lib/text";
@@ -33,7 +34,16 @@ interface CreateContext {
 export async function createMachine(
   { deps, controllers, refuseWork, signal }: CreateContext,
   app: string,
-  { name = newMachineName(), region, config, skipLaunch = false, releaseCommand, temporary, cordoned }: CreateMachine,
+  {
+    name = newMachineName(),
+    region,
+    config,
+    skipLaunch = false,
+    releaseCommand,
+    temporary,
+    cordoned,
+    lease,
+  }: CreateMachine,
 ): Promise<MachineController> {
   const { images, volumes, store, settings, bundles } = deps;
   requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
@@ -63,6 +73,7 @@ export async function createMachine(
   requireRoom();
   requireFreePorts(deps, app, config);
   deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });
+  const createdAt = deps.clock?.() ?? new Date();
   const record = newRecord({
     app,
     name,
@@ -71,10 +82,11 @@ export async function createMachine(
     region: settings.region,
     bundleVersion: bundles.current.version,
     address: freeAddress(deps),
-    createdAt: deps.clock?.() ?? new Date(),
+    createdAt,
     ...(releaseCommand !== undefined && { releaseCommand }),
     ...(temporary !== undefined && { temporary }),
     ...(cordoned !== undefined && { cordoned }),
+    ...(lease !== undefined && { lease: leaseFrom(lease, createdAt) }),
   });
   const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
   // Another one may have got the name while this one waited for its image.

@@ -15,6 +15,7 @@ type NewMachine = Pick<
   | "releaseCommand"
   | "temporary"
   | "cordoned"
+  | "lease"
 > & { createdAt: Date };
 
 /** Returns the record of a machine with a new id. */

@@ -21,9 +21,11 @@ import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Host } from "./resources/host.ts";
 import { Hostnames } from "./resources/hostnames.ts";
+import { Leases } from "./resources/leases.ts";
 import { Logs } from "./resources/logs.ts";
 import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
+import { MachineMetadata } from "./resources/metadata.ts";
 import { Processes } from "./resources/processes.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
@@ -84,6 +86,8 @@ export function openMachines(deps: MachineDependencies) {
     ),
     secrets: new AppSecrets(deps, controllers),
     logs,
+    leases: new Leases(deps, controllers),
+    metadata: new MachineMetadata(controllers),
     commands,
     fileCopies: new FileCopies(commands),
     fileTree: new FileTree(commands),

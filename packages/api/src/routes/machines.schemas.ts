@@ -1,5 +1,6 @@
 /** Shapes of `/v1/apps/{app_name}/machines`. */
 import { MachineConfig } from "@hibernaut/domain/config";
+import { LEASE_TTL_S } from "@hibernaut/domain/lease";
 import { type Static, Type } from "typebox";
 import { closed, imageReference, machineState, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
@@ -154,6 +155,9 @@ export const MachineReply = Type.Object(
     private_address: Type.String({ description: "The machine's IPv4 address in its app's network." }),
     created_at: time,
     updated_at: time,
+    nonce: Type.Optional(
+      Type.String({ description: "The nonce of the lease: only in the reply to a request with `lease_ttl`." }),
+    ),
   },
   { ...closed, title: "Machine", description: "A virtual machine that runs one app." },
 );
@@ -211,6 +215,13 @@ export const CreateMachineBody = Type.Object(
     }),
     skip_launch: Type.Optional(
       Type.Boolean({ description: "Leave the machine in `created` instead of starting it. Default: false." }),
+    ),
+    lease_ttl: Type.Optional(
+      Type.Integer({
+        ...LEASE_TTL_S,
+        description:
+          "Take a lease on the new machine that lasts this many seconds. The reply has its `nonce`. Default: none.",
+      }),
     ),
     skip_service_registration: Type.Optional(
       Type.Boolean({

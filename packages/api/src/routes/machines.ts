@@ -1,6 +1,7 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { newLease } from "@hibernaut/machines";
 import { within } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
@@ -10,6 +11,7 @@ import { requireSandboxes } from "../sandboxes.ts";
 import { EventsQuery, ForceQuery, Ok } from "../schemas.ts";
 import { eventWire, machineWire } from "../views.ts";
 import { AppParams } from "./apps.schemas.ts";
+import { ownerOf } from "./leases.ts";
 import {
   CreateMachineBody,
   MachineEventList,
@@ -64,7 +66,10 @@ export function machineRoutes(
       const { name, region, config, template, env, sandbox, ...body } = request.body;
       const { skip_launch: skipLaunch, skip_service_registration: cordoned } = body;
       const { app_name: appName } = request.params;
+      const { lease_ttl: ttl } = body;
+      const leased = ttl === undefined ? undefined : newLease({ ttl, owner: ownerOf(request) });
       const chosen = {
+        ...(leased !== undefined && { lease: leased.terms }),
         ...(name !== undefined && { name }),
         ...(skipLaunch !== undefined && { skipLaunch }),
         ...(cordoned !== undefined && { cordoned }),
@@ -88,7 +93,7 @@ export function machineRoutes(
               ...(region !== undefined && { region }),
             })
           : await fromTemplate(template);
-      return reply.code(201).send(machineWire(view));
+      return reply.code(201).send({ ...machineWire(view), ...(leased !== undefined && { nonce: leased.nonce }) });
     },
   );
 

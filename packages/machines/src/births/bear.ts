@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { servicePorts, withEgress } from "@hibernaut/domain/config";
 import type { EgressConfig } from "@hibernaut/domain/egress";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { type LeaseTerms, leaseFrom } from "@hibernaut/domain/lease";
 import { FORKS_AT_ONCE } from "@hibernaut/domain/limits";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
@@ -41,6 +42,8 @@ export interface Births {
   egress?: EgressConfig | null;
   /** It is a sandbox. Of several, each is one. */
   sandbox?: Sandbox;
+  /** A client has this lease on it from the beginning. */
+  lease?: LeaseTerms;
   /** It waits in the pool of its template. */
   pooled?: true;
   /** It is needed for the making of a template only, and never taken from a pool. */
@@ -119,7 +122,7 @@ export async function bear(
     // Others may have been made meanwhile.
     requireAllowed(context, seed.record, births, { starts: false, bytes });
     // All at once: no other machine gets an address or a name in between.
-    const settled = await Promise.allSettled(made.map((record) => settleIn(context, record)));
+    const settled = await Promise.allSettled(made.map((record) => settleIn(context, record, births)));
     const failed = settled.find((one) => one.status === "rejected");
     const born = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     if (failed === undefined) return born;
@@ -200,9 +203,14 @@ async function reserveAll(file: string): Promise<void> {
 }
 
 /** Stores the machine, which makes it exist, and puts its files in their place. What fails leaves nothing of it. */
-async function settleIn({ deps, controllers }: BirthContext, draft: MachineRecord): Promise<MachineController> {
-  const { store, files, log, network } = deps;
-  const record = { ...draft, address: freeAddress(deps) };
+async function settleIn(
+  { deps, controllers }: BirthContext,
+  draft: MachineRecord,
+  { lease }: Pick<Births, "lease">,
+): Promise<MachineController> {
+  const { store, files, log, network, clock } = deps;
+  const leased = lease && { lease: leaseFrom(lease, clock?.() ?? new Date()) };
+  const record = { ...draft, ...leased, address: freeAddress(deps) };
   const { kind, machine, template } = draft.origin ?? {};
   const details = { origin: kind, machine_id: machine, ...(template !== undefined && { template }) };
   const event = { at: record.createdAt, type: "create", from: null, to: record.state, details } as const;

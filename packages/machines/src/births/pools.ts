@@ -36,6 +36,9 @@ export interface PoolView {
   reason: string | null;
 }
 
+/** What is chosen for a machine that is taken. */
+type ChosenOfPool = Pick<Births, "name" | "cordoned" | "egress" | "sandbox" | "lease">;
+
 /** Fills the pools of all templates, one machine at a time, so that it disturbs no other work. */
 export class Pools {
   readonly #births: TemplateBirths;
@@ -106,10 +109,7 @@ export class Pools {
    * Gives a machine out of the pool to someone, at once and to nobody else. Undefined when none is ready. One that gets other
    * rules for what it connects to has them before anyone can wake it; rejects when the network cannot keep it to them.
    */
-  async take(
-    template: TemplateRecord,
-    chosen: Pick<Births, "name" | "cordoned" | "egress" | "sandbox">,
-  ): Promise<MachineController | undefined> {
+  async take(template: TemplateRecord, chosen: ChosenOfPool): Promise<MachineController | undefined> {
     const next = this.#next(template.id);
     const { egress, sandbox } = chosen;
     const hasRules = egress !== undefined || sandbox?.network?.rules !== undefined;
@@ -138,12 +138,16 @@ export class Pools {
   #give(
     { id }: TemplateRecord,
     taken: MachineController,
-    { name, cordoned = false, egress, sandbox }: Pick<Births, "name" | "cordoned" | "egress" | "sandbox">,
+    { name, cordoned = false, egress, sandbox, lease }: ChosenOfPool,
   ): MachineController {
     const { controllers } = this.#births;
     const { keepWarmS } = this.#births.deps.settings;
     controllers.warm.shorten(taken.record.id, Math.max(keepWarmMs(taken.record.config, keepWarmS), TAKEN_WARM_MS));
-    const chosen = { ...(egress !== undefined && { egress }), ...(sandbox !== undefined && { sandbox }) };
+    const chosen = {
+      ...(egress !== undefined && { egress }),
+      ...(sandbox !== undefined && { sandbox }),
+      ...(lease !== undefined && { lease }),
+    };
     taken.note({ type: "taken", name: name ?? taken.record.name, cordoned, ...chosen });
     background(this.#refill(id, taken), "filling the pool of a template");
     return taken;

@@ -1,7 +1,9 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { EgressConfig } from "@hibernaut/domain/egress";
+import type { LeaseTerms, MachineLease } from "@hibernaut/domain/lease";
 import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "@hibernaut/domain/machine";
+import type { MetadataChange } from "@hibernaut/domain/metadata";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { GuestExit } from "@hibernaut/guest";
 import type { FailedCarryOver } from "@hibernaut/hypervisor";
@@ -120,11 +122,24 @@ export type Note =
   /** Whether the proxy leaves the machine alone. */
   | { type: "cordon"; on: boolean }
   /** Someone takes the machine out of its pool, and names it. */
-  | { type: "taken"; name: string; cordoned: boolean; egress?: EgressConfig | null; sandbox?: Sandbox }
+  | {
+      type: "taken";
+      name: string;
+      cordoned: boolean;
+      egress?: EgressConfig | null;
+      sandbox?: Sandbox;
+      lease?: LeaseTerms;
+    }
   /** Where the machine may connect to from now on; null: wherever the network lets machines. */
   | { type: "egress"; egress: EgressConfig | null }
   /** The machine was kept from connecting to something. */
   | { type: "egress_refused"; details: Details }
+  /** A client takes a lease on the machine, or takes it for longer. */
+  | { type: "lease"; lease: MachineLease }
+  /** There is no lease any more. `forced`: someone ended it who does not have it. */
+  | { type: "lease_over"; forced: boolean }
+  /** What is written about the machine for programs. */
+  | { type: "metadata"; change: MetadataChange }
   /** What makes the machine a sandbox. */
   | { type: "sandbox"; sandbox: Sandbox }
   /** Its files are those of a template from now on, of which `becomes` is what the record says. */
@@ -247,6 +262,12 @@ export const REMARKS = [
   "evacuated",
   /** The paused VMM of a suspended machine is no longer kept. */
   "kept_ended",
+  /** A client took a lease on it, gave it back, or ended that of another one. */
+  "lease_taken",
+  "lease_released",
+  "lease_cleared",
+  /** What is written about it for programs. */
+  "metadata_changed",
   /** In a cluster, it left this host, or came to it. */
   "moved_away",
   "moved_in",

@@ -63,6 +63,9 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "taken":
     case "egress":
     case "egress_refused":
+    case "lease":
+    case "lease_over":
+    case "metadata":
     case "sandbox":
     case "signal_sent":
     case "restored":

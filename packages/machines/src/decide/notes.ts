@@ -1,7 +1,9 @@
 /** Changes that do not affect a machine's state: what an effect stores in its middle, and what is worth knowing. */
 import { isDeepStrictEqual } from "node:util";
-import { withEgress } from "@hibernaut/domain/config";
+import { withEgress, withMetadata } from "@hibernaut/domain/config";
+import { leaseFrom, liveLease, type MachineLease } from "@hibernaut/domain/lease";
 import type { MachineRecord, NotSuspended } from "@hibernaut/domain/machine";
+import type { MetadataChange } from "@hibernaut/domain/metadata";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Details, Milestone, Note, RemarkName, Restored } from "./events.ts";
 import { isPrewarming } from "./prewarm.ts";
@@ -71,6 +73,16 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       // It has been sent, and nothing else about the machine is different.
       return { record: next, effect: null, tell: { history: tell.history }, bestEffort: true };
     }
+    case "lease":
+      return leased(record, note.lease, context);
+    case "lease_over": {
+      const { lease } = record;
+      if (!lease) return unchanged(record);
+      const type = note.forced ? "lease_cleared" : "lease_released";
+      return remarked({ ...record, lease: null }, { type, details: { owner: lease.owner } }, context);
+    }
+    case "metadata":
+      return metadata(record, note.change, context);
     case "sandbox":
       return { record: { ...record, sandbox: note.sandbox }, effect: null, tell: { followers: true } };
     case "restored":
@@ -112,10 +124,29 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
   }
 }
 
+/** Renewals are not in the history: a client that holds a lease for long would fill it. */
+function leased(record: MachineRecord, lease: MachineLease, context: DecideContext): Decision {
+  const next = { ...record, lease };
+  const before = liveLease(record.lease, context.now);
+  if (before?.nonceHash === lease.nonceHash) return { record: next, effect: null, tell: {} };
+  const { owner, expiresAt } = lease;
+  return remarked(next, { type: "lease_taken", details: { owner, expires_at: expiresAt } }, context);
+}
+
+/** The history names the keys: their values may be long. */
+function metadata(record: MachineRecord, change: MetadataChange, context: DecideContext): Decision {
+  const config = withMetadata(record.config, change);
+  // As for the rules of what it connects to, above.
+  const pending = record.pending && { ...record.pending, config: withMetadata(record.pending.config, change) };
+  if (isDeepStrictEqual([config, pending], [record.config, record.pending])) return unchanged(record);
+  const keys = Object.keys(change);
+  return remarked({ ...record, config, pending }, { type: "metadata_changed", details: { keys } }, context);
+}
+
 /** From now on it is a machine like any other. Its schedule counts from now, too. */
 function taken(
   record: MachineRecord,
-  { name, cordoned, egress, sandbox }: Extract<Note, { type: "taken" }>,
+  { name, cordoned, egress, sandbox, lease }: Extract<Note, { type: "taken" }>,
   context: DecideContext,
 ): Decision {
   const { pooled, ...machine } = record;
@@ -127,6 +158,7 @@ function taken(
       ...{ ...machine, name, cordoned, scheduleHandled, wakeAt: null, keepAwake: null },
       ...(egress !== undefined && { config: withEgress(record.config, egress) }),
       ...(sandbox !== undefined && { sandbox }),
+      ...(lease !== undefined && { lease: leaseFrom(lease, context.now) }),
     },
     { type: "taken", details },
     context,

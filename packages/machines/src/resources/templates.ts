@@ -235,7 +235,7 @@ export class Templates {
   /** Programs that run already cannot get another environment. Throws when the machine could not be started now. */
   async #fromPool(
     template: TemplateRecord,
-    { name, env, cordoned, egress, sandbox, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
+    { name, env, cordoned, egress, sandbox, lease, temporary, starts }: Omit<Births, "count"> & { starts: boolean },
   ): Promise<MachineController | undefined> {
     const { deps, controllers, drain } = this.#options;
     const { app, machine } = template;
@@ -252,6 +252,7 @@ export class Templates {
       ...(cordoned !== undefined && { cordoned }),
       ...(egress !== undefined && { egress }),
       ...(sandbox !== undefined && { sandbox }),
+      ...(lease !== undefined && { lease }),
     });
   }
 
@@ -282,6 +283,7 @@ function keptOf({ temporary: _temporary, sandbox: _sandbox, ...record }: Machine
     ...record,
     cordoned: false,
     keepAwake: null,
+    lease: null,
     wakeAt: null,
     crash: null,
     prewarm: null,

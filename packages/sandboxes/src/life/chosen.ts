@@ -1,4 +1,5 @@
 /** What a client chooses for a new sandbox, and what the record says then. */
+import type { LeaseTerms } from "@hibernaut/domain/lease";
 import type { Sandbox, SandboxNetwork } from "@hibernaut/domain/sandbox";
 import { Refusal } from "../failure.ts";
 import { MOST_ENV_BYTES, MOST_METADATA_BYTES, MOST_TIMEOUT_S } from "./limits.ts";
@@ -27,6 +28,8 @@ export interface ChosenBirth {
   skipLaunch?: boolean;
   /** For programs that start later. One with an environment of its own does not come from a pool. */
   env?: Record<string, string>;
+  /** A client has this lease on it from the beginning. */
+  lease?: LeaseTerms;
 }
 
 /** Returns what makes a machine this sandbox. Throws a {@link Refusal} for what no sandbox can be. */

@@ -1,0 +1,50 @@
+/**
+ * Holds back what changes a machine while another client has a lease on it: one hook for all routes, so that a new one is
+ * held back unless it is named here.
+ */
+import { LEASE_NONCE_HEADER } from "@hibernaut/domain/lease";
+import type { Resources } from "@hibernaut/machines";
+import type { FastifyRequest } from "fastify";
+import type { Api } from "./deps.ts";
+
+const M = "/v1/apps/:app_name/machines/:machine_id";
+
+/** By method and pattern: what a lease does not hold back although it is more than a read. */
+export const NOT_HELD: ReadonlySet<string> = new Set([
+  // They look at the nonce themselves.
+  `POST ${M}/lease`,
+  `DELETE ${M}/lease`,
+  // Work inside the machine, which a lease has nothing to do with.
+  `POST ${M}/exec`,
+  `PUT ${M}/archive`,
+  `DELETE ${M}/files`,
+  `PUT ${M}/files/directory`,
+  // It makes other machines. This one continues as it is.
+  `POST ${M}/fork`,
+  // An administrator's decision about a copy that the cluster does not use.
+  "DELETE /v1/cluster/disputed/:machine_id",
+]);
+
+/** Whether a lease keeps clients without its nonce from using the route. */
+export function isHeld(method: string, url: string): boolean {
+  const isRead = method === "GET" || method === "HEAD" || method === "OPTIONS";
+  return url.includes("/:machine_id") && !isRead && !NOT_HELD.has(`${method} ${url}`);
+}
+
+/**
+ * Registers the hook for the routes that are registered after this. Call it after the hooks that send requests on to other
+ * hosts: the one that has the machine has its lease. A program in the machine is not a client.
+ */
+export function holdLeases(app: Api, { leases }: Pick<Resources, "leases">): void {
+  app.addHook("preHandler", async (request) => {
+    if (request.insideMachine !== null || !isHeld(request.method, request.routeOptions.url ?? "")) return;
+    const { app_name: name, machine_id: word } = request.params as { app_name: string; machine_id: string };
+    leases.requirePassage(name, word, nonceOf(request));
+  });
+}
+
+/** The nonce of the lease that the client says it has. Undefined when it sends none. */
+export function nonceOf({ headers }: Pick<FastifyRequest, "headers">): string | undefined {
+  const nonce = headers[LEASE_NONCE_HEADER];
+  return nonce === undefined ? undefined : String(nonce);
+}
