@@ -15,6 +15,8 @@ const LeaseBody = Type.Object({
 });
 const ValueBody = Type.Object({ value: Type.String() });
 const Values = Type.Record(Type.String(), Type.String());
+/** Null deletes. */
+const ChangesBody = Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]));
 const MetadataBody = Type.Object({ metadata: Type.Optional(Values), machine_version: Type.Optional(Type.String()) });
 
 export function leaseRoutes(route: Routes): void {
@@ -55,7 +57,7 @@ export function metadataRoutes(route: Routes): void {
     await call.ask("PATCH", `${at(call)}/metadata`, { [call.of("key")]: null });
   });
 
-  route("PATCH", `${MACHINE}/metadata`, { body: Type.Object({}), status: 204 }, async (call) => {
+  route("PATCH", `${MACHINE}/metadata`, { body: ChangesBody, status: 204, keepsNulls: true }, async (call) => {
     await call.ask("PATCH", `${at(call)}/metadata`, call.body);
   });
 

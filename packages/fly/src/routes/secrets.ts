@@ -10,6 +10,8 @@ const SECRETS = "/apps/:app_name/secrets";
 const SECRET = `${SECRETS}/:secret_name`;
 
 const ValueBody = Type.Object({ value: Type.String() });
+/** Null deletes. */
+const ValuesBody = Type.Object({ values: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])) });
 
 /** Versions of secrets only ever grow: the time of the change, in milliseconds, does. */
 const versionNow = () => Date.now();
@@ -28,6 +30,15 @@ export function secretRoutes(route: Routes): void {
   route("GET", SECRETS, {}, async ({ ask, of }) => ({
     secrets: (await secretsOf(ask, of("app_name"))).map(secretView),
   }));
+
+  route("POST", SECRETS, { body: ValuesBody, keepsNulls: true }, async ({ ask, of, body }) => {
+    const app = of("app_name");
+    const entries = Object.entries(body.values);
+    const set = entries.filter(([, value]) => value !== null);
+    if (set.length > 0) await ask("POST", path`/v1/apps/${app}/secrets`, { secrets: Object.fromEntries(set) });
+    for (const [name, value] of entries) if (value === null) await ask("DELETE", path`/v1/apps/${app}/secrets/${name}`);
+    return { secrets: (await secretsOf(ask, app)).map(secretView), version: versionNow() };
+  });
 
   route("GET", SECRET, {}, async ({ ask, of }) => secretView(await secretOf(ask, of("app_name"), of("secret_name"))));
 

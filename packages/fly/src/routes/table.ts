@@ -20,20 +20,22 @@ export interface Call<B = unknown> {
 export type Routes = <B extends TSchema>(
   method: Method,
   url: string,
-  options: { status?: number; body?: B },
+  options: { status?: number; body?: B; keepsNulls?: boolean },
   answer: (call: Call<Static<B>>) => Promise<unknown>,
 ) => void;
 
 /** The routes of Fly's API, below `/v1`. */
 export function routesOn(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): Routes {
-  return (method, url, { status = 200, body }, answer) => {
+  return (method, url, { status = 200, body, keepsNulls = false }, answer) => {
     app.route({
       method,
       url: `/v1${url}`,
       schema: body === undefined ? {} : { body },
-      // A client that sends nothing sends an empty object, or null for what it does not set.
+      // A client that sends nothing sends an empty object. Null is what is not set, except where it means "delete".
       preValidation: async (request: FastifyRequest) => {
-        if (body !== undefined) request.body = withoutNulls(request.body ?? {});
+        if (body === undefined) return;
+        const sent = request.body ?? {};
+        request.body = keepsNulls ? sent : withoutNulls(sent);
       },
       handler: async (request, reply) => {
         const params = request.params as Record<string, string>;

@@ -1,0 +1,26 @@
+/** Every operation of Fly's public document is answered, by what it does or by why it does nothing here. */
+import { expect, test } from "vitest";
+import { REFUSED } from "../src/routes/refused.ts";
+import { documented } from "./document.ts";
+import { startFly } from "./helpers.ts";
+
+const place = (path: string) => path.replaceAll(/\{[^}]+\}|:\w+/g, "{}");
+
+test("none is missing: what is not carried out is refused with a sentence", async () => {
+  const { call } = await startFly();
+  const refused = new Set(REFUSED.map(([method, url]) => `${method} ${place(url)}`));
+  const answers = await Promise.all(
+    documented().map(async ({ name, method, path }) => {
+      const at = path.replaceAll(/\{[^}]+\}/g, "nothing");
+      const { status, body } = await call<{ error?: string }>(method, `/v1${at}`, method === "GET" ? undefined : {});
+      return { name, method, path, status, error: body.error ?? "" };
+    }),
+  );
+  expect(answers.length).toBeGreaterThanOrEqual(70);
+  for (const { name, method, path, status, error } of answers) {
+    if (refused.has(`${method} ${place(path)}`)) {
+      expect([name, status]).toEqual([name, 501]);
+      expect(error.length).toBeGreaterThan(20);
+    } else expect([name, status, error]).not.toContain(501);
+  }
+});

@@ -1,0 +1,59 @@
+/** Fly's API over a platform on a fake host. Everything is gone when the test is over. */
+import { onTestFinished } from "vitest";
+import { startApi, type TestApi } from "../../api/test/helpers.ts";
+import { buildFly } from "../src/server.ts";
+
+export interface Answer<T = Record<string, unknown>> {
+  status: number;
+  body: T;
+  headers: Headers;
+}
+
+export interface TestFly {
+  /** The platform's own API. */
+  platform: TestApi;
+  url: string;
+  /** Asks with full access, unless a token is given. */
+  call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>;
+}
+
+export async function startFly(): Promise<TestFly> {
+  const platform = await startApi();
+  const app = await buildFly({
+    ask: (request) => platform.api.inject(request),
+    log: { info() {}, warn: ({ err }: { err?: Error }, message) => console.log(message, err) },
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const address = app.server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  onTestFinished(async () => {
+    await app.close();
+    await platform.close();
+  });
+  return {
+    platform,
+    url,
+    async call(method, path, body, headers = {}) {
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${platform.token}`,
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return {
+        status: response.status,
+        body: (text === "" ? {} : JSON.parse(text)) as never,
+        headers: response.headers,
+      };
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** A machine's life as a program sees it that was written for Fly. */
+import { expect, test } from "vitest";
+import { startFly } from "./helpers.ts";
+
+const CONFIG = {
+  image: "app:1",
+  guest: { cpu_kind: "shared", cpus: 1, memory_mb: 256 },
+  env: { GREETING: "hello" },
+  metadata: { user: "7" },
+  metrics: { port: 9091, path: "/metrics" },
+  dns: { nameservers: ["192.0.2.1"] },
+  services: [
+    {
+      protocol: "tcp",
+      internal_port: 8080,
+      autostop: "suspend",
+      autostart: true,
+      force_instance_key: null,
+      ports: [
+        { port: 80, handlers: ["http"], force_https: true },
+        { port: 443, handlers: ["tls", "http"], tls_options: { alpn: ["h2"] } },
+      ],
+      checks: [{ type: "http", interval: 15_000_000_000, timeout: "1m30s", path: "/health", kind: "readiness" }],
+    },
+  ],
+  something_new: { of: ["Fly's"] },
+};
+
+test("what a program keeps in a configuration is still there after it reads, changes and writes it", async () => {
+  const { call, platform } = await startFly();
+  expect(await call("POST", "/v1/apps", { app_name: "shop", org_slug: "personal" })).toMatchObject({ status: 201 });
+  const made = await call("POST", "/v1/apps/shop/machines", { name: "one", region: "iad", config: CONFIG });
+  expect(made).toMatchObject({ status: 200, body: { name: "one", host_status: "ok" } });
+  const { id } = made.body as { id: string };
+  expect(await call("GET", `/v1/apps/shop/machines/${id}/wait?state=started&timeout=60`)).toMatchObject({
+    status: 200,
+    body: { ok: true, state: "started" },
+  });
+  const { body: machine } = await call<{ config: typeof CONFIG; instance_id: string }>(
+    "GET",
+    `/v1/apps/shop/machines/${id}`,
+  );
+  const { services, ...others } = CONFIG;
+  const [{ force_instance_key: _, checks, ...service }] = services;
+  expect(machine.config).toMatchObject(others);
+  expect(machine.config.services).toEqual([{ ...service, checks: [{ ...checks[0], interval: "15s" }] }]);
+
+  const config = { ...machine.config, env: { GREETING: "hi" } };
+  const updated = await call<{ config: typeof CONFIG; instance_id: string }>("POST", `/v1/apps/shop/machines/${id}`, {
+    config,
+  });
+  expect(updated.status).toBe(200);
+  await call("GET", `/v1/apps/shop/machines/${id}/wait?state=started`);
+  const { body: again } = await call<typeof updated.body>("GET", `/v1/apps/shop/machines/${id}`);
+  expect(again.config).toEqual(config);
+  expect(again.instance_id).not.toBe(machine.instance_id);
+  // The platform has made the same of it as of its own.
+  const own = await platform.api.inject({
+    url: `/v1/apps/shop/machines/${id}`,
+    headers: { authorization: `Bearer ${platform.token}` },
+  });
+  expect(own.json()).toMatchObject({
+    config: {
+      env: { GREETING: "hi" },
+      services: [{ protocol: "http", internal_port: 8080, autostop: "suspend", force_https: true }],
+      checks: { "servicecheck-00-http-8080": { port: 8080, interval: "15000ms", timeout: "90000ms" } },
+    },
+  });
+});
