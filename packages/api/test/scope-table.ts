@@ -44,6 +44,7 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   [`POST ${M}/restart`]: { scopes: DEPLOY },
   [`PUT ${M}/egress`]: { scopes: DEPLOY },
   [`DELETE ${M}/egress`]: { scopes: DEPLOY },
+  [`GET ${M}/ps`]: { scopes: EXEC },
   [`POST ${M}/signal`]: { scopes: START },
   [`POST ${M}/cordon`]: { scopes: DEPLOY },
   [`POST ${M}/lease`]: { scopes: DEPLOY },

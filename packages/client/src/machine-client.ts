@@ -6,6 +6,7 @@ import type {
   LogsOptions,
   MachineUsageOptions,
   MoveOptions,
+  ProcessOptions,
   StartOptions,
   UpdateOptions,
   WaitOptions,
@@ -21,6 +22,7 @@ import type {
   FileEntry,
   FileList,
   ForkRequest,
+  GuestProcess,
   LogEntry,
   Machine,
   MachineConfig,
@@ -115,6 +117,14 @@ export abstract class MachineClient extends AppClient {
    */
   async signalMachine(app: string, id: string, signal: string, options?: CallOptions): Promise<void> {
     await this.call("post", `${MACHINE}/signal`, { params: machineParams(app, id), body: { signal }, ...options });
+  }
+
+  /**
+   * Lists the processes of a running machine, by default in the order of their numbers. Rejects with `failed_precondition`
+   * unless it runs, and when its guest bundle is too old for that.
+   */
+  listProcesses(app: string, id: string, { sort_by, order, ...options }: ProcessOptions = {}): Promise<GuestProcess[]> {
+    return this.call("get", `${MACHINE}/ps`, { params: machineParams(app, id), query: { sort_by, order }, ...options });
   }
 
   /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */

@@ -31,6 +31,14 @@ export interface StartOptions extends CallOptions {
   reason?: string;
 }
 
+/** In which order processes are listed. */
+export interface ProcessOptions extends CallOptions {
+  /** Default: `pid`. */
+  sort_by?: "pid" | "stime" | "rtime" | "cpu" | "rss" | "command" | "directory";
+  /** Default: `asc`. */
+  order?: "asc" | "desc";
+}
+
 /** What happens to a sleeping machine that is updated. */
 export interface UpdateOptions extends CallOptions {
   /**

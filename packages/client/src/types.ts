@@ -57,6 +57,9 @@ export type CheckResult = Schemas["CheckResult"];
 /** How an app ended by itself, and what follows. */
 export type Crash = Schemas["Crash"];
 
+/** A process in a machine. */
+export type GuestProcess = Schemas["Process"];
+
 /** What a new machine is made from. Only `config.image` is required. */
 export type CreateMachineRequest = Schemas["CreateMachineRequest"];
 

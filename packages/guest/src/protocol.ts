@@ -63,7 +63,7 @@ export const TASKS_PROTOCOL = 4;
 export const SANDBOX_PROTOCOL = 6;
 
 /** What agents do themselves, so that an image needs no program for it: `packages/guest/agent/task.h`. */
-export type TaskName = "stat" | "copy-out" | "copy-in" | "connect" | "app-signal" | FileTaskName;
+export type TaskName = "stat" | "copy-out" | "copy-in" | "connect" | "app-signal" | "ps" | FileTaskName;
 
 /** How a task ends that the agent does not know, because it is older than the task: `TASK_UNKNOWN` of `task.h`. */
 export const TASK_UNKNOWN = 125;

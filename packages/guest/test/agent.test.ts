@@ -31,7 +31,7 @@ const FUZZ_ROUNDS = longOr("200000", "10000");
 
 /** The parts of the agent that streams need. */
 const STREAMS =
-  "streams flow command connection outbox frame config spawn hooks user system listening task app copy tar connect fs entries replace watch";
+  "streams flow command connection outbox frame config spawn hooks user system listening task app processes sockets copy tar connect fs entries replace watch";
 
 test.each([
   [

@@ -1,4 +1,4 @@
-/* The agent's tasks as a program, for copy.test.ts and fs.test.ts: task_tool <task> <argument>... What is copied in
+/* The agent's tasks as a program, for copy.test.ts, fs.test.ts and processes.test.ts: task_tool <task> <argument>... What is copied in
  * belongs to the caller, and what fs.h makes to the user with the number OWNER, whose home is HOME. */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -10,9 +10,11 @@
 #include "connect.h"
 #include "copy.h"
 #include "fs.h"
+#include "processes.h"
 
 int main(int count, char **words) {
   struct user owner = {.uid = geteuid(), .gid = getegid(), .home = "/"};
+  if (count == 2 && strcmp(words[1], "ps") == 0) return processes_print();
   if (count < 3) return 125;
   if (strcmp(words[1], "stat") == 0) return copy_stat(words[2]);
   if (strcmp(words[1], "copy-out") == 0) return copy_out(words[2]);

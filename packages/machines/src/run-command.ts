@@ -42,7 +42,7 @@ export function requireCommand(
   if (spec.task !== undefined && protocol < TASKS_PROTOCOL)
     throw new HibernautError(
       "failed_precondition",
-      `Machine ${id} runs an older guest bundle that cannot copy files, forward ports or send signals. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
+      `Machine ${id} runs an older guest bundle that cannot copy files, forward ports, send signals or list processes. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
       { machine_id: id, agent_protocol: protocol },
     );
   if (isForSandboxes(spec) && protocol < SANDBOX_PROTOCOL)

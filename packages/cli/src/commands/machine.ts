@@ -8,6 +8,7 @@ import { fork } from "./machine-fork.ts";
 import { forward } from "./machine-forward.ts";
 import { makeCommands } from "./machine-make.ts";
 import { move } from "./machine-move.ts";
+import { ps } from "./machine-ps.ts";
 import { restore } from "./machine-restore.ts";
 import { showCommands } from "./machine-show.ts";
 import { signal } from "./machine-signal.ts";
@@ -23,6 +24,7 @@ export const machine: Noun = {
     ...whyCommands,
     ...actCommands,
     signal,
+    ps,
     ...execCommands,
     fork,
     restore,

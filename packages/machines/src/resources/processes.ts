@@ -1,15 +1,18 @@
-/** The processes in machines: signals to their apps. */
+/** The processes in machines: a list of them, and signals to apps. */
 import { constants } from "node:os";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { AppTaskExit, TASK_UNKNOWN } from "@hibernaut/guest";
+import { AppTaskExit, GuestError, TASK_UNKNOWN } from "@hibernaut/guest";
 import type { ControllerSet } from "../controller-set.ts";
+import { type GuestProcess, processesOf } from "../processes.ts";
 import { type AgentAnswer, type AgentTask, askAgent, unfinished } from "./ask-agent.ts";
 import type { Commands } from "./commands.ts";
 
-/** How long the agent may take, in milliseconds: it forks once, and an emulated guest that is busy does that in a second. */
+/** How long the agent may take, in milliseconds: an emulated guest that is busy needs seconds to look at a thousand processes. */
 const TIMEOUT_MS = 20_000;
 /** A task for signals has nothing to say. In bytes. */
 const MOST_SAID_BYTES = 1024;
+/** A list is cut after this. In bytes: a thousand processes with commands of 2 KiB. */
+const MOST_LIST_BYTES = 2 * 1024 * 1024;
 
 /** Every method throws like {@link Commands.run}, and `not_found` when there is no such app or machine. */
 export class Processes {
@@ -45,6 +48,31 @@ export class Processes {
       });
     if (exit?.code !== AppTaskExit.done) throw unfinished(why === "" ? "its agent could not send the signal" : why);
     controller.note({ type: "signal_sent", signal: name });
+  }
+
+  /**
+   * Lists the processes of a machine that runs, without those of its kernel, in the order of their numbers: at most 1000, and
+   * no more than 2 MiB of what the agent says of them. Throws `failed_precondition` unless it runs, `aborted` when its agent
+   * says what makes no sense, and `deadline_exceeded` after 20 s.
+   */
+  async list(app: string, word: string, abort: AbortSignal): Promise<GuestProcess[]> {
+    const { id } = this.#controllers.find(app, word).record;
+    const asked = {
+      task: "ps" as const,
+      args: [],
+      mostBytes: MOST_LIST_BYTES,
+      timeoutMs: TIMEOUT_MS,
+      whenLate: "Try again.",
+    } satisfies AgentTask;
+    const { said, cut, exit, why } = await askAgent(this.#commands, app, id, asked, abort);
+    requireAnswer(id, "list processes", exit);
+    if (exit !== undefined && (exit.code !== 0 || exit.signal !== 0))
+      throw unfinished(why === "" ? "its agent could not list them" : why);
+    try {
+      return processesOf(said, cut);
+    } catch (error) {
+      throw error instanceof GuestError ? unfinished(error.message) : error;
+    }
   }
 }
 

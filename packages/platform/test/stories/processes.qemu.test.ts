@@ -1,0 +1,40 @@
+/** What runs in a machine: an app gets signals, is seen among the processes with where it listens. */
+import { expect, test } from "vitest";
+import { Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+
+const place = Place.forTests();
+
+/** Says which signals it gets, and listens inside the machine only. */
+const APP = `
+  for (const name of ["SIGHUP", "SIGUSR2"]) process.on(name, () => console.log("got " + name));
+  require("node:http").createServer().listen(7070, "127.0.0.1", () => console.log("listening"));`;
+
+test("an app gets signals, and is listed with where it listens", async () => {
+  const { app, client } = place;
+  const init = { exec: ["node", "-e", APP] };
+  const { machine_id: id } = await place.machine({ image: await shellImage(), init, services: [] });
+  const printed = async () => {
+    const lines: string[] = [];
+    for await (const { text } of client.readLogs(app, { machine: [id] })) lines.push(text);
+    return lines;
+  };
+  await expect.poll(printed, { timeout: 30_000 }).toContain("listening");
+
+  await client.signalMachine(app, id, "SIGHUP");
+  await client.signalMachine(app, id, "SIGUSR2");
+  await expect.poll(printed, { timeout: 20_000 }).toEqual(expect.arrayContaining(["got SIGHUP", "got SIGUSR2"]));
+  const [last] = await client.listMachineEvents(app, id, { limit: 1 });
+  expect(last).toMatchObject({ type: "signal_sent", details: { signal: "SIGUSR2" } });
+
+  const processes = await client.listProcesses(app, id, { sort_by: "rss", order: "desc" });
+  const [biggest] = processes;
+  expect(biggest).toMatchObject({
+    command: expect.stringMatching(/^node -e /),
+    directory: "/",
+    listen_sockets: [{ proto: "tcp", address: "127.0.0.1:7070" }],
+  });
+  expect(biggest?.rss).toBeGreaterThan(10 * 1024 * 1024);
+  expect(processes.map(({ command }) => command)).toContain("/init");
+  expect(processes.map(({ command }) => command).join()).not.toMatch(/kthreadd|kworker/);
+});
