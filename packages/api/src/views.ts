@@ -53,6 +53,7 @@ export function machineWire({
     private_address: record.address,
     created_at: record.createdAt,
     updated_at: record.updatedAt,
+    ...(record.pending !== null && { updating: { version: record.pending.version, config: record.pending.config } }),
   };
 }
 

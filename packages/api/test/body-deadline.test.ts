@@ -43,3 +43,15 @@ test("an archive may take longer, and so may the work on a body that arrived", a
   archive.write(" }");
   expect(await text(archive)).toMatch(/^HTTP\/1.1 200 [^]*\{ {2}\}$/);
 });
+
+test("a request from within the process, which has no socket, may be answered late", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const other = fastify();
+  limitBodies(other, DEADLINE_MS);
+  other.get("/wait", () => released.then(() => ({ ok: true })));
+  const answer = other.inject({ url: "/wait" });
+  // Its deadline is later.
+  await text(begin("/json", "application/json"));
+  release();
+  expect((await answer).json()).toEqual({ ok: true });
+});

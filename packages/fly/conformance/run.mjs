@@ -76,7 +76,7 @@ async function run(program, platformEnded, settings) {
   void platformEnded.then(() => child.kill());
   for await (const text of createInterface({ input: child.stdout })) {
     const { name, ok, ms, detail } = JSON.parse(text);
-    const said = ok && !options.verbose ? "" : `  ${detail}`;
+    const said = ok && !options.verbose ? "" : `  ${String(detail).replaceAll("\n", " | ")}`;
     console.log(`${ok ? "pass" : "FAIL"} ${String(ms).padStart(6)} ms  ${name.padEnd(said === "" ? 0 : WIDTH)}${said}`);
   }
   const [code] = await ended;

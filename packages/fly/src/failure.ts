@@ -35,15 +35,25 @@ export class PlatformRefusal extends Error {
   }
 }
 
-/** `status` of errors that a client does something about. */
-const WORDS: Partial<Record<ErrorCode, string>> = {
-  host_full: "insufficient_capacity",
-  resource_exhausted: "resource_exhausted",
-};
+/**
+ * Errors that clients look for by a word or a phrase, and statuses that mean something else to them: at 503, they send the
+ * same again, whatever it was, so that only what has changed nothing may answer with it.
+ */
+const SPECIAL: Partial<Record<ErrorCode, { status?: number; word?: string; text?(refusal: PlatformRefusal): string }>> =
+  {
+    host_full: { status: 422, word: "insufficient_capacity", text: () => "could not reserve resource for machine" },
+    host_unreachable: { status: 504 },
+    unavailable: { status: 504 },
+    lease_held: {
+      text: ({ details }) =>
+        `lease currently held by ${String(details["owner"])}, expires at ${String(details["expires_at"])}`,
+    },
+  };
 
 /** What clients look for in the text of an error that says that there is no such thing, by what the path names last. */
 const MISSING: readonly [part: string, phrase: string][] = [
-  ["/lease", "lease not found"],
+  // A client looks for it after a blank.
+  ["/lease", "the machine's lease not found"],
   [":volume_id", "volume not found"],
   [":machine_id", "machine not found"],
   [":app_name", "app not found"],
@@ -53,8 +63,12 @@ const MISSING: readonly [part: string, phrase: string][] = [
 export function failureOf(error: unknown, route: string): { status: number; body: Failure } {
   if (error instanceof Refusal) return { status: error.statusCode, body: { error: error.message, status: error.word } };
   if (error instanceof PlatformRefusal) {
-    const body = { error: textOf(error, route), status: WORDS[error.code] ?? "unknown" };
-    return { status: error.statusCode, body };
+    const { status = error.statusCode, word = "unknown", text } = SPECIAL[error.code] ?? {};
+    const body = {
+      error: text === undefined ? textOf(error, route) : `${text(error)}: ${error.message}`,
+      status: word,
+    };
+    return { status, body };
   }
   const { statusCode, message } = error as { statusCode?: unknown; message?: unknown };
   // Fastify's own: a body that is not JSON, is too large, or is not as its schema says.

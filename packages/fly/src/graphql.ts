@@ -11,8 +11,10 @@ const Body = Type.Object({
   query: Type.String({ maxLength: 65_536 }),
   variables: Type.Optional(Type.Object({ appName: Type.Optional(Type.String()), name: Type.Optional(Type.String()) })),
 });
-/** It begins with a name of its own for the app, whatever fields follow. */
-const ASKS_FOR_APP = /\bappcompact\s*:\s*app\s*\(/;
+/** It asks for an app by a name of its own for it, such as `appcompact`, whatever fields follow. */
+const ASKS_FOR_APP = /\b(\w{1,40})\s*:\s*app\s*\(/;
+
+const ONLY_APPS = "Only a query about one app is answered here. Use the Machines API, or `hibernaut`.";
 
 export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): void {
   // GraphQL's errors are answers, with status 200: clients take any other for a fault of the server.
@@ -22,18 +24,15 @@ export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">)
     async (request, reply) => {
       const { query, variables = {} } = request.body;
       const ask = askFor(request, reply, needs.ask);
-      if (!ASKS_FOR_APP.test(query))
-        return failure(
-          "Only the query about one app is answered here. Use the Machines API, or `hibernaut`.",
-          "NOT_IMPLEMENTED",
-        );
+      const alias = ASKS_FOR_APP.exec(query)?.[1];
+      if (alias === undefined) return failure("query", ONLY_APPS, "NOT_IMPLEMENTED");
       const name = variables.appName ?? variables.name ?? "";
       try {
-        return { data: { appcompact: compact((await ask("GET", path`/v1/apps/${name}`)) as PlatformApp) } };
+        return { data: { [alias]: compact((await ask("GET", path`/v1/apps/${name}`)) as PlatformApp) } };
       } catch (error) {
         if (error instanceof PlatformRefusal && error.code === "not_found")
-          return failure(`Could not find App "${name.slice(0, 80)}"`, "NOT_FOUND");
-        if (error instanceof PlatformRefusal) return failure(error.message, error.code.toUpperCase());
+          return failure(alias, `Could not find App "${name.slice(0, 80)}"`, "NOT_FOUND");
+        if (error instanceof PlatformRefusal) return failure(alias, error.message, error.code.toUpperCase());
         throw error;
       }
     },
@@ -43,6 +42,7 @@ export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">)
 function compact(platformApp: PlatformApp) {
   const { id, name, internal_numeric_id, status, network, cname_target } = appView(platformApp);
   const [url = ""] = platformApp.urls;
+  const { slug } = ORGANIZATION;
   return {
     id,
     internalNumericId: internal_numeric_id,
@@ -55,11 +55,11 @@ function compact(platformApp: PlatformApp) {
     appUrl: url,
     platformVersion: "machines",
     // A text here, unlike the other.
-    organization: { id: ORGANIZATION.slug, internalNumericId: "1", slug: ORGANIZATION.slug, paidPlan: true },
+    organization: { id: slug, internalNumericId: "1", slug, rawSlug: slug, paidPlan: true },
     postgresAppRole: null,
   };
 }
 
-function failure(message: string, code: string) {
-  return { data: null, errors: [{ message, path: ["appcompact"], extensions: { code } }] };
+function failure(at: string, message: string, code: string) {
+  return { data: null, errors: [{ message, path: [at], extensions: { code } }] };
 }

@@ -155,6 +155,12 @@ export const MachineReply = Type.Object(
     private_address: Type.String({ description: "The machine's IPv4 address in its app's network." }),
     created_at: time,
     updated_at: time,
+    updating: Type.Optional(
+      Type.Object(
+        { version: Type.String(), config: MachineConfig },
+        { ...closed, description: "What an update makes of the machine. Absent unless one is being carried out." },
+      ),
+    ),
     nonce: Type.Optional(
       Type.String({ description: "The nonce of the lease: only in the reply to a request with `lease_ttl`." }),
     ),

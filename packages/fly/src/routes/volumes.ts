@@ -47,7 +47,7 @@ export function volumeRoutes(route: Routes): void {
     route(method, VOLUME, { body: UpdateBody }, async (call) => {
       const { snapshot_retention, auto_backup_enabled } = call.body;
       const wanted = defined({ snapshot_retention, auto_backup_enabled });
-      return volumeView((await call.ask("POST", at(call), wanted)) as PlatformVolume);
+      return volumeView((await call.ask("PUT", at(call), wanted)) as PlatformVolume);
     });
 
   route("PUT", `${VOLUME}/extend`, { body: ExtendBody }, async (call) => {

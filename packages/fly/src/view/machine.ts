@@ -17,7 +17,9 @@ export function stateOf(state: MachineState): string {
 
 /** `events` only when the machine is asked for by itself: a list of them all would ask for each. */
 export function machineView(machine: PlatformMachine, events?: readonly PlatformEvent[]) {
-  const { id, name, state, region, version, image, cordoned, checks, private_address, nonce } = machine;
+  const { id, name, state, region, image, cordoned, checks, private_address, nonce } = machine;
+  // Who has asked for an update waits for the version that it makes.
+  const { version, config } = machine.updating ?? machine;
   return {
     id,
     name,
@@ -27,7 +29,7 @@ export function machineView(machine: PlatformMachine, events?: readonly Platform
     version,
     private_ip: private_address,
     image_ref: imageRef(image),
-    config: shown(machine.config),
+    config: shown(config),
     created_at: machine.created_at,
     updated_at: machine.updated_at,
     checks,

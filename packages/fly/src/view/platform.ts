@@ -12,6 +12,8 @@ export interface PlatformMachine {
   config: MachineConfig;
   image: { ref: string; digest: string };
   cordoned: boolean;
+  /** What an update is about to make of it. */
+  updating?: { version: string; config: MachineConfig };
   host_state?: "up" | "unreachable";
   checks: { name: string; status: string; output: string; updated_at: string }[];
   private_address: string;
