@@ -4,15 +4,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { FlyNeeds } from "./contract.ts";
 import { failureOf } from "./failure.ts";
 import { graphqlRoute } from "./graphql.ts";
-import { actionRoutes } from "./routes/actions.ts";
-import { appRoutes } from "./routes/apps.ts";
-import { leaseRoutes, metadataRoutes } from "./routes/leases.ts";
-import { machineRoutes } from "./routes/machines.ts";
-import { certificateRoutes, regionRoute } from "./routes/platform.ts";
-import { refusedRoutes } from "./routes/refused.ts";
-import { secretRoutes } from "./routes/secrets.ts";
+import { allRoutes } from "./routes/all.ts";
 import { routesOn } from "./routes/table.ts";
-import { volumeRoutes } from "./routes/volumes.ts";
 
 /** The largest body, in bytes: as much as the platform's API takes. */
 const MOST_BODY_BYTES = 1024 * 1024;
@@ -56,20 +49,7 @@ export async function buildFly(needs: FlyNeeds, tls?: Tls): Promise<FastifyInsta
   });
   app.addHook("onRequest", async (request, reply) => void reply.header("fly-request-id", request.id));
   acceptOnlyJson(app);
-  const routes = routesOn(app, needs);
-  for (const register of [
-    appRoutes,
-    machineRoutes,
-    actionRoutes,
-    leaseRoutes,
-    metadataRoutes,
-    volumeRoutes,
-    secretRoutes,
-    certificateRoutes,
-    regionRoute,
-    refusedRoutes,
-  ])
-    register(routes);
+  allRoutes(routesOn(app, needs));
   graphqlRoute(app, needs);
   await app.ready();
   return app;
