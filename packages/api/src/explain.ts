@@ -80,15 +80,17 @@ function unknownKey(keys: string[], schema: Schema): Problem {
   const parent = schemaAt(schema, keys.slice(0, -1));
   const path = pathText(keys);
   const [pattern] = Object.keys(parent?.patternProperties ?? {});
-  if (pattern !== undefined) return { path, message: `\`${path}\` is not a valid key: it must match ${pattern}.` };
   const known = Object.keys(parent?.properties ?? {});
+  if (pattern !== undefined && known.length === 0)
+    return { path, message: `\`${path}\` is not a valid key: it must match ${pattern}.` };
   const near = nearest(key, known);
   if (near !== undefined)
     return { path, nearest: near, known, message: `Unknown key \`${path}\`; did you mean \`${near}\`?` };
   const home = elsewhere(schema, key);
   if (home !== undefined)
     return { path, nearest: home, known, message: `Unknown key \`${path}\`; did you mean \`${home}\`?` };
-  const list = known.map((name) => `\`${name}\``).join(", ");
+  const also = pattern === undefined ? [] : [`what matches ${pattern}`];
+  const list = [...known.map((name) => `\`${name}\``), ...also].join(", ");
   return {
     path,
     known,

@@ -61,6 +61,8 @@ test("machines of a host that is away are listed as they were last known", async
     ]);
     expect(machines[1]).toMatchObject({ updated_at: "2026-02-02T00:00:00.000Z", private_address: "10.0.0.1" });
     expect(machines[1]?.unreachable).toMatch(/^host c is away; the state is the last that it published$/);
+    expect((await listed(`${path}?state=running`)).machines).toMatchObject([{ name: "far" }]);
+    expect((await listed(`${path}?metadata.team=search&state=running`)).machines).toEqual([]);
     for (const machine of machines) expect(() => Value.Assert(MachineReply, machine)).not.toThrow();
   }
   await cluster.ask(a, "POST", "/v1/apps", { app_name: "blog" });

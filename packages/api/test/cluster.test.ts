@@ -68,6 +68,21 @@ describe("a machine of another host", () => {
     expect(body.map(({ type }: { type: string }) => type)).toContain("suspend");
   });
 
+  test("has its lease there: the nonce is sent on, and only it gets through, from any host", async () => {
+    const path = `/v1/apps/shop/machines/web`;
+    const { nonce } = (await ask(a, "POST", `${path}/lease`)).body;
+    for (const host of [a, b, c])
+      expect(await ask(host, "POST", `${path}/cordon`), host.host.name).toMatchObject({
+        status: 409,
+        body: { error: "lease_held", details: { owner: "all" } },
+      });
+    const mine = { "hibernaut-lease-nonce": nonce };
+    expect((await ask(c, "POST", `${path}/cordon`, undefined, mine)).status).toBe(200);
+    expect((await ask(c, "POST", `${path}/uncordon`, undefined, mine)).status).toBe(200);
+    expect((await ask(a, "DELETE", `${path}/lease`, undefined, mine)).status).toBe(200);
+    expect((await ask(a, "POST", `${path}/uncordon`)).status).toBe(200);
+  });
+
   test("an error there is the error here, under the client's request id", async () => {
     const { status, body, headers } = await ask(a, "DELETE", `/v1/apps/shop/machines/web`, undefined, {
       "x-request-id": "mine-1",
@@ -198,6 +213,16 @@ describe("lists", () => {
     expect(headers.get("hibernaut-hosts-missing")).toBeNull();
     expect((await ask(a, "GET", "/v1/apps/shop")).body.machine_count).toBe(ids.length);
     expect((await ask(a, "GET", "/v1/machines")).body).toHaveLength(ids.length);
+  });
+
+  test("show of all hosts only what the query asks for", async () => {
+    await ask(a, "PATCH", "/v1/apps/shop/machines/web/metadata", { team: "search" });
+    const named = async (query: string) =>
+      (await ask(c, "GET", `/v1/apps/shop/machines?${query}`)).body.map(({ name }: { name: string }) => name);
+    expect(await named("metadata.team=search")).toEqual(["web"]);
+    expect(await named("state=running&metadata.team=shop")).toEqual([]);
+    expect(await named("region=local&state=running")).toEqual(expect.arrayContaining(["web", "other"]));
+    expect((await ask(c, "GET", "/v1/machines?state=none")).status).toBe(400);
   });
 
   test("say which hosts did not answer", async () => {

@@ -86,6 +86,11 @@ function tlsFiles(environment: Environment, saved: Saved = {}, file = ""): TlsFi
   return Object.fromEntries(Object.entries(files).filter(([, one]) => one !== undefined));
 }
 
+/** The nonce of the lease that whatever this command changes is changed under. Undefined without one. */
+export function findLeaseNonce({ HIBERNAUT_LEASE_NONCE: nonce }: Environment): string | undefined {
+  return nonce === "" ? undefined : nonce;
+}
+
 /** Whether {@link findApp} finds one. */
 export function isAppNamed(option: string | undefined, environment: Environment, folder: string): boolean {
   return Boolean(option || environment.HIBERNAUT_APP || appOfProject(folder));

@@ -1,6 +1,6 @@
 /** The context that a command runs in. */
 import type { ClientCertificate, HibernautClient } from "@hibernaut/client";
-import { findApp, findConnection, findPlatform, isAppNamed, type TlsFiles } from "./config.ts";
+import { findApp, findConnection, findLeaseNonce, findPlatform, isAppNamed, type TlsFiles } from "./config.ts";
 import { UsageError } from "./failure.ts";
 import { showProgress, style } from "./terminal.ts";
 import { shown } from "./visible.ts";
@@ -61,7 +61,8 @@ export class Context {
     const { tls, ...connection } = findConnection(process.env);
     const clientCertificate = await prepareTls(tls);
     const { HibernautClient } = await import("@hibernaut/client");
-    this.#client = new HibernautClient({ ...connection, clientCertificate });
+    const leaseNonce = findLeaseNonce(process.env);
+    this.#client = new HibernautClient({ ...connection, clientCertificate, leaseNonce });
     return this.#client;
   }
 

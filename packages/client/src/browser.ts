@@ -1,14 +1,15 @@
 /** The client for pages that the platform itself serves: what Node alone can do is left out. */
 import { ApiError } from "./error.ts";
-import { MACHINE, MachineClient, machineParams } from "./machine-client.ts";
+import { MachineClient } from "./machine-client.ts";
+import { MACHINE, machineParams } from "./machine-path.ts";
 import { urlOf } from "./transport.ts";
 
 export { COLD_REASONS } from "./cold-reasons.ts";
 export { ApiError } from "./error.ts";
-export { ExecChannel, type ExecExit } from "./exec-channels.ts";
 export type { EventsOptions, StreamEntry, StreamGap, StreamMissing, StreamPosition } from "./events.ts";
+export { ExecChannel, type ExecExit } from "./exec-channels.ts";
 export type * from "./options.ts";
-export { type CallOptions, type ListOptions, errorOf, send, urlOf } from "./transport.ts";
+export { type CallOptions, errorOf, type ListOptions, send, urlOf } from "./transport.ts";
 export type * from "./types.ts";
 
 /** How a page reaches its platform. */

@@ -1,8 +1,9 @@
 /** The HTTP API as methods, for Node. */
 import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession } from "./exec.ts";
-import { MACHINE, MachineClient, machineParams } from "./machine-client.ts";
+import { MachineClient } from "./machine-client.ts";
 import { MachineHandle, type ReachOptions } from "./machine-handle.ts";
+import { MACHINE, machineParams } from "./machine-path.ts";
 import type { CreateSandboxOptions, ImageSource, UploadOptions, WriteArchiveOptions } from "./options.ts";
 import { type CallOptions, type ClientOptions, send } from "./transport.ts";
 import type { ExecRequest, ExecResult, PulledImage, UnpackedArchive } from "./types.ts";

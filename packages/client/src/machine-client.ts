@@ -1,8 +1,10 @@
 /** Methods about machines. */
-import { AppClient } from "./app-client.ts";
+import { LeaseClient } from "./lease-client.ts";
+import { MACHINE, machineParams } from "./machine-path.ts";
 import type {
   DestroyOptions,
   LimitOptions,
+  ListMachinesOptions,
   LogsOptions,
   MachineUsageOptions,
   MoveOptions,
@@ -12,7 +14,7 @@ import type {
   WaitOptions,
 } from "./options.ts";
 import { readMove } from "./progress.ts";
-import type { CallOptions, ListOptions } from "./transport.ts";
+import type { CallOptions } from "./transport.ts";
 import type {
   Activity,
   CreateMachineRequest,
@@ -34,15 +36,16 @@ import type {
 } from "./types.ts";
 
 /** The part of the client about machines. What Node alone can do is in `client.ts`. */
-export abstract class MachineClient extends AppClient {
-  /** Returns the machines of all apps. */
-  listAllMachines(options?: ListOptions): Promise<Machine[]> {
-    return this.call("get", "/v1/machines", { ...options });
+export abstract class MachineClient extends LeaseClient {
+  /** Returns the machines of all apps, or those of them that are asked for. */
+  listAllMachines({ state, region, metadata, ...options }: ListMachinesOptions = {}): Promise<Machine[]> {
+    return this.call("get", "/v1/machines", { query: filterQuery({ state, region, metadata }), ...options });
   }
 
-  /** Returns an app's machines. */
-  listMachines(app: string, options?: ListOptions): Promise<Machine[]> {
-    return this.call("get", "/v1/apps/{app_name}/machines", { params: { app_name: app }, ...options });
+  /** Returns an app's machines, or those of them that are asked for. */
+  listMachines(app: string, { state, region, metadata, ...options }: ListMachinesOptions = {}): Promise<Machine[]> {
+    const query = filterQuery({ state, region, metadata });
+    return this.call("get", "/v1/apps/{app_name}/machines", { params: { app_name: app }, query, ...options });
   }
 
   /** Creates a machine and starts it, unless `skip_launch` is set. Resolves before it is running. */
@@ -251,12 +254,10 @@ export abstract class MachineClient extends AppClient {
   }
 }
 
-/** The path of a machine. */
-export const MACHINE = "/v1/apps/{app_name}/machines/{machine_id}";
-
-/** The names in the path of a machine. */
-export function machineParams(app: string, id: string) {
-  return { app_name: app, machine_id: id };
+/** Keys of metadata are parts of names here, which no type tells. */
+function filterQuery({ state, region, metadata = {} }: Pick<ListMachinesOptions, "state" | "region" | "metadata">) {
+  const named = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
+  return { ...Object.fromEntries(named), state: joined(state), region } as { state?: string; region?: string };
 }
 
 /** Several values of one parameter, as the API takes them. */

@@ -1,9 +1,10 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
-import type { CallOptions } from "./transport.ts";
+import type { CallOptions, ListOptions } from "./transport.ts";
 import type {
   HostDrainProgress,
   LogEntry,
   LogStream,
+  MachineState,
   MoveProgress,
   PullProgress,
   SandboxRequest,
@@ -29,6 +30,24 @@ export interface RevokeOptions extends CallOptions {
 export interface StartOptions extends CallOptions {
   /** For the machine's history. Default: none. */
   reason?: string;
+}
+
+/** How long a lease lasts, and what it is for. */
+export interface LeaseOptions extends CallOptions {
+  /** Seconds, 1 to 86400. Default: 60. */
+  ttl?: number | undefined;
+  /** For people, up to 200 characters. Default: none, or of a lease that is renewed, what it has. */
+  description?: string | undefined;
+}
+
+/** Which machines are listed: those of which all of this holds. */
+export interface ListMachinesOptions extends ListOptions {
+  /** One of these states. Default: any. */
+  state?: MachineState | readonly MachineState[] | undefined;
+  /** Default: any. */
+  region?: string | undefined;
+  /** Values that its metadata have, by key. Default: none. */
+  metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /** In which order processes are listed. */

@@ -17,6 +17,8 @@ export interface ClientOptions {
   token: string;
   /** For a platform that asks for one, in addition to the token. Needs https. */
   clientCertificate?: ClientCertificate | undefined;
+  /** The nonce of a lease, sent with every request that has none of its own. Default: none. */
+  leaseNonce?: string | undefined;
   /** Replaces the global `fetch`, for example in tests. */
   fetch?: typeof fetch;
 }
@@ -25,6 +27,8 @@ export interface ClientOptions {
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal;
+  /** The nonce of the lease that the caller has on the machine. Default: that of the client, if it has one. */
+  leaseNonce?: string | undefined;
 }
 
 /** The address of a request. */
@@ -103,12 +107,16 @@ async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerato
   }
 }
 
-async function request(options: ClientOptions, { method, body, bytes, signal, ...address }: Call): Promise<Response> {
+async function request(
+  options: ClientOptions,
+  { method, body, bytes, signal, leaseNonce = options.leaseNonce, ...address }: Call,
+): Promise<Response> {
   const url = urlOf(options.apiUrl, address);
   const headers = {
     ...(options.token !== "" && { authorization: `Bearer ${options.token}` }),
     ...(body !== undefined && { "content-type": "application/json" }),
     ...(bytes !== undefined && { "content-type": "application/octet-stream" }),
+    ...(leaseNonce !== undefined && { "hibernaut-lease-nonce": leaseNonce }),
   };
   try {
     const { fetch: fetcher = fetch } = options;

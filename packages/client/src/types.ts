@@ -60,6 +60,12 @@ export type Crash = Schemas["Crash"];
 /** A process in a machine. */
 export type GuestProcess = Schemas["Process"];
 
+/** A client changes a machine, and no other one does. */
+export type Lease = Schemas["Lease"];
+
+/** A lease with its nonce, which nobody else is told. */
+export type OwnLease = Schemas["OwnLease"];
+
 /** What a new machine is made from. Only `config.image` is required. */
 export type CreateMachineRequest = Schemas["CreateMachineRequest"];
 

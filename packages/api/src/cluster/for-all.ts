@@ -3,6 +3,7 @@ import type { PeerClient, View } from "@hibernaut/cluster";
 import { reachesApp } from "@hibernaut/domain/scopes";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Api } from "../deps.ts";
+import { filterOf, isWanted } from "../machine-filter.ts";
 import type { MachineWire } from "../routes/machines.schemas.ts";
 import type { AskHosts } from "./ask-hosts.ts";
 import { MISSING_HEADER } from "./headers.ts";
@@ -58,7 +59,11 @@ export function answerForAll(app: Api, deps: ForAllDeps): void {
     const { token } = request;
     const wants = (one: string) => (name === undefined ? token === null || reachesApp(token, one) : one === name);
     const ids = new Set(listed.map(({ id }) => id));
-    return lastKnown(deps.view, { hosts, wants }).filter(({ id }) => !ids.has(id));
+    // The other hosts have left out already what the query does not ask for.
+    const filter = filterOf(request.query as Record<string, unknown>);
+    return lastKnown(deps.view, { hosts, wants }).filter(
+      (machine) => !ids.has(machine.id) && isWanted(machine, filter),
+    );
   }
 }
 

@@ -5,6 +5,7 @@ import { newLease } from "@hibernaut/machines";
 import { within } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { FILTER_DESCRIPTION, filterOf, isWanted, MachinesQuery } from "../machine-filter.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { routesOf } from "../route.ts";
 import { requireSandboxes } from "../sandboxes.ts";
@@ -44,14 +45,32 @@ export function machineRoutes(
 ): void {
   app.get(
     "/v1/machines",
-    route("List the machines of all apps", { scope: "read", limited: "filtered" }, { reply: MachineList }),
-    async (request) => within(request, machines.all(), ({ record }) => record.app).map(machineWire),
+    route(
+      "List the machines of all apps",
+      { scope: "read", limited: "filtered" },
+      { description: FILTER_DESCRIPTION, querystring: MachinesQuery, reply: MachineList },
+    ),
+    async (request) => {
+      const filter = filterOf(request.query);
+      const reached = within(request, machines.all(), ({ record }) => record.app);
+      return reached.map(machineWire).filter((machine) => isWanted(machine, filter));
+    },
   );
 
   app.get(
     COLLECTION,
-    route("List the machines of an app", { scope: "read" }, { params: AppParams, reply: MachineList }),
-    async (request) => machines.list(request.params.app_name).map(machineWire),
+    route(
+      "List the machines of an app",
+      { scope: "read" },
+      { description: FILTER_DESCRIPTION, params: AppParams, querystring: MachinesQuery, reply: MachineList },
+    ),
+    async ({ params, query }) => {
+      const filter = filterOf(query);
+      return machines
+        .list(params.app_name)
+        .map(machineWire)
+        .filter((machine) => isWanted(machine, filter));
+    },
   );
 
   app.post(

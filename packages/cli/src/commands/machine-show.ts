@@ -1,5 +1,5 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
-import type { FileConfig, Machine, MachineConfig, Sandbox, ServiceConfig } from "@hibernaut/client";
+import type { FileConfig, Machine, MachineConfig, MachineState, Sandbox, ServiceConfig } from "@hibernaut/client";
 import { type Command, command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { stateCell, stateText } from "../crashed.ts";
@@ -8,6 +8,8 @@ import { LISTING, type ListOptions, listText } from "../listing.ts";
 import { WATCH, watched } from "../live.ts";
 import { localTime } from "../local-time.ts";
 import { bootText, placeOf, WIDE_MACHINE } from "../machine-columns.ts";
+import { pairs } from "../machine-config.ts";
+import { given, separated } from "../option-values.ts";
 import { outputTable, TABLE } from "../output-format.ts";
 import { sandboxEnd } from "../sandbox-end.ts";
 import { ago, fields, megabytes, shortImage } from "../terminal.ts";
@@ -18,10 +20,17 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the machines of an app",
-  options: [...LISTING, WATCH],
+  options: [
+    ...LISTING,
+    { flags: "--state <state>", description: "only those in this state; several are separated by commas" },
+    { flags: "--metadata <KEY=value>", description: "only those with this metadata; may repeat", repeats: true },
+    { flags: "--region <region>", description: "only those of this region" },
+    WATCH,
+  ],
   ofApp: true,
   examples: [
     "hibernaut machine list --app shop",
+    "hibernaut machine list --app shop --state running,suspended --metadata team=search",
     "hibernaut machine list --app shop -o wide",
     "hibernaut machine list --app shop --watch=5",
     "HIBERNAUT_APP=shop hibernaut machine list --json",
@@ -29,8 +38,20 @@ const list = command({
   run: (context, _args, options) => watched(context, options, () => listMachines(context, options)),
 });
 
-async function listMachines(context: Context, options: ListOptions): Promise<Result> {
-  const machines = await (await context.client()).listMachines(context.app);
+interface Filter {
+  state?: string;
+  metadata?: string[];
+  region?: string;
+}
+
+async function listMachines(
+  context: Context,
+  { state, metadata, region, ...options }: ListOptions & Filter,
+): Promise<Result> {
+  const labels = metadata && pairs("--metadata", metadata);
+  const states = state === undefined ? undefined : (separated([state]) as MachineState[]);
+  const filter = given({ state: states, metadata: labels, region });
+  const machines = await (await context.client()).listMachines(context.app, filter);
   const place = placeOf(machines);
   const listing = {
     head: ["ID", "NAME", "STATE", place.title, "IMAGE", "UPDATED"],
@@ -45,7 +66,7 @@ async function listMachines(context: Context, options: ListOptions): Promise<Res
     wide: WIDE_MACHINE,
     spare: [place.title, "UPDATED", "IMAGE"],
     id: (machine: Machine) => machine.id,
-    empty: `App ${context.app} has no machines.`,
+    empty: `App ${context.app} has no ${Object.keys(filter).length === 0 ? "" : "such "}machines.`,
   };
   return { document: machines, text: listText(machines, listing, options) };
 }

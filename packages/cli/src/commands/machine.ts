@@ -6,7 +6,9 @@ import { egress } from "./machine-egress.ts";
 import { execCommands } from "./machine-exec.ts";
 import { fork } from "./machine-fork.ts";
 import { forward } from "./machine-forward.ts";
+import { lease } from "./machine-lease.ts";
 import { makeCommands } from "./machine-make.ts";
+import { metadata } from "./machine-metadata.ts";
 import { move } from "./machine-move.ts";
 import { ps } from "./machine-ps.ts";
 import { restore } from "./machine-restore.ts";
@@ -33,4 +35,5 @@ export const machine: Noun = {
     forward,
     move,
   ],
+  nouns: [lease, metadata],
 };

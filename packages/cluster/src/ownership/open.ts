@@ -37,8 +37,13 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
   const disputes = new Disputes(log);
   const closing = new AbortController();
   const { signal } = closing;
-  /** The versions that other hosts know of. */
-  const published = new Map<string, string>();
+  /** What other hosts know of. A configuration may change without a new version. */
+  const published = new Map<string, Pick<MachineRecord, "version" | "config">>();
+  const notePublished = ({ id, version, config }: MachineRecord) => void published.set(id, { version, config });
+  const isPublished = ({ id, version, config }: MachineRecord) => {
+    const known = published.get(id);
+    return known?.version === version && known.config === config;
+  };
   const departing = new Set<string>();
   let look: ((id: string) => void) | undefined;
 
@@ -64,16 +69,16 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);
       gate.add(claimed.id, claimed.epoch ?? 0);
-      published.set(claimed.id, claimed.version);
+      notePublished(claimed);
       return claimed;
     },
     release: ({ id, epoch }) => untilReleased(id, epoch),
     publish(record) {
-      if (published.get(record.id) === record.version) return;
-      published.set(record.id, record.version);
+      if (isPublished(record)) return;
+      notePublished(record);
       const work = async () => {
-        // A later version is written by its own call.
-        if (published.get(record.id) === record.version) await publishConfig(record, cluster);
+        // A later one is written by its own call.
+        if (isPublished(record)) await publishConfig(record, cluster);
       };
       background(
         untilDone(work, { what: `publishing the version of machine ${record.id}`, log, signal }),
@@ -87,7 +92,7 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
       const settled: Settled[] = await settle(records, { cluster, gate, log, another });
       for (const one of settled) {
         const { kind, record } = one;
-        if (kind === "own") published.set(record.id, record.version);
+        if (kind === "own") notePublished(record);
         if (kind === "unknown" && one.why !== undefined) disputes.begin(record.id, one.why);
       }
       return settled;

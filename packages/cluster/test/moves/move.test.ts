@@ -37,6 +37,30 @@ describe("a sleeping machine", () => {
     });
   });
 
+  test("takes along the lease that a client has on it, which nobody gets on the way", async () => {
+    const { a, b } = await fakeHosts("a", "b");
+    const { id } = await asleep(a);
+    const { nonce } = a.platform.leases.take("shop", id, { owner: "ci", ttl: 600 });
+    const refused: unknown[] = [];
+    const onProgress = ({ step }: MoveProgress) => {
+      if (step !== "copy") return;
+      for (const act of [
+        () => a.platform.leases.release("shop", id, nonce),
+        () => a.platform.metadata.change("shop", id, { team: "search" }),
+      ])
+        try {
+          act();
+        } catch (error) {
+          refused.push(error);
+        }
+    };
+    await move(a, { id, to: "b", onProgress });
+    expect(refused.length).toBeGreaterThan(1);
+    for (const error of refused) expect(error).toMatchObject({ code: "aborted" });
+    expect(() => b.platform.leases.requirePassage("shop", id, undefined)).toThrow("Token ci has a lease");
+    b.platform.leases.release("shop", id, nonce);
+  });
+
   test("that is asked for meanwhile starts on the other host", async () => {
     const { a, b } = await fakeHosts("a", "b");
     const { id, nonce } = await asleep(a);

@@ -42,6 +42,15 @@ describe("a machine that is created", () => {
     expect(await stored(`${KEYS.configs}${id}`)).toMatchObject({ config: SMALL });
   });
 
+  test("is known elsewhere as it was last changed, also without a new version", async () => {
+    const { world, a } = await fakeHosts("a");
+    const id = await create(a);
+    a.platform.metadata.change("shop", id, { team: "search" });
+    const stored = async () => (await read(world.directory, `${KEYS.configs}${id}`))?.value;
+    const config = { ...SMALL, metadata: { team: "search" } };
+    await vi.waitFor(async () => expect(await stored()).toMatchObject({ config }), 5000);
+  });
+
   test("is refused if another host has one of the name, and leaves nothing behind", async () => {
     const { world, a, b } = await fakeHosts("a", "b");
     const id = await create(a);
