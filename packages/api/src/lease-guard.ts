@@ -7,6 +7,13 @@ import type { Resources } from "@hibernaut/machines";
 import type { FastifyRequest } from "fastify";
 import type { Api } from "./deps.ts";
 
+declare module "fastify" {
+  interface FastifyRequest {
+    /** For handlers that take long before they change the machine: throws if another client has taken a lease meanwhile. */
+    requireUnheld(): void;
+  }
+}
+
 const M = "/v1/apps/:app_name/machines/:machine_id";
 
 /** By method and pattern: what a lease does not hold back although it is more than a read. */
@@ -36,10 +43,13 @@ export function isHeld(method: string, url: string): boolean {
  * hosts: the one that has the machine has its lease. A program in the machine is not a client.
  */
 export function holdLeases(app: Api, { leases }: Pick<Resources, "leases">): void {
+  app.decorateRequest("requireUnheld", () => {});
   app.addHook("preHandler", async (request) => {
     if (request.insideMachine !== null || !isHeld(request.method, request.routeOptions.url ?? "")) return;
     const { app_name: name, machine_id: word } = request.params as { app_name: string; machine_id: string };
-    leases.requirePassage(name, word, nonceOf(request));
+    const nonce = nonceOf(request);
+    leases.requirePassage(name, word, nonce);
+    request.requireUnheld = () => leases.requireUnheld(name, word, nonce);
   });
 }
 

@@ -143,6 +143,26 @@ test("a lease is renewed and given back with its nonce, and ended by force, whic
   expect(JSON.stringify(audit.body)).not.toContain(nonce);
 });
 
+test("an update whose image takes long is refused if another client has taken a lease by then", async () => {
+  const id = await machine();
+  const { images } = server.world;
+  const arrived = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const hold = images.hold.bind(images);
+  images.hold = async (...args) => {
+    asked.resolve();
+    await arrived.promise;
+    return hold(...args);
+  };
+  const updated = call("POST", `${MACHINES}/${id}`, { config: { image: "app:2" } });
+  await asked.promise;
+  const { nonce } = (await call("POST", `${MACHINES}/${id}/lease`)).body;
+  arrived.resolve();
+  expect(await updated).toMatchObject({ status: 409, body: { error: "lease_held" } });
+  const own = { config: { image: "app:3" } };
+  expect(await call("POST", `${MACHINES}/${id}`, own, withNonce(nonce))).toMatchObject({ status: 200 });
+});
+
 test("`lease_ttl` gives a new machine a lease before anyone can reach it", async () => {
   const made = await call("POST", MACHINES, { config: { image: "app:1" }, skip_launch: true, lease_ttl: 30 });
   const { id, nonce } = made.body;

@@ -16,6 +16,7 @@ const OTHER_VARIABLES: readonly string[] = [
     "HIBERNAUT_APP",
     "HIBERNAUT_PAGER",
     "HIBERNAUT_BUILD_DIR",
+    "HIBERNAUT_LEASE_NONCE",
     "HIBERNAUT_LINK_FOLDER",
   ],
   // the DNS hook

@@ -62,9 +62,11 @@ export function forkRoutes(
           "The machine continues where the template stopped, with the configuration of the template, and keeps its id, name and address. The memory and the disk that it had are gone; one that runs ends as if its power was cut.",
       },
     ),
-    async ({ params, body: { template, skip_launch: skipLaunch = false } }, reply) => {
-      const { app_name: appName, machine_id: id } = params;
-      return machineWire(await restores.restore(appName, id, { template, skipLaunch }, clientGone(reply)));
+    async (request, reply) => {
+      const { app_name: appName, machine_id: id } = request.params;
+      const { template, skip_launch: skipLaunch = false } = request.body;
+      const chosen = { template, skipLaunch, requireStill: () => request.requireUnheld() };
+      return machineWire(await restores.restore(appName, id, chosen, clientGone(reply)));
     },
   );
 }

@@ -127,9 +127,14 @@ export function machineRoutes(
       { scope: "deploy" },
       { params: MachineParams, body: UpdateMachineBody, reply: MachineReply },
     ),
-    async ({ params, body: { config, prewarm = false } }) => {
+    async (request) => {
+      const {
+        params,
+        body: { config, prewarm = false },
+      } = request;
       if (config === undefined && prewarm !== false) throw new HibernautError("invalid_argument", NOTHING_TO_PREWARM);
-      const options = prewarm === false ? {} : ({ prewarm: prewarm === true ? "healthy" : prewarm } as const);
+      const chosen = prewarm === false ? {} : ({ prewarm: prewarm === true ? "healthy" : prewarm } as const);
+      const options = { ...chosen, requireStill: () => request.requireUnheld() };
       return machineWire(await machines.update(params.app_name, params.machine_id, config, options));
     },
   );

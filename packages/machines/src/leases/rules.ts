@@ -6,16 +6,20 @@ import { isNonceOf } from "./nonce.ts";
 
 type Leased = Pick<MachineRecord, "id" | "app" | "state" | "lease">;
 
+/** Throws `lease_held` while a client with another nonce, or with any if there is none, has a lease on the machine. */
+export function requireUnheld(machine: Leased, nonce: string | undefined, now: Date): void {
+  const lease = leaseOf(machine, now);
+  if (lease !== null && (nonce === undefined || !isNonceOf(nonce, lease))) throw held(machine, lease);
+}
+
 /**
- * Throws `lease_held` while a client with another nonce, or with any if there is none, has a lease on the machine. Throws
- * `failed_precondition` for a nonce whose lease has ended: who believes to be alone with the machine is not.
+ * The same, and throws `failed_precondition` for a nonce whose lease has ended: who believes to be alone with the machine is
+ * not.
  */
 export function requirePassage(machine: Leased, nonce: string | undefined, now: Date): void {
-  if (machine.state === "destroyed") return;
-  const lease = liveLease(machine.lease, now);
-  if (lease === null && nonce === undefined) return;
-  if (lease !== null && nonce !== undefined && isNonceOf(nonce, lease)) return;
-  throw lease === null ? ended(machine) : held(machine, lease);
+  requireUnheld(machine, nonce, now);
+  const isOver = nonce !== undefined && leaseOf(machine, now) === null;
+  if (isOver && machine.state !== "destroyed") throw ended(machine);
 }
 
 /** Returns the lease that lives. Throws `not_found` when there is none. */
@@ -24,6 +28,11 @@ export function requireLease({ id, app, lease }: Leased, now: Date): MachineLeas
   if (live !== null) return live;
   const message = `lease not found: nobody has a lease on machine ${id} now. Take one with \`hibernaut machine lease take ${id} --app ${app}\`.`;
   throw new HibernautError("not_found", message, { machine_id: id });
+}
+
+/** Nobody changes a machine that is gone. */
+function leaseOf({ state, lease }: Leased, now: Date): MachineLease | null {
+  return state === "destroyed" ? null : liveLease(lease, now);
 }
 
 function held({ id, app }: Leased, { owner, description, expiresAt }: MachineLease): HibernautError {

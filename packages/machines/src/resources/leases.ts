@@ -3,7 +3,7 @@ import { DEFAULT_LEASE_TTL_S, leaseFrom, type MachineLease } from "@hibernaut/do
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { type LeaseWish, type NewLease, newLease } from "../leases/nonce.ts";
-import { requireLease, requirePassage } from "../leases/rules.ts";
+import { requireLease, requirePassage, requireUnheld } from "../leases/rules.ts";
 
 /** A lease as its machine has it. */
 export interface LeaseView {
@@ -65,6 +65,11 @@ export class Leases {
   /** Throws unless someone with this nonce, or with none, may change the machine: see {@link requirePassage}. */
   requirePassage(app: string, word: string, nonce: string | undefined): void {
     requirePassage(this.#controllers.find(app, word).record, nonce, this.#now());
+  }
+
+  /** Throws `lease_held` if another client has taken a lease since the passage of a request that took long. */
+  requireUnheld(app: string, word: string, nonce: string | undefined): void {
+    requireUnheld(this.#controllers.find(app, word).record, nonce, this.#now());
   }
 
   #now(): Date {

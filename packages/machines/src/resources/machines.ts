@@ -94,12 +94,14 @@ export class Machines {
    *
    * With `prewarm`, a machine that sleeps is started with the new configuration, and sleeps again once it is healthy, or
    * also says that it is prepared. One that runs has no use for it.
+   *
+   * An image may take minutes to arrive: `requireStill` throws if nothing is to change any more.
    */
   async update(
     app: string,
     id: string,
     config?: MachineConfig,
-    { prewarm }: { prewarm?: Prewarm["until"] } = {},
+    { prewarm, requireStill }: { prewarm?: Prewarm["until"]; requireStill?(): void } = {},
   ): Promise<MachineView> {
     const controller = this.#controllers.find(app, id);
     this.#drain.refuseWork();
@@ -116,6 +118,7 @@ export class Machines {
     this.#drain.refuseWork();
     requireFreePorts(this.#deps, record.app, config);
     this.#deps.quotas?.requireChange(controller.record, config);
+    requireStill?.();
     const update = { type: "update", config: withMounts(config, held), imageDigest: image.digest } as const;
     controller.command(prewarm === undefined ? update : { ...update, prewarm });
     return this.#view(controller);

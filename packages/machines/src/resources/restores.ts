@@ -26,12 +26,17 @@ export class Restores {
    * Lets the machine continue where the template stopped, with the template's configuration; it is started unless
    * `skipLaunch` is set. The memory and the disk that it had are gone; a guest ends as if its power was cut. It happens at
    * once, or not at all. Rejects with `failed_precondition` when it has volumes, or the template is damaged, with `aborted` when
-   * something else happens to it at the same time, and as an update does.
+   * something else happens to it at the same time, and as an update does, with what `requireStill` throws once its files are
+   * copied.
    */
   async restore(
     app: string,
     word: string,
-    { template: chosen, skipLaunch = false }: { template: string; skipLaunch?: boolean },
+    {
+      template: chosen,
+      skipLaunch = false,
+      requireStill = () => {},
+    }: { template: string; skipLaunch?: boolean; requireStill?(): void },
     signal: AbortSignal,
   ): Promise<MachineView> {
     const { deps, controllers, drain } = this.#births;
@@ -45,7 +50,7 @@ export class Restores {
       });
     this.#busy.add(id);
     try {
-      await this.#replace(controller, template, signal);
+      await this.#replace(controller, template, requireStill, signal);
     } finally {
       this.#busy.delete(id);
     }
@@ -53,7 +58,12 @@ export class Restores {
     return viewOf(controller.record, { ...deps, warm: controllers.warm });
   }
 
-  async #replace(controller: MachineController, template: TemplateRecord, signal: AbortSignal): Promise<void> {
+  async #replace(
+    controller: MachineController,
+    template: TemplateRecord,
+    requireStill: () => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { deps, controllers, copying } = this.#births;
     const { machine } = template;
     const { id, snapshot: present } = controller.record;
@@ -80,6 +90,7 @@ export class Restores {
         await abortable(deps.finishRequests?.(id) ?? Promise.resolve(), signal);
       // Others may have changed meanwhile.
       this.#requireAllowed(controller, template, 0);
+      requireStill();
       const { config, imageDigest, bundleVersion, snapshot } = machine;
       const born = { config, imageDigest, bundleVersion, version, origin: seed.origin };
       await controller.restore({ ...born, snapshot: snapshot && { ...snapshot, generation } }, async () => {
