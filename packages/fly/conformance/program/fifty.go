@@ -40,7 +40,8 @@ func fifty(r *rig) {
 	r.call("all machines are there", func(ctx context.Context) (string, error) { return r.allThere(ctx, users) })
 	r.each(users, "at the end:", r.stillOwn)
 	r.each(users, "destroy:", func(ctx context.Context, one *user) error {
-		return r.flaps.Destroy(ctx, r.app, fly.RemoveMachineInput{ID: one.id, Kill: true}, "")
+		err := r.flaps.Destroy(ctx, r.app, fly.RemoveMachineInput{ID: one.id, Kill: true}, "")
+		return errors.Join(err, r.isDestroyed(ctx, one.id))
 	})
 	r.call("delete app", func(ctx context.Context) (string, error) {
 		return "", r.flaps.DeleteApp(ctx, r.app)

@@ -47,7 +47,7 @@ func launch(r *rig) {
 			equal("process group", machine.ProcessGroup(), "app"), equal("recent", time.Since(started) < time.Hour, true),
 			equal("digest is there", strings.HasPrefix(machine.ImageRef.Digest, "sha256:"), true))
 	})
-	r.call("checks pass", r.checksPass)
+	r.call("checks pass", func(ctx context.Context) (string, error) { return r.checksPass(ctx, r.machine.ID, "alive") })
 	r.call("events", func(ctx context.Context) (string, error) {
 		var events []struct {
 			ID, Type, Status, Source string
@@ -83,15 +83,16 @@ func (r *rig) path(more string) string {
 	return fmt.Sprintf("/apps/%s/machines/%s%s", r.app, r.machine.ID, more)
 }
 
-func (r *rig) checksPass(ctx context.Context) (string, error) {
+// checksPass waits until all checks of a machine do. The first one has a name that begins like that.
+func (r *rig) checksPass(ctx context.Context, id, name string) (string, error) {
 	for began := time.Now(); ; time.Sleep(checksPause) {
-		machine, err := r.flaps.Get(ctx, r.app, r.machine.ID)
+		machine, err := r.flaps.Get(ctx, r.app, id)
 		if err != nil {
 			return "", err
 		}
 		all := machine.AllHealthChecks()
 		if all.Total > 0 && all.AllPassing() {
-			return fmt.Sprintf("%+v", *machine.Checks[0]), equal("name", machine.Checks[0].Name, "alive")
+			return fmt.Sprintf("%+v", *machine.Checks[0]), equal("name", strings.HasPrefix(machine.Checks[0].Name, name), true)
 		}
 		if time.Since(began) > checksTimeout {
 			return "", fmt.Errorf("of %d checks, %d pass", all.Total, all.Passing)

@@ -43,7 +43,7 @@ func main() {
 // calls tries each call of the client once or more. Later groups use what earlier ones made.
 func calls(r *rig) {
 	for _, group := range []func(*rig){
-		apps, secrets, volumes, launch, lists, updates, leases, inside, power, endings, mounted, unknownKeys, strangers, gone, manners,
+		apps, secrets, volumes, launch, lists, updates, leases, inside, variants, power, endings, mounted, unknownKeys, strangers, gone, manners,
 	} {
 		if r.ctx.Err() != nil {
 			return

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	fly "github.com/superfly/fly-go"
 )
 
-// secrets leaves one secret, which machines find in their environment.
+// secrets leaves two secrets: one that machines find in their environment, and one for a file.
 func secrets(r *rig) {
 	var version uint64
 	r.call("set secret", func(ctx context.Context) (string, error) {
@@ -38,9 +41,9 @@ func secrets(r *rig) {
 		}
 		return "", equal("name", one.Name, "PASSWORD")
 	})
-	r.call("update secrets: set two", func(ctx context.Context) (string, error) {
-		one, two := "1", "2"
-		updated, err := r.flaps.UpdateAppSecrets(ctx, r.app, map[string]*string{"ONE": &one, "TWO": &two})
+	r.call("update secrets: set three", func(ctx context.Context) (string, error) {
+		one, two, file := "1", "2", base64.StdEncoding.EncodeToString([]byte("of a secret\n"))
+		updated, err := r.flaps.UpdateAppSecrets(ctx, r.app, map[string]*string{"ONE": &one, "TWO": &two, "FILE": &file})
 		if err != nil {
 			return "", err
 		}
@@ -49,12 +52,12 @@ func secrets(r *rig) {
 	r.call("update secrets: delete one", func(ctx context.Context) (string, error) {
 		_, err := r.flaps.UpdateAppSecrets(ctx, r.app, map[string]*string{"ONE": nil})
 		names, otherErr := r.secretNames(ctx)
-		return names, errors.Join(err, otherErr, equal("secrets", names, "PASSWORD TWO "))
+		return names, errors.Join(err, otherErr, equal("secrets", names, "FILE PASSWORD TWO "))
 	})
 	r.call("delete secret", func(ctx context.Context) (string, error) {
 		_, err := r.flaps.DeleteAppSecret(ctx, r.app, "TWO")
 		names, otherErr := r.secretNames(ctx)
-		return names, errors.Join(err, otherErr, equal("secrets", names, "PASSWORD "))
+		return names, errors.Join(err, otherErr, equal("secrets", names, "FILE PASSWORD "))
 	})
 	r.refused("get secret that is not there", http.StatusNotFound, "", func(ctx context.Context) error {
 		_, err := r.flaps.GetAppSecrets(ctx, r.app, "NONE", nil, false)
@@ -65,6 +68,7 @@ func secrets(r *rig) {
 func (r *rig) secretNames(ctx context.Context) (names string, err error) {
 	var all []fly.AppSecret
 	all, err = r.flaps.ListAppSecrets(ctx, r.app, nil, false)
+	slices.SortFunc(all, func(a, b fly.AppSecret) int { return strings.Compare(a.Name, b.Name) })
 	for _, one := range all {
 		names += one.Name + " "
 	}
