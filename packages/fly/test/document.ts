@@ -28,7 +28,7 @@ export function documented(): Documented[] {
     if (!key.endsWith("Input") || schema.ast === undefined) continue;
     const trait = getHttpTrait(schema.ast);
     if (trait === undefined) continue;
-    const path = String(trait.path).replace(/^\/v1/, "");
+    const path = trait.path.replace(/^\/v1/, "");
     places.set(`${trait.method} ${path}`, { name: key.slice(0, -"Input".length), method: trait.method, path });
   }
   return [...places.values()];

@@ -1,7 +1,7 @@
 /** `hibernaut serve`: runs the platform on this host. */
 import { command } from "../command.ts";
 
-type Urls = Record<"proxyUrl" | "sandboxUrl", string | undefined>;
+type Urls = Record<"proxyUrl" | "sandboxUrl" | "flyUrl", string | undefined>;
 
 export const serve = command({
   name: "serve",
@@ -27,10 +27,16 @@ export const serve = command({
     const settings = readSettings(process.env);
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-    const onReady = ({ apiUrl, proxyUrl, sandboxUrl }: Record<"apiUrl", string> & Urls) => {
-      const sandboxes = sandboxUrl === undefined ? {} : { sandbox_url: sandboxUrl };
-      const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null, ...sandboxes, data_dir: settings.dataDir };
-      const others = [proxyUrl && `apps at ${proxyUrl}`, sandboxUrl && `sandboxes at ${sandboxUrl}`].filter(Boolean);
+    const onReady = ({ apiUrl, proxyUrl, sandboxUrl, flyUrl }: Record<"apiUrl", string> & Urls) => {
+      const document = {
+        api_url: apiUrl,
+        proxy_url: proxyUrl ?? null,
+        ...(sandboxUrl !== undefined && { sandbox_url: sandboxUrl }),
+        ...(flyUrl !== undefined && { fly_url: flyUrl }),
+        data_dir: settings.dataDir,
+      };
+      const named = { "apps at": proxyUrl, "sandboxes at": sandboxUrl, "Fly's clients at": flyUrl };
+      const others = Object.entries(named).flatMap(([what, url]) => (url === undefined ? [] : [`${what} ${url}`]));
       const text = `Hibernaut answers at ${[apiUrl, ...others].join(", ")}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify(document) : text}\n`);
     };

@@ -66,6 +66,8 @@ function httpOf(ports: readonly FlyPort[]): Partial<ServiceConfig> {
     ...(headers !== undefined && { response: { headers } }),
   };
   return {
+    // There, any request may choose its machine by a header.
+    machine_hostnames: true,
     ...(ports.some(({ force_https }) => force_https === true) && { force_https: true }),
     ...(Object.keys(http).length > 0 && { http_options: http }),
   };

@@ -5,7 +5,7 @@ import { keeping, withoutKept } from "../config/kept.ts";
 import { normalised } from "../config/normalised.ts";
 import { FlyConfig } from "../config/schema.ts";
 import { Refusal } from "../failure.ts";
-import { eventView, machineView } from "../view/machine.ts";
+import { eventsView, machineView } from "../view/machine.ts";
 import type { PlatformEvent, PlatformMachine } from "../view/platform.ts";
 import { asking, flag, textsOf } from "./query.ts";
 import type { Routes } from "./table.ts";
@@ -22,6 +22,8 @@ const LaunchBody = Type.Object({
   lease_ttl: Type.Optional(Type.Integer()),
   current_version: Type.Optional(Type.String()),
 });
+
+const DestroyBody = Type.Object({ force: Type.Optional(Type.Boolean()), kill: Type.Optional(Type.Boolean()) });
 
 /** How many entries of the history a machine is shown with, and a list of them has unless it is asked for more: as many as on Fly. */
 const EVENTS_SHOWN = 20;
@@ -69,8 +71,9 @@ export function machineRoutes(route: Routes): void {
     return withEvents(ask, sleeps && !skip_launch ? ((await ask("GET", at)) as PlatformMachine) : updated);
   });
 
-  route("DELETE", MACHINE, {}, async ({ ask, of, query }) => {
-    const forced = flag(query["force"]) || flag(query["kill"]);
+  // Most clients say so in the query, and some in a body.
+  route("DELETE", MACHINE, { body: DestroyBody }, async ({ ask, of, query, body }) => {
+    const forced = [query["force"], query["kill"], body.force, body.kill].some(flag);
     const at = path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
     await ask("DELETE", `${at}${forced ? "?force=true" : ""}`);
     return { ok: true };
@@ -82,7 +85,7 @@ export function machineRoutes(route: Routes): void {
       Math.max(1, Math.trunc(Number(query["limit"] ?? EVENTS_SHOWN)) || EVENTS_SHOWN),
     );
     const at = path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}/events`;
-    return ((await ask("GET", `${at}?limit=${limit}`)) as PlatformEvent[]).map(eventView);
+    return eventsView((await ask("GET", `${at}?limit=${limit}`)) as PlatformEvent[]);
   });
 
   // Only the present one is kept.

@@ -2,7 +2,7 @@
 
 /** Go's clients write every flag, and some write 1. */
 export function flag(value: unknown): boolean {
-  return value === "true" || value === "1";
+  return value === true || value === "true" || value === "1";
 }
 
 /** A path with a query, if there is one. */

@@ -35,7 +35,7 @@ export function machineView(machine: PlatformMachine, events?: readonly Platform
     checks,
     host_status: machine.host_state === "unreachable" ? "unreachable" : "ok",
     cordoned,
-    ...(events !== undefined && { events: events.map(eventView) }),
+    ...(events !== undefined && { events: eventsView(events) }),
     ...(nonce !== undefined && { nonce }),
   };
 }
@@ -54,21 +54,30 @@ const WISHES: Readonly<Record<string, string>> = { start: "start_requested" };
 /** Of the platform's own accord, or because someone asked. */
 const OWN = new Set(["proxy", "schedule", "drain", "wake", "pool", "backup"]);
 
-export function eventView({ at, type, to, details }: PlatformEvent) {
+/** Newest first, as they come. */
+export function eventsView(events: readonly PlatformEvent[]) {
+  return events.map((event, at) => eventView(event, events[at + 1]));
+}
+
+function eventView({ at, type, to, details }: PlatformEvent, before: PlatformEvent | undefined) {
   const timestamp = Date.parse(at);
   const by = String(details["by"] ?? "");
   const isWish = ["create", "start", "stop", "suspend", "restart", "update", "destroy"].includes(type);
+  // An app that ended by itself has told so in the entry before.
+  const isStop = type === "halted" && before?.type !== "app_ended";
+  const known = isStop ? "exit" : (TYPES[type] ?? WISHES[type] ?? type);
   return {
     id: `${timestamp.toString(36)}-${type}`,
-    type: TYPES[type] ?? WISHES[type] ?? type,
+    type: known,
     status: stateOf(to),
     source: isWish && !OWN.has(by) ? "user" : "flyd",
     timestamp,
-    ...(TYPES[type] === "exit" && { request: exitOf(details, type) }),
+    // Clients read this of every exit, without a look.
+    ...(known === "exit" && { request: exitOf({ at, type, details }, isStop) }),
   };
 }
 
-function exitOf(details: Record<string, unknown>, type: string) {
+function exitOf({ at, type, details }: Pick<PlatformEvent, "at" | "type" | "details">, isStop: boolean) {
   const code = numberIn(details["code"]);
   const signal = numberIn(details["signal"]);
   const restarting = type.endsWith("restarts");
@@ -78,8 +87,9 @@ function exitOf(details: Record<string, unknown>, type: string) {
     guest_signal: signal,
     signal,
     oom_killed: details["oom"] === true,
-    requested_stop: false,
+    requested_stop: isStop,
     restarting,
+    exited_at: at,
   };
   return { exit_event: exit, ...(restarting && { restart_count: numberIn(details["attempt"]) }) };
 }

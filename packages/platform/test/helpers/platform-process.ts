@@ -28,6 +28,8 @@ export class Served {
   proxyUrl = "";
   /** Where sandboxes answer, if they are on. */
   sandboxUrl = "";
+  /** Where Fly's clients are answered, if that is on. */
+  flyUrl = "";
   /** Where the API answers. */
   apiUrl = "";
 
@@ -72,9 +74,10 @@ export class Served {
       api_url?: string;
       proxy_url: string;
       sandbox_url?: string;
+      fly_url?: string;
       message?: string;
     };
-    const { api_url: apiUrl, proxy_url: proxyUrl, sandbox_url: sandboxUrl = "" } = document;
+    const { api_url: apiUrl, proxy_url: proxyUrl, sandbox_url: sandboxUrl = "", fly_url: flyUrl = "" } = document;
     // A start that is refused prints its error in the place of the addresses.
     if (apiUrl === undefined) {
       await this.stop();
@@ -82,6 +85,7 @@ export class Served {
     }
     this.proxyUrl = proxyUrl;
     this.sandboxUrl = sandboxUrl;
+    this.flyUrl = flyUrl;
     this.apiUrl = apiUrl;
     this.#client = this.makeClient({ apiUrl, token: await this.token(), ...this.#options });
   }
