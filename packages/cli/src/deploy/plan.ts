@@ -30,6 +30,9 @@ interface DeployPlan {
 
 const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating", "failed"]);
 
+/** What the metadata keys begin with that deploys write. */
+const DEPLOY_KEYS = "hibernaut_";
+
 /** Compares the wanted groups with the existing machines. All get the image of the release, by its digest. */
 export function planDeploy(
   wanted: ReadonlyMap<string, WantedGroup>,
@@ -49,7 +52,7 @@ export function planDeploy(
       own.find((machine) => machine.config.network !== undefined),
     );
     for (const machine of own) {
-      const next = withWall(config, machine);
+      const next = withLabels(withWall(config, machine), machine);
       if (isCurrent(machine, next, release.image.digest)) steps.push({ kind: "keep", group, machine });
       else steps.push({ kind: "update", group, machine, config: next, running: isUp(machine) });
     }
@@ -68,6 +71,13 @@ export function planDeploy(
 function withWall(config: MachineConfig, machine: Machine | undefined): MachineConfig {
   const network = machine?.config.network;
   return config.network === undefined && network !== undefined ? { ...config, network } : config;
+}
+
+/** Nor does a file take away metadata that someone gave a machine: it can name none. A deploy has keys of its own. */
+function withLabels(config: MachineConfig, { config: { metadata = {} } }: Machine): MachineConfig {
+  const labels = Object.entries(metadata).filter(([key]) => !key.startsWith(DEPLOY_KEYS));
+  if (labels.length === 0) return config;
+  return { ...config, metadata: { ...Object.fromEntries(labels), ...config.metadata } };
 }
 
 /** Of a machine without a version, its host has not published the configuration yet. */

@@ -59,6 +59,15 @@ describe("the plan", () => {
       undefined,
       ["keep a"],
     ],
+    [
+      "so do metadata, which a file cannot name, except for those of deploys themselves",
+      [
+        machine("a", { config: config({ metadata: { [GROUP_METADATA]: "app", team: "search" } }) }),
+        machine("b", { config: config({ metadata: { [GROUP_METADATA]: "app", hibernaut_canary: "app" } }) }),
+      ],
+      undefined,
+      ["update b", "keep a"],
+    ],
     ["a failed one is tried again", [machine("a", { state: "failed" })], undefined, ["update a"]],
     [
       "running ones first, then new ones, then those that sleep",
@@ -69,6 +78,15 @@ describe("the plan", () => {
     ["more machines than asked for stay", [machine("a"), machine("b")], 1, ["keep a", "keep b"]],
   ])("%s", (_name, machines, count, steps) => {
     expect(plan(machines, count)).toEqual(steps);
+  });
+
+  test("a new version has the metadata that someone gave the machine", () => {
+    const metadata = { [GROUP_METADATA]: "app", team: "search" };
+    const { steps } = planned([machine("a", { ...old, config: config({ metadata }) })], 2);
+    expect(steps.map((step) => step.kind !== "keep" && step.config.metadata)).toEqual([
+      metadata,
+      { [GROUP_METADATA]: "app" },
+    ]);
   });
 
   test("a machine of a host that is away counts, and stays as it is", () => {
