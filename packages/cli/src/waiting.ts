@@ -9,8 +9,11 @@ import { CliError, failureText, toFailure } from "./failure.ts";
 /** An app without a port to wait for counts as running at once: one that is broken ends within this time. */
 const EARLY_CRASH_S = 2;
 
-/** States that end the wait for a machine to run: it is running, resting, or its app crashed and is retried later. */
-const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
+/**
+ * States that end the wait for a machine to run: it is running, resting, its app crashed and is retried later, or has ended
+ * already and its machine with it.
+ */
+const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting", "destroyed"];
 
 /** Longer waits take several requests: a proxy in between may cut off a silent connection. */
 const REQUEST_S = 60;
@@ -68,7 +71,7 @@ export async function waitForRun(context: Context, id: string, options: WaitingO
   const toldWhenUp = (machine.config.services ?? []).length > 0 || (machine.last_boot?.kind ?? "cold") !== "cold";
   if (reached !== "running" || toldWhenUp) return machine;
   const early = client.waitForMachine(context.app, id, {
-    state: ["stopped", "failed", "restarting"],
+    state: RUN_ENDS.filter((state) => state !== "running"),
     timeout: EARLY_CRASH_S,
   });
   return early.then(
@@ -91,10 +94,12 @@ export async function settle(
   if (options.wait === false) return client.getMachine(context.app, id);
   if (wanted === "running") return settleRunning(context, id, options);
   // A request may overtake the suspend. The machine is running again then, which ends the wait as well.
-  const states: WaitState[] = wanted === "suspended" ? ["settled"] : [wanted, "failed"];
+  // A machine with auto_destroy is gone once it is stopped.
+  const ends: WaitState[] = wanted === "stopped" ? [wanted, "destroyed"] : [wanted];
+  const states: WaitState[] = wanted === "suspended" ? ["settled"] : [...ends, "failed"];
   const reached = await waitFor(context, id, states, options);
   const machine = await client.getMachine(context.app, id);
-  if (reached === wanted || wanted === "settled") return machine;
+  if (ends.some((end) => end === reached) || wanted === "settled") return machine;
   const why = machine.state_reason ?? (wanted === "suspended" ? "something woke it" : "the platform gives no reason");
   throw new CliError(
     "failed_precondition",
@@ -107,11 +112,12 @@ async function settleRunning(context: Context, id: string, options: WaitingOptio
   if (hasCrashed(machine)) {
     const repair = `Fix it and run \`hibernaut machine update ${id} --app ${context.app}\` with the change, or \`hibernaut deploy\``;
     const end = `\`hibernaut machine stop ${id} --app ${context.app}\` ends the retries`;
+    const gone = "It is destroyed, because of its auto_destroy. Fix the app and run another machine.";
     const advice = isCrashLoop(machine) ? `${repair}; ${end}.` : `${repair}.`;
-    throw await crashError(context, machine, advice);
+    throw await crashError(context, machine, machine.state === "destroyed" ? gone : advice);
   }
   // A job may have finished by now; an app with services must not have.
-  const ended = machine.state === "stopped" && (machine.config.services ?? []).length > 0;
+  const ended = ["stopped", "destroyed"].includes(machine.state) && (machine.config.services ?? []).length > 0;
   if (ended || machine.state === "failed") {
     const what = ended ? "exited at its start" : "could not be started";
     const why = machine.state_reason?.replace(/\.$/, "") ?? "no reason is known";

@@ -123,6 +123,12 @@ export const MACHINE_FIELDS = {
     description: "Whether a stop or a restart keeps what the machine wrote to its file system. An update never does.",
     default: "false",
   },
+  auto_destroy: {
+    kind: "boolean",
+    description:
+      "Whether the machine is destroyed once its app has ended and is not started again, or a client has stopped it. Its volumes are kept. One that sleeps, is stopped for being idle or is lost stays.",
+    default: "false",
+  },
   on_host_loss: {
     kind: "choice",
     choices: ["wait", "recreate"],

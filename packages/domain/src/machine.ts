@@ -53,7 +53,7 @@ export interface LastBoot {
 }
 
 /** The state that a machine should reach after its passing state. Null for the usual one. */
-export type Goal = "running" | "restarting" | null;
+export type Goal = "running" | "restarting" | "destroyed" | null;
 
 /** How an app last ended by itself, and what follows. Kept until a command changes the machine or the machine sleeps. */
 export interface Crash {

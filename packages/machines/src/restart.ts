@@ -93,7 +93,8 @@ export function isKnownToCrash({ at_start: atStart, attempt }: Crash): boolean {
 
 /** Returns where a machine rests after an update. One that runs, was meant to run, or failed starts with the new version. */
 export function restAfterUpdate({ state, goal, crash }: Pick<MachineRecord, "state" | "goal" | "crash">): RestingState {
-  const meantToRun = state === "starting" || state === "restarting" || state === "failed" || goal !== null;
+  const meantToRun =
+    state === "starting" || state === "restarting" || state === "failed" || goal === "running" || goal === "restarting";
   if (meantToRun || (crash ?? null) !== null) return "running";
   return state === "stopping" ? "stopped" : (state as RestingState);
 }

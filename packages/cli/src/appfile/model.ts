@@ -21,7 +21,7 @@ export interface AppFile {
   restarts: Restart[];
   schedules: Schedule[];
   /** What holds for all machines, whatever their group. A group's command overrides `init.cmd`. */
-  machine: Pick<MachineConfig, "init" | "stop_config" | "keep_layer" | "on_host_loss" | "network">;
+  machine: Pick<MachineConfig, "init" | "stop_config" | "keep_layer" | "auto_destroy" | "on_host_loss" | "network">;
   /** Whether anyone may see how the app is. Undefined: as it was. */
   statusPage: boolean | undefined;
   deploy: Deploy;

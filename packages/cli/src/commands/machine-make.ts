@@ -53,18 +53,31 @@ const TEMPLATE = {
   description: "begin where this template stopped, in place of an image",
 } as const satisfies Option;
 
+const RM = {
+  flags: "--rm",
+  description:
+    "destroy the machine once its app ends: --auto-destroy on, with --restart never unless you choose another",
+} as const satisfies Option;
+
 const run = command({
   name: "run",
   summary: "Create a machine and wait until it is running",
   arguments: IMAGE,
-  options: [...NAME, TEMPLATE, ...CONFIG_OPTIONS, ...UPLOAD, ...WAITING],
+  options: [...NAME, TEMPLATE, RM, ...CONFIG_OPTIONS, ...UPLOAD, ...WAITING],
   ofApp: true,
   examples: [
     "hibernaut machine run oci:/srv/shop:latest --app shop --port 8080 --autostop suspend",
     "hibernaut machine run oci:/srv/tools --app jobs --restart never --memory 512mb -- node report.js",
+    "hibernaut machine run --rm oci:/srv/tools --app jobs -- node report.js",
     "hibernaut machine run --template ready --app shop",
   ],
-  async run(context, args, options) {
+  async run(context, args, { rm = false, ...others }) {
+    const wanted: typeof others & ConfigOptions = others;
+    if (rm && (wanted.template !== undefined || wanted.autoDestroy === "off"))
+      throw new UsageError(
+        "--rm sets --auto-destroy on. Leave it out with --template, which has a configuration of its own.",
+      );
+    const options = rm ? { ...wanted, autoDestroy: "on" as const, restart: wanted.restart ?? "never" } : wanted;
     if (options.template !== undefined) return runTemplate(context, options.template, args, options);
     const made = await make(context, request(args, options), options);
     const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));

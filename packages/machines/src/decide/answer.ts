@@ -21,6 +21,8 @@ interface Situation {
   resumed?: boolean | undefined;
   /** Whether there is a snapshot. */
   asleep?: boolean | undefined;
+  /** Whether the machine is destroyed after this: see `auto-destroy.ts`. */
+  final?: boolean | undefined;
 }
 
 export type Rule = (situation: Situation) => Answer;
@@ -37,6 +39,9 @@ export function stay(goal?: Goal, effect: Effect["type"] | null = null): Rule {
 export function refuse(code: ErrorCode, reason: string): Rule {
   return () => ({ kind: "refuse", code, reason });
 }
+
+/** Ends the guest; after that the machine is stopped, or destroyed if this is its end. */
+export const halt: Rule = ({ final = false }) => move("stopping", "halt", final ? "destroyed" : null)({ goal: null });
 
 /** Work that ended in `rest`, unless a start was requested meanwhile. */
 export function restOrStart(rest: MachineState): Rule {

@@ -1,19 +1,23 @@
 /** What a command does in each state. */
 import type { MachineState } from "@hibernaut/domain/machine";
-import { boot, move, type Rule, refuse, stay } from "./answer.ts";
+import { boot, halt, move, type Rule, refuse, stay } from "./answer.ts";
 import type { CommandName } from "./events.ts";
 
 const forced = (rule: Rule): Rule => {
   const refusal = refuse("failed_precondition", "stop it first, or destroy it with --force (over HTTP `?force=true`)");
   return (situation) => (situation.force === true ? rule : refusal)(situation);
 };
-const stop = move("stopping", "halt");
 const stopThenStart = move("stopping", "halt", "running");
 const remove = move("destroying", "remove");
 const update = move("updating", "apply_update");
 const discard = stay(undefined, "discard_snapshots");
 const notRunning = refuse("failed_precondition", "only a running machine can be suspended");
 const busy = (what: string) => refuse("aborted", `it is being ${what}; wait until that is done and try again`);
+/** A machine that destroys itself after this stop does nothing else any more. */
+const unlessFinal = (rule: Rule): Rule => {
+  const ends = busy("destroyed, because of its auto_destroy");
+  return (situation) => (situation.goal === "destroyed" ? ends : rule)(situation);
+};
 const gone = refuse("not_found", "it was destroyed");
 
 export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
@@ -30,7 +34,7 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
     start: stay(),
     restart: stay(),
     suspend: refuse("failed_precondition", "it is still starting; wait for running"),
-    stop,
+    stop: halt,
     update,
     destroy: forced(remove),
     discard_snapshot: busy("started"),
@@ -38,7 +42,7 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
   running: {
     start: stay(),
     suspend: move("suspending", "capture"),
-    stop,
+    stop: halt,
     restart: stopThenStart,
     update,
     destroy: forced(remove),
@@ -48,7 +52,7 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
     start: stay("running", "cancel_capture"),
     // Once a start has cancelled the capture, it cannot be un-cancelled: say so rather than forget the suspend.
     suspend: (situation) => (situation.goal === "running" ? busy("woken by a start") : stay())(situation),
-    stop,
+    stop: halt,
     restart: stopThenStart,
     update: busy("suspended"),
     destroy: forced(remove),
@@ -57,18 +61,18 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
   suspended: {
     start: boot,
     suspend: stay(),
-    stop,
+    stop: halt,
     restart: stopThenStart,
     update,
     destroy: remove,
     discard_snapshot: discard,
   },
   stopping: {
-    start: stay("running"),
-    restart: stay("running"),
+    start: unlessFinal(stay("running")),
+    restart: unlessFinal(stay("running")),
     suspend: notRunning,
-    stop: stay(null),
-    update, // begins once the stop is done
+    stop: ({ goal, final = false }) => stay(final || goal === "destroyed" ? "destroyed" : null)({ goal }),
+    update: unlessFinal(update), // begins once the stop is done
     destroy: remove,
     discard_snapshot: stay(),
   },
@@ -85,7 +89,7 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
     start: boot,
     restart: boot,
     suspend: notRunning,
-    stop,
+    stop: halt,
     update,
     destroy: remove,
     discard_snapshot: discard, // a resume for which QEMU could not be started has left one
@@ -94,7 +98,7 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
     start: boot,
     restart: boot,
     suspend: notRunning,
-    stop,
+    stop: halt,
     update,
     destroy: remove,
     discard_snapshot: stay(),

@@ -2,6 +2,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { restAfterUpdate } from "../restart.ts";
+import { isFinal } from "./auto-destroy.ts";
 import { COMMAND_TABLE } from "./command-table.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Command, Details } from "./events.ts";
@@ -28,6 +29,7 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
   const answer = COMMAND_TABLE[state][command.type]({
     goal,
     force: command.type === "destroy" && command.force === true,
+    final: isFinal(record, command),
   });
   if (answer.kind === "refuse") {
     const message = `Machine ${id} is ${state}: ${answer.reason}.`;

@@ -33,6 +33,8 @@ export type Command = { details?: Details } & (
       type: "stop";
       /** Why the writable layer is kept. Without it, the configuration decides. */
       keepLayer?: string;
+      /** A client asks, or the machine itself: one with `auto_destroy` is destroyed then. Default: false. */
+      wanted?: boolean;
     }
   | { type: "restart" }
   /** A full new configuration. The machine also moves to the current guest bundle. */

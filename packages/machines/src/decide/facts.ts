@@ -68,7 +68,11 @@ function haltedFacts(record: MachineRecord, { exit }: Extract<EffectOutcome, { t
   const reason = keepLayer === null ? ended : `stopped while idle, because ${keepLayer}; its files are kept`;
   // A layer that is to be reset for another reason, such as an update, is not kept after all.
   const changes = { ...FORGOTTEN, resetLayer: resetLayer || !kept, coldReason: "stopped", stateReason: reason };
-  return { changes, details: { ...(ended !== null && { reason: ended }), ...(kept && { keep_layer: true }) } };
+  const final = record.goal === "destroyed" ? { auto_destroy: true } : {};
+  return {
+    changes,
+    details: { ...final, ...(ended !== null && { reason: ended }), ...(kept && { keep_layer: true }) },
+  };
 }
 
 function capturedFacts(record: MachineRecord, { snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {

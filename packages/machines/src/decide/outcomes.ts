@@ -1,7 +1,8 @@
 /** What the outcome of an effect, or the end of an app, does in each state. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
-import { backOff, boot, move, type Rule, restOrStart } from "./answer.ts";
+import { backOff, boot, halt, move, type Rule, restOrStart } from "./answer.ts";
+import { isFinal } from "./auto-destroy.ts";
 import { decideEnd } from "./crash.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { EffectWithOutcome } from "./effect.ts";
@@ -18,17 +19,22 @@ const HINDERED_WAIT_MS = 10_000;
 /** The app ended and will be started again, once what is left of its guest is gone. */
 const haltThenBackOff = move("stopping", "halt", "restarting");
 
+const halted: Rule = (situation) => {
+  if (situation.goal === "destroyed") return move("destroying", "remove")(situation);
+  return (situation.goal === "restarting" ? backOff : restOrStart("stopped"))(situation);
+};
+
 const TABLE: Record<MachineState, Partial<Record<OutcomeName, Rule>>> = {
   starting: {
     // The files of a snapshot that was consumed are of no use, but nobody has to wait until they are gone.
     started: ({ resumed }) => move("running", resumed ? "discard_snapshots" : null)({ goal: null }),
     start_failed: move("failed"),
     start_refused: ({ asleep }) => move(asleep === true ? "suspended" : "stopped")({ goal: null }),
-    app_ended: move("stopping", "halt"),
+    app_ended: halt,
     app_restarts: haltThenBackOff,
   },
   running: {
-    app_ended: move("stopping", "halt"),
+    app_ended: halt,
     app_restarts: haltThenBackOff,
     lost: move("failed"),
     lost_restarts: backOff,
@@ -41,7 +47,7 @@ const TABLE: Record<MachineState, Partial<Record<OutcomeName, Rule>>> = {
     lost_restarts: backOff,
   },
   stopping: {
-    halted: (situation) => (situation.goal === "restarting" ? backOff : restOrStart("stopped"))(situation),
+    halted,
     halt_failed: move("failed"),
   },
   restarting: { retry: boot },
@@ -69,7 +75,14 @@ export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, con
   const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind !== "cold";
   const { goal, pending } = record;
   const asleep = record.snapshot !== null;
-  const situation = { goal, from: pending?.from, prewarming: isPrewarming(record), resumed, asleep };
+  const situation = {
+    goal,
+    from: pending?.from,
+    prewarming: isPrewarming(record),
+    resumed,
+    asleep,
+    final: isFinal(record, { type }),
+  };
   const answer = TABLE[record.state][type]?.(situation);
   if (answer === undefined || answer.kind === "refuse") return tooLate(record, type);
   const decision = step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);

@@ -50,7 +50,9 @@ export function continues(drain: DrainRecord, bootId: string): boolean {
 /** Whether the machine is awake, or will be: a drain that suspends has to wait for it. */
 export function isAwake({ state, goal }: Pick<MachineRecord, "state" | "goal">): boolean {
   return (
-    state === "running" || state === "suspending" || (COMING.has(state) && (state === "starting" || goal !== null))
+    state === "running" ||
+    state === "suspending" ||
+    (COMING.has(state) && (state === "starting" || goal === "running" || goal === "restarting"))
   );
 }
 

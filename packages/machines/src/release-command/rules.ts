@@ -20,7 +20,15 @@ export type CommandEnd = { state: MachineState } | "timeout" | "cancelled";
  * others reach it, keep it or start it again.
  */
 export function commandConfig(wanted: MachineConfig, image: string): MachineConfig {
-  const { services: _s, checks: _c, mounts: _m, schedule: _w, schedule_timezone: _z, ...config } = wanted;
+  const {
+    services: _s,
+    checks: _c,
+    mounts: _m,
+    schedule: _w,
+    schedule_timezone: _z,
+    auto_destroy: _d,
+    ...config
+  } = wanted;
   return { ...config, image, env: { ...config.env, RELEASE_COMMAND: "1" }, restart: { policy: "no" } };
 }
 

@@ -141,8 +141,10 @@ export class Machines {
     this.#controllers.find(app, id).command({ type: "suspend", details: { ...requester } });
   }
 
+  /** With `auto_destroy`, a machine that a client or the machine itself stops is destroyed after it. */
   stop(app: string, id: string, requester: Requester = {}): void {
-    this.#controllers.find(app, id).command({ type: "stop", details: { ...requester } });
+    const wanted = requester.by === undefined || requester.by === "itself";
+    this.#controllers.find(app, id).command({ type: "stop", details: { ...requester }, wanted });
   }
 
   /** The same, but the next start finds the writable layer as it is. `why` is in the machine's history. */

@@ -254,3 +254,44 @@ test.each([
   const { record } = after(machine(from), { type: "effect_failed", effect, reason: "unforeseen" }, CONTEXT);
   expect(record.state).toBe(to);
 });
+
+describe("a machine with auto_destroy", () => {
+  const config = (name: "no" | "on-failure") => ({
+    config: { image: "app:1", auto_destroy: true, restart: { policy: name } },
+  });
+
+  test("is destroyed once its app has ended and its guest is gone, and its history says why", () => {
+    const ended = after(machine("running", config("on-failure")), { type: "app_ended", exit: { ...FAILED, code: 0 } });
+    expect(ended.record).toMatchObject({ state: "stopping", goal: "destroyed" });
+    const { record, effect, tell } = after(ended.record, { type: "halted" });
+    expect({ state: record.state, effect }).toEqual({ state: "destroying", effect: { type: "remove" } });
+    expect(tell.history).toMatchObject({ type: "halted", to: "destroying", details: { auto_destroy: true } });
+  });
+
+  test("is started again as long as its restart policy says so, and destroyed after that", () => {
+    const record = machine("running", config("on-failure"));
+    const end = { type: "app_ended", exit: FAILED } as const;
+    expect(after(record, end).record.goal).toBe("restarting");
+    expect(after({ ...record, restarts: 10 }, end).record.goal).toBe("destroyed");
+    expect(after(machine("running", config("no")), end).record.goal).toBe("destroyed");
+  });
+
+  test("is destroyed after a client's stop, also of one that sleeps, and not after the proxy's", () => {
+    for (const state of ["running", "suspended", "starting", "suspending", "restarting", "failed"] as const)
+      expect(after(machine(state, config("no")), { type: "stop", wanted: true }).record.goal, state).toBe("destroyed");
+    const idle = after(machine("running", config("no")), { type: "sleep", how: "stop" }).record;
+    expect(idle).toMatchObject({ state: "stopping", goal: null });
+    expect(after(idle, { type: "halted" }).record.state).toBe("stopped");
+    expect(after(idle, { type: "stop", wanted: true }).record.goal, "a client stops it meanwhile").toBe("destroyed");
+  });
+
+  test("stays when it is lost: nobody knows how far its app came", () => {
+    const lost = { type: "lost", reason: "the virtual machine ended" } as const;
+    expect(after(machine("running", config("no")), lost).record).toMatchObject({ state: "failed", goal: null });
+  });
+
+  test.each([{ type: "start" }, { type: "restart" }] as const)("refuses $type while it ends", (command) => {
+    const { tell } = after(machine("stopping", { ...config("no"), goal: "destroyed" }), command);
+    expect(tell.refusal).toMatchObject({ code: "aborted", message: expect.stringContaining("auto_destroy") });
+  });
+});

@@ -172,6 +172,27 @@ describe("every decision", () => {
     });
   });
 
+  test("destroys a machine by itself only with auto_destroy, after the reported end of its app or a client's stop", () => {
+    always((record, event, { record: next, effect }) => {
+      if (next.goal === "destroyed") expect(next.state).toBe("stopping");
+      if (next.goal === "destroyed" && record.goal !== "destroyed") {
+        expect(record.config.auto_destroy).toBe(true);
+        const ended = event.type === "app_ended" || (event.type === "taken_over" && event.exit !== undefined);
+        expect(ended || (event.type === "stop" && event.wanted === true), event.type).toBe(true);
+      }
+      if (effect?.type !== "remove" || record.state === "destroying" || event.type === "destroy") return;
+      expect([record.state, record.goal]).toEqual(["stopping", "destroyed"]);
+    });
+  });
+
+  test("about a machine that destroys itself changes that only if its guest cannot be ended", () => {
+    always((record, event, { record: next }) => {
+      if (record.goal !== "destroyed" || next.state === "destroying") return;
+      if (next.state !== "stopping") expect([event.type, next.state]).toEqual([expect.anything(), "failed"]);
+      else expect(next.goal).toBe("destroyed");
+    });
+  });
+
   test("says of a machine that it was not suspended only while it may have a guest", () => {
     always((_record, _event, { record: next }) => {
       if ((next.notSuspended ?? null) !== null) expect(AWAKE_STATES).toContain(next.state);

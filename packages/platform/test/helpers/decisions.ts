@@ -93,6 +93,7 @@ export const COMMANDS: Command[] = [
   { type: "sleep", how: "suspend", otherwise: "off" },
   { type: "suspend", drain: true, details: { by: "drain" } },
   { type: "stop" },
+  { type: "stop", wanted: true },
   { type: "stop", keepLayer: "it cannot be suspended" },
   { type: "restart" },
   { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" },
@@ -191,7 +192,7 @@ export const EVENTS: LifecycleEvent[] = [
   ...OUTCOMES.map((outcome) => ({ type: "superseded" as const, outcome })),
 ];
 
-const GOALS: Goal[] = [null, "running", "restarting"];
+const GOALS: Goal[] = [null, "running", "restarting", "destroyed"];
 const SNAPSHOT_STATES: MachineState[] = ["suspended", "starting", "stopping", "updating", "destroying", "failed"];
 
 /** Where a stop that keeps the writable layer may have come to. */
@@ -221,6 +222,7 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     sleep: fc.record({
       keepLayer: fc.constantFrom(null, "it cannot be suspended"),
       keep: fc.boolean(),
+      autoDestroy: fc.boolean(),
       resetLayer: fc.boolean(),
       drained: fc.boolean(),
       notSuspended: fc.constantFrom(null, "drain" as const, "proxy" as const),
@@ -232,7 +234,7 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     const crash = { ...exit, attempt: 1, max_attempts: 10, retry_at: retryAt };
     return machine(state, {
       ...rest,
-      goal: isResting(state) || state === "destroyed" ? null : goal,
+      goal: isResting(state) || state === "destroyed" || (goal === "destroyed" && state !== "stopping") ? null : goal,
       snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
       bundleVersion,
       bundleMove: moves ? { version: "V3" } : null,
@@ -242,11 +244,12 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
         guest: { memory_mb: memoryMb },
         restart: { policy },
         keep_layer: sleep.keep,
+        auto_destroy: sleep.autoDestroy,
         schedule: "0 * * * *",
       },
       resetLayer: sleep.resetLayer && state !== "running",
       keepLayer: KEEPING_STATES.includes(state) ? sleep.keepLayer : null,
-      drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),
+      drained: sleep.drained && (goal === null || goal === "destroyed") && DRAINED_STATES.includes(state),
       notSuspended:
         sleep.notSuspended !== null && AWAKE_STATES.includes(state)
           ? { by: sleep.notSuspended, reason: "it is too large" }
