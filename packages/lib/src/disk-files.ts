@@ -1,10 +1,13 @@
 /** Files that hold a disk. They are sparse: only what was written takes up space. */
-import { constants, copyFile, mkdir, rm, truncate, writeFile } from "node:fs/promises";
+import { constants, copyFile, mkdir, open, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failureReason, run, runUntilAborted } from "./exec.ts";
 
 /** The unit of `blocks` in stat(2), whatever the file system. */
 const BLOCK_BYTES = 512;
+
+/** The holes of a file of at most this size, in bytes, are filled when it is copied: to start a program takes longer. */
+const SMALL_BYTES = 1024 * 1024;
 
 /** The space that a file takes up on the disk, in bytes: without its holes. */
 export function allocatedBytes({ blocks }: { blocks: number }): number {
@@ -20,14 +23,24 @@ export async function createSparse(path: string, bytes: number): Promise<void> {
 
 /**
  * Reserves the disk space of a whole file, and keeps what is in it. Does nothing where the file system cannot do that: ZFS,
- * and some network file systems. Rejects with Node's error of `fallocate` when there is not enough.
+ * and some network file systems, unless the file is small. Rejects with Node's error of the write, or of `fallocate`, when there
+ * is not enough.
  */
 export async function reserve(path: string, bytes: number, { timeoutMs }: { timeoutMs: number }): Promise<void> {
+  if (bytes <= SMALL_BYTES) return fillHoles(path, bytes);
   try {
     await run("fallocate", ["--length", String(bytes), "--", path], { timeoutMs });
   } catch (error) {
     if (!/not supported/i.test(failureReason(error))) throw error;
   }
+}
+
+/** Writes what a file has, and zeros after its end, to where it is. */
+async function fillHoles(path: string, bytes: number): Promise<void> {
+  await using file = await open(path, "r+");
+  const content = Buffer.alloc(bytes);
+  await file.read(content, 0, bytes, 0);
+  await file.write(content, 0, bytes, 0);
 }
 
 /** How to make a file system. */
@@ -55,13 +68,21 @@ export async function cloneFile(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE);
 }
 
-/** Clones a file, or copies it without filling its holes where the file system cannot clone. */
+/**
+ * Clones a file, or copies it where the file system cannot clone; holes are then not filled, unless it is small. Rejects with
+ * Node's error of the copy, or of `cp`, when that fails.
+ */
 export async function copySparse(from: string, to: string, { timeoutMs }: { timeoutMs: number }): Promise<void> {
+  await copyWith(from, to, () => run("cp", ["--sparse=always", "--", from, to], { timeoutMs }));
+}
+
+async function copyWith(from: string, to: string, copyLarge: () => Promise<unknown>): Promise<void> {
   await rm(to, { force: true });
+  if ((await stat(from)).size <= SMALL_BYTES) return copyFile(from, to, constants.COPYFILE_FICLONE);
   try {
     await cloneFile(from, to);
   } catch {
-    await run("cp", ["--sparse=always", "--", from, to], { timeoutMs });
+    await copyLarge();
   }
 }
 
@@ -82,15 +103,10 @@ export async function canCloneIn(folder: string): Promise<boolean> {
 
 /**
  * Does what {@link copySparse} does, for as long as it takes or until the signal is aborted: it then rejects with the
- * signal's reason, once nothing writes to `to` any more. Rejects with Node's error of `cp` when that fails.
+ * signal's reason, once nothing writes to `to` any more.
  */
 export async function copySparseUntilAborted(from: string, to: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  await rm(to, { force: true });
-  try {
-    await cloneFile(from, to);
-  } catch {
-    await runUntilAborted("cp", ["--sparse=always", "--", from, to], signal);
-  }
+  await copyWith(from, to, () => runUntilAborted("cp", ["--sparse=always", "--", from, to], signal));
   signal.throwIfAborted();
 }

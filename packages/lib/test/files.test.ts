@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { cloneFile, copySparse, createSparse, formatExt4 } from "../src/disk-files.ts";
+import { cloneFile, copySparse, copySparseUntilAborted, createSparse, formatExt4, reserve } from "../src/disk-files.ts";
 import { flush, flushSync, replaceFile } from "../src/durable.ts";
 import { failureReason, run } from "../src/exec.ts";
 
@@ -22,10 +22,30 @@ test("a copy of a sparse file has the same content and keeps the holes", async (
   expect((await readFile(to)).equals(await readFile(from))).toBe(true);
 });
 
+test("a small file is copied with its mode, in the place of what was there", async () => {
+  const folder = await tempFolder();
+  const [from, to] = [join(folder, "from"), join(folder, "to")];
+  await writeFile(from, "small", { mode: 0o600 });
+  await writeFile(to, "an older file, which is longer");
+  await copySparseUntilAborted(from, to, new AbortController().signal);
+  expect(await readFile(to, "utf8")).toBe("small");
+  expect((await stat(to)).mode & 0o777).toBe(0o600);
+});
+
+test("a small file with holes is given all of its space, and keeps what is in it", async () => {
+  const file = join(await tempFolder(), "file");
+  await createSparse(file, MB);
+  await writeFile(file, "begins so", { flag: "r+" });
+  await reserve(file, MB, limit);
+  const { size, blocks } = await stat(file);
+  expect({ size, whole: blocks * 512 >= MB }).toEqual({ size: MB, whole: true });
+  expect(await readFile(file, "utf8")).toBe("begins so".padEnd(MB, "\0"));
+});
+
 test("a copy of a file that does not exist fails, and so does a clone", async () => {
   const folder = await tempFolder();
   const [from, to] = [join(folder, "from"), join(folder, "to")];
-  await expect(copySparse(from, to, limit)).rejects.toThrow("No such file");
+  await expect(copySparse(from, to, limit)).rejects.toThrow("ENOENT");
   await expect(cloneFile(from, to)).rejects.toThrow("ENOENT");
 });
 

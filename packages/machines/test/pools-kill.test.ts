@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import type { Resources } from "../src/open.ts";
-import { stepsOf, untilDeath } from "./until-death.ts";
+import { firstOfEach, stepsOf, untilDeath } from "./until-death.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 const never = new AbortController().signal;
@@ -71,35 +71,42 @@ test("the rehearsal covers pool and restore", () => {
   expect(steps.map(({ name }) => name)).toEqual(expect.arrayContaining(["seeds.deliver", "seeds.replace"]));
 });
 
-describe.each(["before", "after"] as const)("killed %s", (when) => {
-  // After one step is mostly before the next.
-  test.each(steps)("step $step, $name", { ...(when === "after" && { tags: "again" }) }, async ({ step }) => {
-    const { id, nonce, taken } = await liveUntilDeath(new Mortality(step, when));
-    if (world === undefined) throw new Error("no world");
-    const { host, store, folder } = world;
-    const platform = await startPlatform(world);
-    try {
-      const { machines } = platform;
-      if (id !== undefined) await full(platform);
-      const visible = machines.list("shop").map(({ record }) => record.id);
-      expect(visible).toEqual(expect.arrayContaining(taken));
-      for (const one of visible) {
-        await machines.wait("shop", one, ["settled"], TIMEOUT);
-        machines.start("shop", one);
-        await machines.wait("shop", one, ["running"], TIMEOUT);
-        expect(host.guest(one)).toMatchObject({ foreign: false, quiet: false, state: { hostname: one } });
-        // As it was, or as the template has it: never from scratch.
-        const { nonce: now, count = 0 } = host.guest(one)?.request() ?? {};
-        expect(now).toBe(nonce);
-        expect(one === id ? [2, 3] : [2]).toContain(count);
-      }
-      const known = store.machines.list().map((record) => record.id);
-      expect(readdirSync(join(folder, "machines")).toSorted()).toEqual(known.toSorted());
-      expect(readdirSync(join(folder, "templates")).filter((name) => name.startsWith("tmp-"))).toEqual([]);
-      expect(host.mostPerMachine).toBeLessThanOrEqual(1);
-      expect(new Set(host.restored).size).toBe(host.restored.length);
-    } finally {
-      await platform.close();
+async function dieAndRecover(step: number, when: "before" | "after"): Promise<void> {
+  const { id, nonce, taken } = await liveUntilDeath(new Mortality(step, when));
+  if (world === undefined) throw new Error("no world");
+  const { host, store, folder } = world;
+  const platform = await startPlatform(world);
+  try {
+    const { machines } = platform;
+    if (id !== undefined) await full(platform);
+    const visible = machines.list("shop").map(({ record }) => record.id);
+    expect(visible).toEqual(expect.arrayContaining(taken));
+    for (const one of visible) {
+      await machines.wait("shop", one, ["settled"], TIMEOUT);
+      machines.start("shop", one);
+      await machines.wait("shop", one, ["running"], TIMEOUT);
+      expect(host.guest(one)).toMatchObject({ foreign: false, quiet: false, state: { hostname: one } });
+      // As it was, or as the template has it: never from scratch.
+      const { nonce: now, count = 0 } = host.guest(one)?.request() ?? {};
+      expect(now).toBe(nonce);
+      expect(one === id ? [2, 3] : [2]).toContain(count);
     }
-  });
+    const known = store.machines.list().map((record) => record.id);
+    expect(readdirSync(join(folder, "machines")).toSorted()).toEqual(known.toSorted());
+    expect(readdirSync(join(folder, "templates")).filter((name) => name.startsWith("tmp-"))).toEqual([]);
+    expect(host.mostPerMachine).toBeLessThanOrEqual(1);
+    expect(new Set(host.restored).size).toBe(host.restored.length);
+  } finally {
+    await platform.close();
+  }
+}
+
+const { first, others } = firstOfEach(steps);
+
+test.each(first)("killed before step $step, $name", ({ step }) => dieAndRecover(step, "before"));
+
+// kill.test.ts has every step of a life. After one step is mostly before the next.
+describe("killed at every other step", { tags: "again" }, () => {
+  test.each(others)("before step $step, $name", ({ step }) => dieAndRecover(step, "before"));
+  test.each(steps)("after step $step, $name", ({ step }) => dieAndRecover(step, "after"));
 });

@@ -14,3 +14,9 @@ export async function untilDeath(mortality: Mortality, life: Promise<unknown>): 
 export function stepsOf({ steps }: Mortality): { name: string; step: number }[] {
   return steps.map((name, step) => ({ name, step }));
 }
+
+/** The first step of each name, and the others. */
+export function firstOfEach<T extends { name: string }>(steps: readonly T[]): { first: T[]; others: T[] } {
+  const isFirst = (step: T) => steps.find(({ name }) => name === step.name) === step;
+  return { first: steps.filter(isFirst), others: steps.filter((step) => !isFirst(step)) };
+}
