@@ -70,6 +70,15 @@ describe("a bad request", () => {
     expect(server.world.store.machines.list()).toEqual([]);
   });
 
+  test("a signal that is not one, and a list of processes in an order that it does not have", async () => {
+    const { body } = await call("POST", MACHINES, { config: { image: "app:1" } });
+    const machine = `${MACHINES}/${body.id}`;
+    for (const signal of [undefined, null, 9, "", "HUP", "sigterm", "SIGNOTHING", "SIGSIG", `SIG${"A".repeat(99)}`])
+      expect((await call("POST", `${machine}/signal`, { signal })).status, String(signal)).toBe(400);
+    for (const query of ["sort_by=secret", "sort_by=__proto__", "order=up", "sort_by=pid&sort_by=cpu", "limit=1"])
+      expect((await call("GET", `${machine}/ps?${query}`)).status, query).toBe(400);
+  });
+
   test("a release command without a release, a command or a number", async () => {
     const command = (version: string, body: unknown) => call("POST", `/v1/apps/shop/releases/${version}/command`, body);
     const config = { image: "x" };
