@@ -16,7 +16,10 @@ func gone(r *rig) {
 	if r.machine != nil {
 		destroy(r)
 	}
-	r.call("delete app", func(ctx context.Context) (string, error) {
+	r.call("delete app, with a machine that is in it", func(ctx context.Context) (string, error) {
+		if _, err := r.flaps.Launch(ctx, r.app, fly.LaunchMachineInput{SkipLaunch: true, Config: r.plainConfig(nil)}); err != nil {
+			return "", err
+		}
 		return "", r.flaps.DeleteApp(ctx, r.app)
 	})
 	r.refused("get app that is deleted", http.StatusNotFound, "", func(ctx context.Context) error {
