@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	fly "github.com/superfly/fly-go"
@@ -78,6 +79,14 @@ func endings(r *rig) {
 			return "", err
 		}
 		exit := machine.GetLatestEventOfType("exit").Request.ExitEvent
-		return fmt.Sprintf("%+v", *exit), equal("requested", exit.RequestedStop, false)
+		var history []string
+		for _, event := range machine.Events {
+			history = append(history, event.Type+" "+event.Status)
+		}
+		detail := fmt.Sprintf("%+v in %s", *exit, strings.Join(history, ", "))
+		if exit.RequestedStop {
+			return "", errors.New("it was not requested: " + detail)
+		}
+		return detail, nil
 	})
 }
