@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { lookAtHome } from "./lib/real-home.mjs";
 import { atHome, makeHome } from "./lib/test-home.mjs";
+import { placeForFiles } from "./lib/test-place.mjs";
 
 /** Every process started by a test run inherits this variable, unless it is started with an environment of its own. */
 export const RUN_VARIABLE = "TEST_RUN_ID";
@@ -20,35 +21,48 @@ const LIKE_TMP = 0o1777;
 const NPM_CACHE = "node-compile-cache";
 /** Programs may keep what they like in the home of a run. */
 const HOME = "home";
+/** The run's copies of the images that platforms of tests begin with, where a link to them is not possible. */
+export const IMAGES = "images";
+
+/** Set to a directory on a disk, for tests whose subject is the disk: that of all others may be in memory. */
+export const DISK_VARIABLE = "HIBERNAUT_TEST_DISK";
 
 /**
  * @typedef {object} Run
  * @property {string} id what {@link RUN_VARIABLE} is set to
  * @property {string} directory where all its temporary files are, including data directories: bridges, firewall tables and QEMU
  *   processes name theirs
+ * @property {string} disk the same on a disk, for tests whose subject that is; mostly the same directory
  * @property {NodeJS.ProcessEnv} environment
  * @property {string[]} realHome what was in the real home when the run began
  */
 
-/** @returns {Run} */
-export function openRun() {
+/** With `inMemory`, its files are in memory where the host has room. @param {{inMemory?: boolean}} [options] @returns {Run} */
+export function openRun({ inMemory = false } = {}) {
   const id = randomBytes(3).toString("hex");
   // Short: sockets are below it, and their paths may have 107 bytes.
-  const directory = join(tmpdir(), `hib-${id}`);
-  mkdirSync(directory);
-  chmodSync(directory, LIKE_TMP);
+  const directory = join(placeForFiles(inMemory), `hib-${id}`);
+  const disk = join(tmpdir(), `hib-${id}`);
+  for (const each of new Set([directory, disk])) {
+    mkdirSync(each);
+    chmodSync(each, LIKE_TMP);
+  }
   const environment = atHome(process.env, makeHome(directory));
-  const own = { ...environment, TMPDIR: directory, [RUN_VARIABLE]: id };
-  return { id, directory, environment: own, realHome: lookAtHome() };
+  const own = { ...environment, TMPDIR: directory, [DISK_VARIABLE]: disk, [RUN_VARIABLE]: id };
+  return { id, directory, disk, environment: own, realHome: lookAtHome() };
 }
 
+/** @param {Pick<Run, "directory" | "disk">} run */
+const directoriesOf = ({ directory, disk }) => [...new Set([directory, disk])];
+
 /**
- * Removes the run's directory, unless something is still mounted there.
+ * Removes the run's directories, unless something is still mounted there.
  *
  * @param {Run} run
  */
 export function closeRun(run) {
-  if (mounts(run).length === 0) rmSync(run.directory, { recursive: true, force: true });
+  if (mounts(run).length > 0) return;
+  for (const directory of directoriesOf(run)) rmSync(directory, { recursive: true, force: true });
 }
 
 /**
@@ -59,9 +73,11 @@ export function closeRun(run) {
  * @returns {string[]}
  */
 export function findLeftovers(run) {
-  const files = list(run.directory)
-    .filter((name) => name !== NPM_CACHE && name !== HOME)
-    .map((name) => join(run.directory, name));
+  const files = directoriesOf(run).flatMap((directory) =>
+    list(directory)
+      .filter((name) => ![NPM_CACHE, HOME, IMAGES].includes(name))
+      .map((name) => join(directory, name)),
+  );
   const memory = list("/dev/shm").filter((name) => name.startsWith(`hibernaut-${run.id}-`));
   const namespaces = list("/run/netns").filter((name) => name.startsWith(`hib-${run.id}-`));
   return [
@@ -82,12 +98,13 @@ function processes(run) {
 }
 
 /** @param {Run} run @returns {{pid: number, command: string}[]} */
-function processesOf({ id, directory }) {
+function processesOf(run) {
   return list("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
     const command = read(`/proc/${name}/cmdline`).replaceAll("\0", " ").trim();
-    const child = `\0${read(`/proc/${name}/environ`)}`.includes(`\0${RUN_VARIABLE}=${id}\0`);
-    return command !== "" && (child || command.includes(`${directory}/`)) ? [{ pid: Number(name), command }] : [];
+    const child = `\0${read(`/proc/${name}/environ`)}`.includes(`\0${RUN_VARIABLE}=${run.id}\0`);
+    const names = directoriesOf(run).some((directory) => command.includes(`${directory}/`));
+    return command !== "" && (child || names) ? [{ pid: Number(name), command }] : [];
   });
 }
 
@@ -112,11 +129,11 @@ function changes(before, after) {
 }
 
 /** @param {Run} run */
-function mounts({ directory }) {
+function mounts(run) {
   const paths = read("/proc/self/mounts")
     .split("\n")
     .map((line) => line.split(" ")[1] ?? "");
-  return paths.filter((path) => path.startsWith(`${directory}/`));
+  return paths.filter((path) => directoriesOf(run).some((directory) => path.startsWith(`${directory}/`)));
 }
 
 /**
@@ -124,9 +141,10 @@ function mounts({ directory }) {
  *
  * @param {Run} run
  */
-function interfaces({ directory }) {
+function interfaces(run) {
   const names = list("/sys/class/net");
-  const own = names.filter((name) => read(`/sys/class/net/${name}/ifalias`).startsWith(directory));
+  const aliasOf = (/** @type {string} */ name) => read(`/sys/class/net/${name}/ifalias`);
+  const own = names.filter((name) => directoriesOf(run).some((directory) => aliasOf(name).startsWith(directory)));
   return names.filter((name) => own.some((bridge) => name === bridge || name.startsWith(`${bridge}t`)));
 }
 
@@ -135,9 +153,12 @@ function interfaces({ directory }) {
  *
  * @param {Run} run
  */
-function tables({ directory }) {
+function tables(run) {
   const names = [...nft("list tables").matchAll(/^table (\w+ hibernaut_\w+)$/gm)].map(([, name = ""]) => name);
-  return names.filter((name) => nft(`list table ${name}`).includes(`comment "${directory}/`));
+  return names.filter((name) => {
+    const table = nft(`list table ${name}`);
+    return directoriesOf(run).some((directory) => table.includes(`comment "${directory}/`));
+  });
 }
 
 /** @param {string} words */

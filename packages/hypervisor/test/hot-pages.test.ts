@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type PageRange, rangesOf } from "@hibernaut/lib/page-ranges";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { diskFolder } from "../../platform/test/helpers/temp.ts";
 import { readAhead, recordHotPages } from "../src/qemu/hot-pages.ts";
 
 const PAGE = 4096;
@@ -13,7 +13,7 @@ const PAGES = 4096;
 let folder: string;
 let memory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "hibernaut-pages-"));
+  folder = await mkdtemp(join(diskFolder(), "hibernaut-pages-"));
   memory = join(folder, "memory");
   await writeFile(memory, Buffer.alloc(PAGES * PAGE, 1), { flush: true });
 });

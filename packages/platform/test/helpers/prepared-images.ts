@@ -4,8 +4,10 @@
  */
 import { existsSync } from "node:fs";
 import { copyFile, link, mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { openImageStore } from "@hibernaut/images/open";
+import { IMAGES, RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 
 export const PREPARED = join(import.meta.dirname, "../../../../.build/test-images");
 
@@ -38,10 +40,22 @@ async function preparedImages(dataDir = PREPARED): Promise<string[]> {
   return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
 }
 
-/** Copies where the data directory is on another file system. */
+/** Where the data directory is on another file system, a run links to a copy of its own there; without a run, it is copied. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   await link(from, to).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== "EXDEV") throw error;
-    await copyFile(from, to);
+    if (process.env[RUN_VARIABLE] === undefined) return copyFile(from, to);
+    // The name of the image is that of its directory: the digest.
+    const copy = join(tmpdir(), IMAGES, basename(dirname(from)));
+    await link(copy, to).catch(async () => {
+      await mkdir(dirname(copy), { recursive: true });
+      await copyFile(from, to);
+      await link(to, copy).catch(ifThere);
+    });
   });
+}
+
+/** Another file of tests was faster. */
+function ifThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST" && error.code !== "EXDEV") throw error;
 }

@@ -35,8 +35,8 @@ export function askUntilAnswered(address: string): Promise<CounterAnswer> {
 }
 
 /** A data directory and its platform's part of the host's network. The path is short, because socket paths are. */
-export async function dataFolder(): Promise<{ path: string; dispose(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), "hibernaut-"));
+export async function dataFolder(place = tmpdir()): Promise<{ path: string; dispose(): Promise<void> }> {
+  const path = await mkdtemp(join(place, "hibernaut-"));
   await mkdir(join(path, "cfg"));
   if (VERDICT !== undefined) await copyFile(VERDICT, join(path, "kvm-verdict.json"));
   const dispose = async () => {

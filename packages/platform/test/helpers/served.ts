@@ -46,19 +46,24 @@ export class Place {
 
   /**
    * A place that is opened before the tests of the file or the group, and closed after them: they fail if it leaves
-   * anything. `env` may be a function, for what earlier hooks find out.
+   * anything. `env` may be a function, for what earlier hooks find out. `inDirectory` is where its data directory is made.
    */
-  static forTests(env: Variables | (() => Variables) = {}): Place {
+  static forTests(env: Variables | (() => Variables) = {}, inDirectory?: string): Place {
     const place = new Place();
-    beforeAll(() => place.#open(typeof env === "function" ? env() : env));
+    beforeAll(() => place.#open(typeof env === "function" ? env() : env, undefined, {}, inDirectory));
     afterAll(async () => {
       expect(await place.close()).toEqual(NOTHING_LEFT);
     });
     return place;
   }
 
-  async #open(env: Variables, folder?: Folder, options: Partial<ClientOptions> = {}): Promise<void> {
-    const { path, dispose } = folder ?? (await dataFolder());
+  async #open(
+    env: Variables,
+    folder?: Folder,
+    options: Partial<ClientOptions> = {},
+    inDirectory?: string,
+  ): Promise<void> {
+    const { path, dispose } = folder ?? (await dataFolder(inDirectory));
     if (folder === undefined) await addPreparedImages(path);
     const through = THROUGH_PEER
       ? await ThroughPeer.open({ dataDir: path, images: folder === undefined, env, options })

@@ -2,6 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { DISK_VARIABLE } from "../../../../scripts/leftovers.mjs";
+
+/** Where temporary files are on a disk: `npm test` has those of other tests in memory. */
+export const diskFolder = () => process.env[DISK_VARIABLE] ?? tmpdir();
 
 /** A temporary directory that removes itself: `await using folder = await openTempFolder()`. */
 export interface TempFolder extends AsyncDisposable {

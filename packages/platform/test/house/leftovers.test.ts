@@ -2,10 +2,12 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uninstallBridge } from "@hibernaut/network/bridge/remove";
 import { expect, onTestFinished, test } from "vitest";
 import { closeRun, findLeftovers, openRun } from "../../../../scripts/leftovers.mjs";
+import { fitsInMemory, ROOM_BYTES } from "../../../../scripts/lib/test-place.mjs";
 import { BridgeNetwork } from "../../../network/src/bridge/index.ts";
 import { namesFor } from "../../../network/src/bridge/names.ts";
 
@@ -47,6 +49,32 @@ test("processes are told apart by the run's variable, and QEMU by its data direc
     expect.stringMatching(`^process ${guest}: `),
   ]);
   expect(findLeftovers(b)).toEqual([]);
+});
+
+test("a run has its files in memory only where programs may start there, with room, and no place was chosen", () => {
+  const host = {
+    chosen: undefined,
+    mounts: "shm /dev/shm tmpfs rw,nosuid 0 0\n",
+    roomBytes: ROOM_BYTES,
+    freeBytes: ROOM_BYTES,
+  };
+  expect(fitsInMemory(host)).toBe(true);
+  for (const other of [
+    { chosen: "/srv" },
+    { mounts: "shm /dev/shm tmpfs rw,nosuid,noexec 0 0\n" },
+    { mounts: "/dev/vda / ext4 rw 0 0\n" },
+    { roomBytes: ROOM_BYTES - 1 },
+    { freeBytes: ROOM_BYTES - 1 },
+  ])
+    expect(fitsInMemory({ ...host, ...other }), JSON.stringify(other)).toBe(false);
+});
+
+test("a run with files in memory has a directory on a disk, too, and looks at both", () => {
+  const run = { ...openRun(), disk: mkdtempSync(join(tmpdir(), "hib-disk-")) };
+  mkdirSync(join(run.disk, "hibernaut-test-2"));
+  expect(findLeftovers(run)).toEqual([`file ${run.disk}/hibernaut-test-2`]);
+  closeRun(run);
+  expect([run.directory, run.disk].filter((path) => existsSync(path))).toEqual([]);
 });
 
 test("temporary files, also those in memory", () => {

@@ -7,13 +7,14 @@ import { outOfCache } from "../../../../bench/proxy/wake-files.mjs";
 import { ask, counterOf, wakeOf } from "../helpers/proxied.ts";
 import { ACCELERATOR } from "../helpers/qemu-world.ts";
 import { Place, WARM } from "../helpers/served.ts";
+import { diskFolder } from "../helpers/temp.ts";
 
 const LIMIT_MS = 60_000;
 const MB = 1024 * 1024;
 /** What a kept VMM may hold under KVM, besides the guest's memory. Under emulation, it also holds the translated code. */
 const MOST_UNDER_KVM_MB = 40;
 
-const place = Place.forTests(WARM);
+const place = Place.forTests(WARM, diskFolder());
 let id: string;
 /** What the app said last. */
 let last: { nonce: string; count: number };
