@@ -20,5 +20,12 @@ export function guardHttp(server: HttpServer, budget: ConnectionBudget, tls: boo
     seat.begin();
     response.once("close", () => seat.rest());
   });
-  server.prependListener("upgrade", ({ socket }: IncomingMessage) => budget.seatOf(socket)?.begin());
+  server.prependListener("upgrade", ({ socket }: IncomingMessage) => {
+    if (server.listenerCount("upgrade") > 1) {
+      budget.seatOf(socket)?.begin();
+      return;
+    }
+    // With this listener alone, nobody would notice that the client is gone, and Node no longer listens for its errors.
+    socket.on("error", () => {}).destroy();
+  });
 }

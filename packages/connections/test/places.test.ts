@@ -175,3 +175,24 @@ test.each([false, true])(
     expect([waits.ending, connections.counts.shed]).toEqual([undefined, 1]);
   },
 );
+
+test("a server without upgrades ends the connections that ask for one, and nothing else", async () => {
+  const connections = budgetOf({ clients: 10 });
+  const server = createHttp((_request, response) => response.end("hello"));
+  guardHttp(server, connections, false);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  for (let client = 0; client < 50; client += 1) {
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    const closed = once(socket, "close");
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    // Some leave before they are answered, and without a farewell.
+    if (client % 2 === 0) socket.resume();
+    else setImmediate(() => socket.resetAndDestroy());
+    await closed;
+  }
+  await until(() => connections.counts.open === 0, "their places to be free");
+  server.close();
+  await once(server, "close");
+});

@@ -30,6 +30,8 @@ export interface ProcessSocket {
 export const PROTOS = ["tcp", "tcp6", "udp", "udp6"] as const;
 type Proto = (typeof PROTOS)[number];
 
+/** The most processes that a list may have: the agent says no more (MAX_PROCESSES in processes.h). */
+const MOST_PROCESSES = 1000;
 /** The most sockets that one process may seem to have, as for the agent. */
 const MOST_SOCKETS = 64;
 const ADDRESS = /^(?:[\d.]{7,15}|\[[\da-f:.]{2,45}\]):\d{1,5}$/;
@@ -42,7 +44,10 @@ export function processesOf(said: Buffer, cut: boolean): GuestProcess[] {
   const fields = new EntryFields(said);
   const processes: GuestProcess[] = [];
   try {
-    while (fields.more) processes.push(processOf(fields));
+    while (fields.more) {
+      if (processes.length === MOST_PROCESSES) throw nonsense();
+      processes.push(processOf(fields));
+    }
   } catch (error) {
     if (!cut) throw error;
   }

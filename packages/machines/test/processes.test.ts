@@ -83,6 +83,7 @@ test.each([
   ["a number that JavaScript has not", APP.replace("1500", "9".repeat(30))],
   ["more sockets than there may be", APP.replace("\x002\x00tcp", "\x00999999999\x00tcp")],
   ["a protocol of its own", APP.replace("udp6", "evil")],
+  ["more processes than an agent lists", "1\x000\x000\x000\x000\x00x\x00\x000\x00".repeat(1001)],
   ["an address that is not one", APP.replace("[::1]:53", "<b>:1")],
 ])("%s is the guest's fault", async (_what, said) => {
   const { id } = await machine(0, said);
