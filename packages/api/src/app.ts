@@ -66,6 +66,7 @@ import { refusePorts } from "./tcp-ports.ts";
 import { followTls, serverTls } from "./tls.ts";
 import { TokenUse } from "./token-use.ts";
 import { compileValidator } from "./validation.ts";
+import { handReplies } from "./within.ts";
 
 export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
 
@@ -138,6 +139,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   });
 
   secureEdges(app, deps.corsOrigins);
+  handReplies(app);
   app.decorateRequest("insideMachine", null);
   app.decorateRequest("peer", null);
   app.decorateRequest("sentOnTo", null);

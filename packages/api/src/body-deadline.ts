@@ -17,7 +17,8 @@ declare module "fastify" {
 export function limitBodies(app: Pick<Api, "addHook">, deadlineMs = BODY_DEADLINE_MS): void {
   app.addHook("onRequest", async ({ raw, routeOptions }) => {
     // One that is asked within this process has no socket to wait for: it comes whole, and does not say so.
-    if (raw.complete !== false || routeOptions.config.streamsBody === true) return;
+    const complete: unknown = raw.complete;
+    if (complete !== false || routeOptions.config.streamsBody === true) return;
     const timer = setTimeout(() => {
       const late = Object.assign(new Error("the body took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
       if (!raw.complete) refuseConnection(late, raw.socket);
