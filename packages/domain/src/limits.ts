@@ -57,8 +57,8 @@ export const ENV_NAME_PATTERN = "^[^=\\u0000]+$";
 /** The value of an environment variable, in characters. */
 export const ENV_VALUE_MAX_LENGTH = 32_768;
 
-/** What is kept of a configuration that a client of Fly's API sent, in characters: its files may take two thirds of it. */
-export const FLY_CONFIG_MAX_LENGTH = 512 * 1024;
+/** What is kept of a configuration that a client of Fly's API sent, in characters: it has neither variables nor contents of files. */
+export const FLY_CONFIG_MAX_LENGTH = 64 * 1024;
 
 /** How long a sandbox may live from a request for it, in seconds. A day: a program that forgets one pays for no more than that. */
 export const SANDBOX_TIMEOUT_S = { minimum: 1, maximum: 24 * 60 * 60 } as const;

@@ -18,12 +18,23 @@ export interface Listens {
   proxyMetricsListen?: At | undefined;
   peerListen: At;
   sandboxListen?: At | undefined;
+  flyListen?: At | undefined;
 }
 
 /** Returns the ports that no TCP service can have. A port that the system chooses is not known yet. */
 export function ownPorts(settings: Listens): ReadonlySet<number> {
-  const { apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen, sandboxListen } = settings;
-  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen, peerListen, sandboxListen];
-  const ports = [DNS_PORT, ...ETCD_PORTS, ...listens.flatMap((listen) => listen?.port ?? [])];
+  const { apiListen, proxyListen, proxyTlsListen, peerListen } = settings;
+  const listens = [apiListen, proxyListen, proxyTlsListen, peerListen];
+  const ports = [DNS_PORT, ...ETCD_PORTS, ...listens.flatMap((listen) => listen?.port ?? []), ...closedPorts(settings)];
   return new Set(ports.filter((port) => port > 0));
+}
+
+/** Returns the ports, besides those of the API and of other hosts, that control or show the platform: machines reach none of them. */
+export function closedPorts({
+  proxyMetricsListen,
+  sandboxListen,
+  flyListen,
+}: Pick<Listens, "proxyMetricsListen" | "sandboxListen" | "flyListen">): number[] {
+  const listens = [proxyMetricsListen, sandboxListen, flyListen];
+  return listens.flatMap((listen) => listen?.port ?? []).filter((port) => port > 0);
 }

@@ -17,26 +17,25 @@ export type Ask = (method: PlatformRequest["method"], path: string, body?: objec
 export function askFor(request: FastifyRequest, reply: FastifyReply, ask: AskPlatform): Ask {
   const nonce = request.headers[NONCE.fly];
   const headers = {
-    authorization: authorizationOf(request.headers.authorization),
+    authorization: `Bearer ${tokenOf(request.headers.authorization)}`,
     "x-request-id": request.id,
     ...(typeof nonce === "string" && { [NONCE.platform]: nonce }),
   };
   const signal = goneSignal(reply);
   return async (method, url, body) => {
-    const answer = await ask({
+    const { statusCode, reply: content } = await ask({
       ...{ method, url, signal, remoteAddress: request.ip },
       headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
       ...(body !== undefined && { payload: JSON.stringify(body) }),
     });
-    const content: unknown = answer.payload === "" ? {} : JSON.parse(answer.payload);
-    if (answer.statusCode < 400) return content;
+    if (statusCode < 400) return content;
     const { error, message, details } = content as { error: ErrorCode; message: string; details: object };
-    throw new PlatformRefusal(answer.statusCode, error, message, { ...details });
+    throw new PlatformRefusal(statusCode, error, message, { ...details });
   };
 }
 
-/** Clients say `Bearer`, or `FlyV1` before a list of tokens. */
-function authorizationOf(header: string | undefined): string {
+/** Returns the token of a request. Clients say `Bearer`, or `FlyV1` before a list of tokens. Throws a {@link Refusal}. */
+export function tokenOf(header: string | undefined): string {
   const [scheme = "", token = ""] = (header ?? "").split(/ +/, 2);
   if (token === "" || !/^(bearer|flyv1)$/i.test(scheme))
     throw new Refusal(
@@ -48,21 +47,23 @@ function authorizationOf(header: string | undefined): string {
       401,
       "unauthenticated: This is a token of Fly's, which only Fly can read. Set FLY_API_TOKEN to one that `hibernaut tokens create` made.",
     );
-  return `Bearer ${token}`;
+  return token;
 }
 
 /** Aborted when the client has gone before it got its answer. */
 function goneSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  reply.raw.once("close", () => {
+  const check = () => {
     if (!reply.raw.writableFinished) controller.abort(new Refusal(499, "The client is gone."));
-  });
+  };
+  if (reply.raw.destroyed) check();
+  else reply.raw.once("close", check);
   return controller.signal;
 }
 
 /** A path of the platform's API, with each name encoded. Throws a {@link Refusal} for names that would lead elsewhere. */
 export function path(parts: TemplateStringsArray, ...names: readonly string[]): string {
-  const lost = names.find((name) => /^\.{0,2}$/.test(name));
+  const lost = names.find((name) => /^\.{0,2}$/.test(name) || !name.isWellFormed());
   if (lost !== undefined) throw new Refusal(404, `not_found: There is nothing with the name ${JSON.stringify(lost)}.`);
   return parts.reduce((whole, part, at) => `${whole}${encodeURIComponent(names[at - 1] ?? "")}${part}`);
 }

@@ -1,8 +1,9 @@
 /** What other packages may use. */
-import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp } from "@hibernaut/connections";
 import type { Listen } from "@hibernaut/settings";
+import type { FastifyInstance } from "fastify";
 import type { FlyNeeds } from "./contract.ts";
 import { buildFly } from "./server.ts";
 
@@ -10,8 +11,8 @@ export type { AskPlatform, FlyNeeds, PlatformRequest } from "./contract.ts";
 
 interface OpenOptions extends FlyNeeds {
   at: Listen;
-  /** Paths of PEM files: those of the platform's API. Without them: plain HTTP. */
-  tls?: { cert: string; key: string } | undefined;
+  /** As the platform's API has it. Without it: plain HTTP. */
+  tls?: { options: SecureContextOptions & TlsOptions; follow(app: FastifyInstance): void } | undefined;
   /** Of this process, which those of the port count among. */
   connections: ConnectionBudget;
 }
@@ -21,8 +22,8 @@ export async function openFly({ at, tls, connections, ...needs }: OpenOptions): 
   url: string;
   close(): Promise<void>;
 }> {
-  const files = tls && { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
-  const app = await buildFly(needs, files);
+  const app = await buildFly(needs, tls?.options);
+  tls?.follow(app);
   guardHttp(app.server, connections, tls !== undefined);
   try {
     await app.listen({ backlog: BACKLOG, ...at });

@@ -1,27 +1,26 @@
-/** Fly's API: routes that ask the platform's own, with the token of whoever asks. */
+/** Fly's API: routes that ask the platform's own, with the token of the client. */
 import { randomUUID } from "node:crypto";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { admit } from "./admit.ts";
 import type { FlyNeeds } from "./contract.ts";
 import { failureOf } from "./failure.ts";
 import { graphqlRoute } from "./graphql.ts";
 import { allRoutes } from "./routes/all.ts";
 import { routesOn } from "./routes/table.ts";
 
-/** The largest body, in bytes: as much as the platform's API takes. */
-const MOST_BODY_BYTES = 1024 * 1024;
+/** The largest body, in bytes: files may take 350 KiB of a configuration, and the rest is small. */
+const MOST_BODY_BYTES = 640 * 1024;
 /** The longest name in a path, in characters: the platform says what is too long. */
 const MOST_PARAM = 4096;
 /** How long a request may take to arrive, in milliseconds: a MiB takes a second even on a slow line. */
 const ARRIVAL_MS = 30_000;
 
-/** The files of a certificate, PEM. */
-export interface Tls {
-  cert: Buffer;
-  key: Buffer;
-}
+/** Replies have what is nobody's business but the client's, and are JSON only. */
+const FOR_BROWSERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
 /** Returns the server, ready to listen. */
-export async function buildFly(needs: FlyNeeds, tls?: Tls): Promise<FastifyInstance> {
+export async function buildFly(needs: FlyNeeds, tls?: SecureContextOptions & TlsOptions): Promise<FastifyInstance> {
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const { status, body } = failureOf(error, request.routeOptions?.url ?? "");
     if (status === 500) needs.log.warn({ err: error }, "a request to Fly's API failed");
@@ -41,13 +40,17 @@ export async function buildFly(needs: FlyNeeds, tls?: Tls): Promise<FastifyInsta
   };
   const app = (tls === undefined
     ? Fastify(options)
-    : Fastify({ ...options, https: { ...tls, minVersion: "TLSv1.2" } })) as unknown as FastifyInstance;
+    : Fastify({ ...options, https: tls })) as unknown as FastifyInstance;
   app.setErrorHandler(refuse);
   app.setNotFoundHandler((request, reply) => {
     const error = `${request.method} ${request.url.split("?")[0]?.slice(0, 200)} means nothing on a server of your own. docs/fly.md lists what does.`;
     return reply.code(501).header("fly-request-id", request.id).send({ error, status: "not_implemented" });
   });
-  app.addHook("onRequest", async (request, reply) => void reply.header("fly-request-id", request.id));
+  app.addHook(
+    "onRequest",
+    async (request, reply) => void reply.headers({ ...FOR_BROWSERS, "fly-request-id": request.id }),
+  );
+  app.addHook("onRequest", admit(needs));
   acceptOnlyJson(app);
   allRoutes(routesOn(app, needs));
   graphqlRoute(app, needs);

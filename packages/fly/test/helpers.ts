@@ -1,5 +1,7 @@
 /** Fly's API over a platform on a fake host. Everything is gone when the test is over. */
 import { onTestFinished } from "vitest";
+import { verifyToken } from "../../api/src/tokens.ts";
+import { askWithin } from "../../api/src/within.ts";
 import { startApi, type TestApi } from "../../api/test/helpers.ts";
 import { buildFly } from "../src/server.ts";
 
@@ -25,7 +27,8 @@ export interface TestFly {
 export async function startFly(): Promise<TestFly> {
   const platform = await startApi();
   const app = await buildFly({
-    ask: (request) => platform.api.inject(request),
+    ask: (request) => askWithin(platform.api, request),
+    grantOf: (token) => verifyToken(platform.tokens, token),
     log: { info() {}, warn: ({ err }: { err?: Error }, message) => console.log(message, err) },
   });
   await app.listen({ host: "127.0.0.1", port: 0 });

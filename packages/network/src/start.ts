@@ -1,5 +1,6 @@
 /** The machines' network as the platform starts it. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { closedPorts, type Listens } from "@hibernaut/domain/own-ports";
 import type { Settings } from "@hibernaut/settings";
 import { type Endpoint, type KnownMachine, networkMachine, type Refused } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
@@ -76,18 +77,9 @@ export async function startNetwork(
 }
 
 /** The host's ports that control or show the platform itself: nothing for the apps in its machines. */
-function controlPorts(
-  {
-    proxyMetricsListen,
-    peerListen,
-    sandboxListen,
-  }: Pick<Settings, "proxyMetricsListen" | "peerListen" | "sandboxListen">,
-  apiPort: number,
-  isInCluster: boolean,
-): number[] {
-  return [apiPort, proxyMetricsListen?.port ?? 0, sandboxListen?.port ?? 0, isInCluster ? peerListen.port : 0].filter(
-    (port) => port !== 0,
-  );
+function controlPorts(settings: Listens, apiPort: number, isInCluster: boolean): number[] {
+  const ports = [apiPort, ...closedPorts(settings), isInCluster ? settings.peerListen.port : 0];
+  return ports.filter((port) => port !== 0);
 }
 
 /** Returns what a network needs to know about a machine, and whether the machine has memory to lose. */

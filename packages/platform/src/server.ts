@@ -463,7 +463,7 @@ async function runLocked(
     egressAuthority: () => authority.certificate(),
   });
   proxied.sandboxes = sandboxes;
-  const fly = await openFlyPort(settings, { api, connections, log });
+  const fly = await openFlyPort(settings, { api, tokens: store.tokens, connections, log });
   open.defer(() => fly?.close());
   open.defer(() => sandboxes?.close());
   const proxyUrl = addresses.url();

@@ -1,6 +1,7 @@
 import { globSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ownPorts } from "@hibernaut/domain/own-ports";
 import type { TSchema } from "typebox";
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
@@ -12,6 +13,18 @@ const ROOT = join(import.meta.dirname, "../../..");
 const NOWHERE = { XDG_CONFIG_HOME: "/nowhere" };
 
 describe("settings", () => {
+  test("no app gets a port at which the platform listens, whichever setting says so", () => {
+    const listening = SETTING_NAMES.filter(
+      // The ports of apps themselves.
+      (name) => name.endsWith("_LISTEN") && name !== "HIBERNAUT_TCP_LISTEN",
+    );
+    expect(listening.length).toBeGreaterThan(5);
+    const ports = listening.map((_name, at) => 5000 + at);
+    const environment = Object.fromEntries(listening.map((name, at) => [name, `127.0.0.1:${5000 + at}`]));
+    const own = ownPorts(readSettings({ ...NOWHERE, ...environment }));
+    expect(listening.filter((_name, at) => !own.has(ports[at] ?? 0))).toEqual([]);
+  });
+
   test("the environment overrides the file, the file overrides the default", async () => {
     const folder = await tempFolder("settings");
     const environment = { XDG_CONFIG_HOME: folder };

@@ -1,25 +1,19 @@
 /**
  * Clients of Fly change a machine by reading its configuration and sending it back with a change, so that a key which is
- * not returned is lost. What they sent is kept as it was, next to what the platform made of it. Pure.
+ * not returned is lost. What they sent is kept, next to what the platform made of it. Pure.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { MachineConfig } from "@hibernaut/domain/config";
+import { Compile } from "typebox/compile";
 import { Refusal } from "../failure.ts";
-import type { FlyConfig } from "./schema.ts";
+import { defined } from "./defined.ts";
+import { isTooDeep } from "./nulls.ts";
+import { remembered } from "./remembered.ts";
+import { FlyConfig } from "./schema.ts";
 import { type FlyWire, toFly } from "./to-fly.ts";
 import { toPlatform } from "./to-platform.ts";
 
-/** How deep a configuration may be: theirs are 7. Beyond some thousand, JSON cannot be written. */
-const MOST_DEPTH = 32;
-
-/** What clients sent, without what is null: that is how Go's clients say that something is not set. Throws a {@link Refusal} if it is too deep. */
-export function withoutNulls(value: unknown, depth = 0): unknown {
-  if (depth > MOST_DEPTH) throw new Refusal(400, "invalid_argument: The body is nested too deeply.");
-  if (Array.isArray(value)) return value.filter((item) => item !== null).map((item) => withoutNulls(item, depth + 1));
-  if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).filter(([, item]) => item !== null);
-  return Object.fromEntries(kept.map(([key, item]) => [key, withoutNulls(item, depth + 1)]));
-}
+const isFlyConfig = Compile(FlyConfig);
 
 /** What the platform itself keeps there is not for clients to send. */
 export function withoutKept(sent: FlyConfig): FlyConfig {
@@ -27,9 +21,14 @@ export function withoutKept(sent: FlyConfig): FlyConfig {
   return others;
 }
 
-/** The configuration for the platform, with what the client sent. `sent` is as its schema says. */
+/**
+ * The configuration for the platform, with what the client sent, except for what may be secret: the machine has that itself, and
+ * nobody would look for it here once it was taken out there.
+ */
 export function keeping(sent: FlyConfig): MachineConfig {
-  return { ...toPlatform(sent), fly_config: JSON.stringify(sent) };
+  const { env: _, files, ...others } = sent;
+  const kept = { ...others, ...(files && { files: files.map(({ raw_value: _content, ...file }) => file) }) };
+  return { ...toPlatform(sent), fly_config: JSON.stringify(kept) };
 }
 
 /**
@@ -38,32 +37,52 @@ export function keeping(sent: FlyConfig): MachineConfig {
  */
 export function shown({ fly_config: text, ...config }: MachineConfig): FlyWire {
   const now = toFly(config);
-  if (text === undefined) return now;
-  const sent = JSON.parse(text) as FlyWire;
-  const then = thenOf(sent, config);
-  const changed = Object.keys({ ...now, ...then }).filter((key) => !isDeepStrictEqual(now[key], then[key]));
+  const known = text === undefined ? undefined : read(text);
+  if (known === undefined) return now;
+  const { sent, made } = known;
   const merged: FlyWire = { guest: now["guest"], init: now["init"], ...sent };
-  for (const key of changed) {
-    if (now[key] === undefined) delete merged[key];
-    else merged[key] = now[key];
+  for (const key of Object.keys({ ...now, ...made }))
+    if (!isDeepStrictEqual(now[key], made[key])) merged[key] = now[key];
+  merged["env"] = now["env"];
+  for (const [key, by] of MERGED) merged[key] = now[key] && merge(sent[key], now[key], by);
+  return defined(merged);
+}
+
+const read = remembered((text) => {
+  const sent = sentIn(text);
+  return sent && { sent, made: madeOf(sent) };
+});
+
+/**
+ * Lists whose items are what the machine has, with what was sent of each besides: the platform answers with ids of volumes where it was told
+ * names, and no content of a file is kept. And what tells the items apart.
+ */
+const MERGED = [
+  ["mounts", "path"],
+  ["files", "guest_path"],
+] as const;
+
+/** Other clients of the platform may have written anything there. */
+function sentIn(text: string): (FlyConfig & FlyWire) | undefined {
+  try {
+    const sent: unknown = JSON.parse(text);
+    return !isTooDeep(sent) && isFlyConfig.Check(sent) ? sent : undefined;
+  } catch {
+    return undefined;
   }
-  return { ...merged, ...(now["mounts"] !== undefined && { mounts: mountsOf(sent, now) }) };
 }
 
 /** What the platform made of it. Nothing, if it would be refused now: then, what the machine has now is right. */
-function thenOf(sent: FlyConfig, { mounts }: MachineConfig): FlyWire {
+function madeOf(sent: FlyConfig): FlyWire {
   try {
-    // The platform answers with ids of volumes where it was told names.
-    return toFly({ ...toPlatform(sent), ...(mounts && { mounts }) });
+    return toFly(toPlatform(sent));
   } catch (error) {
     if (error instanceof Refusal) return {};
     throw error;
   }
 }
 
-/** Each mount as it was sent, with the volume that it led to. */
-function mountsOf(sent: FlyWire, now: FlyWire): unknown {
-  const before = (sent["mounts"] ?? []) as FlyWire[];
-  const mounts = now["mounts"] as FlyWire[];
-  return mounts.map((mount) => ({ ...before.find(({ path }) => path === mount["path"]), ...mount }));
+function merge(sent: unknown, now: unknown, by: string): unknown {
+  const before = (sent ?? []) as FlyWire[];
+  return (now as FlyWire[]).map((item) => ({ ...before.find((one) => one[by] === item[by]), ...item }));
 }

@@ -4,7 +4,9 @@ import { type Static, Type } from "typebox";
 /** Fly's clients send nanoseconds, or a text such as `15s`. */
 const Duration = Type.Union([Type.Number({ minimum: 0, maximum: 1e15 }), Type.String({ maxLength: 50 })]);
 const Words = Type.Array(Type.String(), { maxItems: 256 });
-const Env = Type.Record(Type.String(), Type.String());
+/** More variables, labels or checks than any program has. Each is looked at several times. */
+const MOST_KEYS = 2000;
+const Env = Type.Record(Type.String(), Type.String(), { maxProperties: MOST_KEYS });
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 /** Whatever it holds: what is not read is only looked at for whether it is there. */
 const Anything = Type.Unknown();
@@ -94,7 +96,7 @@ export const FlyConfig = Type.Object({
     }),
   ),
   services: optional(Type.Array(FlyService, { maxItems: 32 })),
-  checks: optional(Type.Record(Type.String(), FlyCheck)),
+  checks: optional(Type.Record(Type.String(), FlyCheck, { maxProperties: MOST_KEYS })),
   files: optional(
     Type.Array(
       Type.Object({

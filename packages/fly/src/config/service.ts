@@ -36,7 +36,7 @@ export function serviceChecks(services: readonly FlyService[]): Record<string, C
   return Object.fromEntries(named);
 }
 
-/** Throws a {@link Refusal} for a check that is none of the platform's. */
+/** Throws a {@link Refusal} for a check that the platform does not have. */
 export function checkOf(check: FlyCheck, field: string): CheckConfig {
   const { type = "tcp", port, method, path, headers } = check;
   if (check.protocol === "https")

@@ -14,15 +14,15 @@ const at = ({ of }: Call) => path`/v1/apps/${of("app_name")}/machines/${of("mach
 /** How long clients may wait for a state, in seconds, and how long they do who do not say. */
 const WAIT_S = { least: 1, most: 60 } as const;
 /** What clients wait for, in the platform's words. */
-const WAITED: Readonly<Record<string, string>> = {
-  started: "running",
-  stopped: "stopped",
-  suspended: "suspended",
-  destroyed: "destroyed",
-  created: "created",
-  failed: "failed",
-  settled: "settled",
-};
+const WAITED: ReadonlyMap<string, string> = new Map([
+  ["started", "running"],
+  ["stopped", "stopped"],
+  ["suspended", "suspended"],
+  ["destroyed", "destroyed"],
+  ["created", "created"],
+  ["failed", "failed"],
+  ["settled", "settled"],
+]);
 /** Signals by number: fly-go sends 9. */
 const SIGNALS: Readonly<Record<number, string>> = {
   1: "SIGHUP",
@@ -88,11 +88,11 @@ export function actionRoutes(route: Routes): void {
 async function waitFor(call: Call): Promise<unknown> {
   const wanted = textsOf(call.query["state"]).flatMap((text) => text.split(","));
   const states = (wanted.length === 0 ? ["started"] : wanted).map((word) => {
-    const state = WAITED[word];
+    const state = WAITED.get(word);
     if (state === undefined)
       throw new Refusal(
         400,
-        `invalid_argument: Nobody can wait for ${JSON.stringify(word).slice(0, 60)}. Wait for ${Object.keys(WAITED).join(", ")}.`,
+        `invalid_argument: Nobody can wait for ${JSON.stringify(word).slice(0, 60)}. Wait for ${[...WAITED.keys()].join(", ")}.`,
       );
     return state;
   });

@@ -5,7 +5,6 @@ import { PlatformRefusal, Refusal } from "../failure.ts";
 import { machineView } from "../view/machine.ts";
 import { appView, volumeView } from "../view/others.ts";
 import type { PlatformApp, PlatformMachine, PlatformVolume } from "../view/platform.ts";
-import { flag } from "./query.ts";
 import type { Routes } from "./table.ts";
 
 const AppBody = Type.Object({
@@ -41,8 +40,9 @@ export function appRoutes(route: Routes): void {
     return appView(app as PlatformApp, (volumes as unknown[]).length);
   });
 
-  route("DELETE", "/apps/:app_name", { status: 202 }, async ({ ask, of, query }) => {
-    await ask("DELETE", `${path`/v1/apps/${of("app_name")}`}${flag(query["force"]) ? "?force=true" : ""}`);
+  route("DELETE", "/apps/:app_name", { status: 202 }, async ({ ask, of }) => {
+    // There, an app goes with all that it has: clients ask their users before.
+    await ask("DELETE", `${path`/v1/apps/${of("app_name")}`}?force=true`);
     return {};
   });
 
@@ -53,10 +53,12 @@ export function appRoutes(route: Routes): void {
 
   route("GET", "/orgs/:org_slug/volumes", {}, async ({ ask }) => {
     const { apps } = (await ask("GET", "/v1/apps")) as { apps: PlatformApp[] };
-    const lists = apps.map(async ({ name }) => {
-      const volumes = (await ask("GET", path`/v1/apps/${name}/volumes`)) as PlatformVolume[];
-      return volumes.map((volume) => ({ app_name: name, ...volumeView(volume) }));
-    });
-    return { volumes: (await Promise.all(lists)).flat() };
+    const volumes = [];
+    // One after the other: there may be a thousand.
+    for (const { name } of apps) {
+      const some = (await ask("GET", path`/v1/apps/${name}/volumes`)) as PlatformVolume[];
+      volumes.push(...some.map((volume) => ({ app_name: name, ...volumeView(volume) })));
+    }
+    return { volumes };
   });
 }

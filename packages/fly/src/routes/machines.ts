@@ -1,6 +1,7 @@
 /** `/v1/apps/{app}/machines`: to make, see, change and destroy machines. */
 import { Type } from "typebox";
 import { type Ask, path } from "../ask.ts";
+import { carriedOver } from "../config/carried.ts";
 import { keeping, withoutKept } from "../config/kept.ts";
 import { normalised } from "../config/normalised.ts";
 import { FlyConfig } from "../config/schema.ts";
@@ -63,8 +64,10 @@ export function machineRoutes(route: Routes): void {
   route("POST", MACHINE, { body: LaunchBody }, async ({ ask, of, body }) => {
     const { config, skip_launch = false, current_version: known } = body;
     const at = path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
-    if (known !== undefined && known !== "") await requireVersion(ask, at, known);
-    const updated = (await ask("POST", at, { config: keeping(normalised(required(config))) })) as PlatformMachine;
+    const now = (await ask("GET", at)) as PlatformMachine;
+    if (known !== undefined && known !== "") requireVersion(now, known);
+    const wanted = carriedOver(now.config, keeping(normalised(required(config))));
+    const updated = (await ask("POST", at, { config: wanted })) as PlatformMachine;
     // There, an update ends with a machine that runs.
     const sleeps = ["created", "stopped", "suspended", "failed"].includes(updated.state);
     if (sleeps && !skip_launch) await ask("POST", `${at}/start`);
@@ -109,8 +112,7 @@ function platformWord(key: string, text: string): string {
   return key === "state" && text === "started" ? "running" : text;
 }
 
-async function requireVersion(ask: Ask, at: string, known: string): Promise<void> {
-  const { version } = (await ask("GET", at)) as PlatformMachine;
+function requireVersion({ version }: PlatformMachine, known: string): void {
   if (version !== known)
     throw new Refusal(
       412,

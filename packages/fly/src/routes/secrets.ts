@@ -10,8 +10,13 @@ const SECRETS = "/apps/:app_name/secrets";
 const SECRET = `${SECRETS}/:secret_name`;
 
 const ValueBody = Type.Object({ value: Type.String() });
+/** How many one request changes. Each that is deleted is a request to the platform. */
+const MOST_VALUES = 200;
+
 /** Null deletes. */
-const ValuesBody = Type.Object({ values: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])) });
+const ValuesBody = Type.Object({
+  values: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), { maxProperties: MOST_VALUES }),
+});
 
 /** Versions of secrets only ever grow: the time of the change, in milliseconds, does. */
 const versionNow = () => Date.now();

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Static, TSchema } from "typebox";
 import { type Ask, askFor } from "../ask.ts";
-import { withoutNulls } from "../config/kept.ts";
+import { removeNulls } from "../config/nulls.ts";
 import type { FlyNeeds } from "../contract.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -35,7 +35,7 @@ export function routesOn(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): Ro
       preValidation: async (request: FastifyRequest) => {
         if (body === undefined) return;
         const sent = request.body ?? {};
-        request.body = keepsNulls ? sent : withoutNulls(sent);
+        request.body = keepsNulls ? sent : removeNulls(sent);
       },
       handler: async (request, reply) => {
         const params = request.params as Record<string, string>;

@@ -54,17 +54,23 @@ const WISHES: Readonly<Record<string, string>> = { start: "start_requested" };
 /** Of the platform's own accord, or because someone asked. */
 const OWN = new Set(["proxy", "schedule", "drain", "wake", "pool", "backup"]);
 
+/** Why a machine is halted, whichever was last. */
+const ENDINGS = new Set(["app_ended", "stop", "restart", "update", "destroy"]);
+
 /** Newest first, as they come. */
 export function eventsView(events: readonly PlatformEvent[]) {
-  return events.map((event, at) => eventView(event, events[at + 1]));
+  return events.map((event, at) => {
+    const cause = events.slice(at + 1).find(({ type }) => ENDINGS.has(type));
+    return eventView(event, cause?.type);
+  });
 }
 
-function eventView({ at, type, to, details }: PlatformEvent, before: PlatformEvent | undefined) {
+function eventView({ at, type, to, details }: PlatformEvent, cause: string | undefined) {
   const timestamp = Date.parse(at);
   const by = String(details["by"] ?? "");
   const isWish = ["create", "start", "stop", "suspend", "restart", "update", "destroy"].includes(type);
-  // An app that ended by itself has told so in the entry before.
-  const isStop = type === "halted" && before?.type !== "app_ended";
+  // An app that ended by itself has told so before.
+  const isStop = type === "halted" && cause !== "app_ended";
   const known = isStop ? "exit" : (TYPES[type] ?? WISHES[type] ?? type);
   return {
     id: `${timestamp.toString(36)}-${type}`,

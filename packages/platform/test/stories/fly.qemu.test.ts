@@ -81,7 +81,7 @@ test("a control plane keeps a machine for a user: it sleeps, a request wakes it,
 test("fly-admin changes a machine with a volume and runs a program in it", async () => {
   await call("AppsCreate", { name: "tools", org_slug: "personal" });
   const app_name = "tools";
-  const volume = (await admin.Volume.createVolume({ app_name, name: "data", region: "iad", size_gb: 1 } as never)) as {
+  const volume = (await admin.Volume.createVolume({ app_name, name: "data", region: "iad", size_gb: 1 })) as {
     id: string;
   };
   const config = {
@@ -92,7 +92,7 @@ test("fly-admin changes a machine with a volume and runs a program in it", async
     env: { COLOUR: "blue" },
     auto_destroy: false,
   };
-  const made = await admin.Machine.createMachine({ app_name, config } as never);
+  const made = await admin.Machine.createMachine({ app_name, config });
   const at = { app_name, machine_id: made.id };
   await admin.Machine.waitMachine({ ...at, state: "started" as never });
   const run = async (cmd: string) => ((await call("MachinesExec", { ...at, cmd })) as { stdout: string }).stdout;
@@ -102,7 +102,7 @@ test("fly-admin changes a machine with a volume and runs a program in it", async
   );
 
   const { config: read } = await admin.Machine.getMachine(at);
-  const updated = await admin.Machine.updateMachine({ ...at, config: { ...read, env: { COLOUR: "green" } } as never });
+  const updated = await admin.Machine.updateMachine({ ...at, config: { ...read, env: { COLOUR: "green" } } });
   expect(updated.instance_id).not.toBe(made.instance_id);
   await admin.Machine.waitMachine({ ...at, instance_id: updated.instance_id, state: "started" as never });
   expect(await run("sh -c 'cat /data/note; echo $COLOUR'")).toBe("kept\ngreen\n");
