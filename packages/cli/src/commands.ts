@@ -12,6 +12,7 @@ import { deployCommands } from "./commands/deploy.ts";
 import { doctor } from "./commands/doctor.ts";
 import { drainCommands } from "./commands/drain.ts";
 import { events } from "./commands/events.ts";
+import { fly } from "./commands/fly.ts";
 import { hostnames } from "./commands/hostnames.ts";
 import { hosts } from "./commands/hosts.ts";
 import { images } from "./commands/images.ts";
@@ -85,6 +86,7 @@ export const NOUNS: readonly Noun[] = [
   volumes,
   templates,
   sandbox,
+  fly,
   images,
   registry,
   tokens,

@@ -49,7 +49,7 @@ function placeOf({ host, port }: { host: string; port: number }, domain: string)
 }
 
 /** Lines for a shell that set the variables. */
-export function exportLines(environment: SandboxEnvironment): string[] {
+export function exportLines(environment: object): string[] {
   return Object.entries(environment).map(([name, value]) => `export ${name}=${quoted(String(value))}`);
 }
 

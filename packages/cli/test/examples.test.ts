@@ -116,6 +116,7 @@ const ELSEWHERE: Record<string, string> = {
   "sandbox exec": "reads standard input, as `machine exec`",
   "sandbox cp": "copies files of a guest, as `machine cp`: sandbox-words.qemu.test.ts",
   "sandbox env": "reads the settings of the host: sandbox.test.ts",
+  "fly env": "reads the settings of the host: fly.test.ts",
   "sandbox template": "builds an image: sandbox.test.ts",
   "secrets import": "reads standard input",
   "registry login": "reads standard input",
