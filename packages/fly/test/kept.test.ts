@@ -3,7 +3,6 @@ import { MachineConfig } from "@hibernaut/domain/config";
 import { describe, expect, test } from "vitest";
 import { carriedOver } from "../src/config/carried.ts";
 import { keeping, shown } from "../src/config/kept.ts";
-import { remembered } from "../src/config/remembered.ts";
 import { startFly } from "./helpers.ts";
 
 const SENT = {
@@ -72,11 +71,4 @@ test("a tenant's text breaks no list of others", async () => {
     status: 200,
     body: { machines: [{ config: { image: "x" } }] },
   });
-});
-
-test("what was made of a text is made once, and forgotten when there is too much", () => {
-  const made: string[] = [];
-  const read = remembered((text) => made.push(text), 6);
-  for (const text of ["aaa", "bbb", "aaa", "ccc", "aaa", "bbb"]) read(text);
-  expect(made).toEqual(["aaa", "bbb", "ccc", "bbb"]);
 });

@@ -8,7 +8,6 @@ import { Compile } from "typebox/compile";
 import { Refusal } from "../failure.ts";
 import { defined } from "./defined.ts";
 import { isTooDeep } from "./nulls.ts";
-import { remembered } from "./remembered.ts";
 import { FlyConfig } from "./schema.ts";
 import { type FlyWire, toFly } from "./to-fly.ts";
 import { toPlatform } from "./to-platform.ts";
@@ -35,11 +34,22 @@ export function keeping(sent: FlyConfig): MachineConfig {
  * What a client is shown: what it sent. Where the machine was changed otherwise meanwhile, that part is what the machine
  * has now.
  */
-export function shown({ fly_config: text, ...config }: MachineConfig): FlyWire {
+export function shown(config: MachineConfig): FlyWire {
+  const before = known.get(config);
+  if (before !== undefined) return before;
+  const wire = wireOf(config);
+  known.set(config, wire);
+  return wire;
+}
+
+/** By the configuration in a machine's record, which is replaced and never changed: lists are asked for over and over. */
+const known = new WeakMap<MachineConfig, FlyWire>();
+
+function wireOf({ fly_config: text, ...config }: MachineConfig): FlyWire {
   const now = toFly(config);
-  const known = text === undefined ? undefined : read(text);
-  if (known === undefined) return now;
-  const { sent, made } = known;
+  const sent = text === undefined ? undefined : sentIn(text);
+  if (sent === undefined) return now;
+  const made = madeOf(sent);
   const merged: FlyWire = { guest: now["guest"], init: now["init"], ...sent };
   for (const key of Object.keys({ ...now, ...made }))
     if (!isDeepStrictEqual(now[key], made[key])) merged[key] = now[key];
@@ -47,11 +57,6 @@ export function shown({ fly_config: text, ...config }: MachineConfig): FlyWire {
   for (const [key, by] of MERGED) merged[key] = now[key] && merge(sent[key], now[key], by);
   return defined(merged);
 }
-
-const read = remembered((text) => {
-  const sent = sentIn(text);
-  return sent && { sent, made: madeOf(sent) };
-});
 
 /**
  * Lists whose items are what the machine has, with what was sent of each besides: the platform answers with ids of volumes where it was told
