@@ -1,5 +1,7 @@
 /** Puts together what a host does with machines because it is in a cluster. Loaded only on such a host. */
 import type { Duplex } from "node:stream";
+import { abortable } from "@hibernaut/lib/async";
+import { messageOf } from "@hibernaut/lib/text";
 import { requireLasting } from "./app-deletion.ts";
 import type { Cluster } from "./cluster.ts";
 import { leaveGuests } from "./evacuation/left-guests.ts";
@@ -9,6 +11,9 @@ import { type OpenOwnership, openOwnership } from "./ownership/open.ts";
 import { peerCall } from "./peer-call.ts";
 import { PeerClient } from "./peer-client.ts";
 import { PeerServer } from "./peer-server.ts";
+
+/** How long the end of the platform waits for what is being published, in milliseconds: a transaction or two. */
+const PUBLISH_MS = 3_000;
 
 /** What can be done with the hosts and their machines. */
 export interface ClusterHosts extends Pick<ClusterMachines, "evacuate" | "drain" | "drop" | "anotherHost"> {
@@ -30,7 +35,7 @@ export interface Owning {
   readonly ownership: OpenOwnership;
   /** Throws `aborted` while the app is being deleted. */
   requireLasting(app: string): void;
-  /** Looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
+  /** Publishes what others do not know yet, and looks after the guests that run on without their platform. Call it once nothing starts any more. Never rejects. */
   leave(options: Omit<Parameters<typeof leaveGuests>[0], "cluster" | "log">): Promise<void>;
   /** The ids of volumes that have arrived with machines that are not taken in yet. */
   arrivingVolumes(dataDir: string): Promise<Set<string>>;
@@ -48,7 +53,12 @@ export function openOwning(cluster: Place, log: ClusterMachinesOptions["log"]): 
     ownership,
     requireLasting: (app) => requireLasting(cluster.view, app),
     arrivingVolumes,
-    leave: (options) => leaveGuests({ ...options, cluster, log }),
+    async leave(options) {
+      await abortable(ownership.published(), AbortSignal.timeout(PUBLISH_MS)).catch((error: unknown) =>
+        log.warn({ reason: messageOf(error) }, "what others know of machines is brought up to date at the next start"),
+      );
+      await leaveGuests({ ...options, cluster, log });
+    },
     open(options) {
       const client = new PeerClient({ peers: cluster.peers, view: cluster.view, service: "peer" });
       const machines = openClusterMachines({ ...options, cluster, ownership, call: peerCall(client) });

@@ -10,6 +10,7 @@ import { find } from "./claims.ts";
 import type { Disputes } from "./disputes.ts";
 import type { StartGate } from "./gate.ts";
 import { Looks } from "./looks.ts";
+import type { Publications } from "./publications.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { completeClaim, settled } from "./settle.ts";
 import { readRaised, readVolumesElsewhere, volumesElsewhere } from "./volumes.ts";
@@ -31,6 +32,7 @@ interface FollowContext {
   gate: StartGate;
   disputes: Disputes;
   departing: ReadonlySet<string>;
+  publications: Pick<Publications, "publish" | "forget">;
   custodian: Custodian;
   log: WarnLog;
   signal: AbortSignal;
@@ -89,7 +91,7 @@ class Follower {
   async compare(): Promise<void> {
     const { cluster, custodian, gate } = this.#context;
     const owners = await gate.read();
-    for (const record of custodian.records()) if (!this.#isPlain(record, owners.get(record.id))) this.look(record.id);
+    for (const record of custodian.records()) this.#compare(record, owners.get(record.id));
     for (const [id, { host }] of owners) if (host === cluster.host && !custodian.stores(id)) this.#looks.at(id);
   }
 
@@ -98,15 +100,21 @@ class Follower {
     const { cluster, custodian } = this.#context;
     const { view, lease } = cluster;
     if (view.staleSince !== undefined || lease.state !== "live") return;
-    for (const record of custodian.records()) if (!this.#isPlain(record, view.owner(record.id))) this.look(record.id);
+    for (const record of custodian.records()) this.#compare(record, view.owner(record.id));
   }
 
   look(id: string): void {
     this.#looks.at(id);
   }
 
+  /** What is this host's as it is stored here is known to others, too, also if it came here or changed in a last moment. */
+  #compare(record: MachineRecord, owner: OwnerRecord | undefined): void {
+    if (this.#isPlain(record, owner)) this.#context.publications.publish(record);
+    else this.look(record.id);
+  }
+
   changed(changes: readonly Changed[]): void {
-    const { cluster, custodian, gate } = this.#context;
+    const { cluster, custodian, gate, publications } = this.#context;
     for (const { key, value } of changes) {
       const id = nameOf(key);
       const record = custodian.record(id);
@@ -115,7 +123,10 @@ class Follower {
         if (record === undefined || owner.epoch >= (record.epoch ?? 0)) gate.add(id, owner.epoch);
         const isPlain = record === undefined ? custodian.stores(id) : record.epoch === owner.epoch;
         if (!isPlain || owner.evacuated !== undefined) this.#looks.at(id);
-      } else if (record !== undefined) {
+        continue;
+      }
+      publications.forget(id);
+      if (record !== undefined) {
         const isNewer = isNewerThan(record, owner);
         if (isNewer) this.#heard.set(id, owner);
         this.#looks.at(id, { urgent: isNewer });
@@ -217,10 +228,14 @@ class Follower {
 
   /** A machine of which nothing is here: if it is this host's, it is taken in, or its claim is given back. */
   async #lookForAbsent(id: string): Promise<boolean> {
-    const { cluster, custodian, untilReleased, takeIn } = this.#context;
+    const { cluster, custodian, publications, untilReleased, takeIn } = this.#context;
     const { owner } = await find(id, cluster.directory);
     if (owner?.host !== cluster.host || custodian.stores(id)) return true;
-    if (await takeIn?.(id)) return true;
+    if (await takeIn?.(id)) {
+      const taken = custodian.record(id);
+      if (taken !== undefined) publications.publish(taken);
+      return true;
+    }
     // Destroyed here, or never stored, and the claim was not given back, or took effect after everybody had given it up.
     if (!custodian.stores(id)) untilReleased(id, owner.epoch);
     return true;

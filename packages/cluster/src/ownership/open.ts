@@ -10,6 +10,7 @@ import { claim, configOf, readdress, release } from "./claims.ts";
 import { Disputes } from "./disputes.ts";
 import { type Custodian, follow, type TakeIn } from "./follow.ts";
 import { StartGate } from "./gate.ts";
+import { Publications } from "./publications.ts";
 import { untilDone, type WarnLog } from "./retry.ts";
 import { settle } from "./settle.ts";
 import { forgetVolume, newerOn } from "./volumes.ts";
@@ -28,8 +29,13 @@ export interface OpenOwnership extends Ownership {
   look(id: string): void;
   /** Gives up what other hosts take, from now on. Call it once machines are recovered. */
   follow(custodian: Custodian, takeIn?: TakeIn): void;
-  /** What waits for the directory is left to the next start of the platform. */
+  /**
+   * What waits for the directory is left to the next start of the platform, after configurations that others do not know yet
+   * were written once more: see {@link published}.
+   */
   close(): void;
+  /** Resolves when no configuration is being published. After `close`, that is soon, unless the directory does not answer. */
+  published(): Promise<void>;
 }
 
 export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
@@ -37,20 +43,18 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
   const disputes = new Disputes(log);
   const closing = new AbortController();
   const { signal } = closing;
-  /** What other hosts know of. A configuration may change without a new version. */
-  const published = new Map<string, Pick<MachineRecord, "version" | "config">>();
-  const notePublished = ({ id, version, config }: MachineRecord) => void published.set(id, { version, config });
-  const isPublished = ({ id, version, config }: MachineRecord) => {
-    const known = published.get(id);
-    return known?.version === version && known.config === config;
-  };
+  const publications = new Publications({
+    write: (record) => publishConfig(record, cluster),
+    isWritten: (record) => isWritten(record, cluster),
+    ...{ log, signal },
+  });
   const departing = new Set<string>();
   let look: ((id: string) => void) | undefined;
 
   const untilReleased = (id: string, upTo?: number) => {
     gate.remove(id);
     disputes.end(id);
-    published.delete(id);
+    publications.forget(id);
     const work = async () => void (await release(id, cluster, upTo));
     background(untilDone(work, { what: `giving back machine ${id}`, log, signal }), "giving back a machine");
   };
@@ -69,45 +73,49 @@ export function openOwnership(cluster: Cluster, log: WarnLog): OpenOwnership {
     async claim(record, another) {
       const claimed = await claim(record, another, cluster);
       gate.add(claimed.id, claimed.epoch ?? 0);
-      notePublished(claimed);
+      publications.known(claimed);
       return claimed;
     },
     release: ({ id, epoch }) => untilReleased(id, epoch),
-    publish(record) {
-      if (isPublished(record)) return;
-      notePublished(record);
-      const work = async () => {
-        // A later one is written by its own call.
-        if (isPublished(record)) await publishConfig(record, cluster);
-      };
-      background(
-        untilDone(work, { what: `publishing the version of machine ${record.id}`, log, signal }),
-        "publishing a machine's version",
-      );
-    },
+    publish: (record) => publications.publish(record),
     readdress: (record, another) => readdress(record, another, cluster),
     refusal: (id) => disputes.refusal(id) ?? gate.refusal(id),
     verify: async (id, limit) => disputes.refusal(id) ?? (await gate.verify(id, limit)),
     async settle(records, another) {
       const settled: Settled[] = await settle(records, { cluster, gate, log, another });
       for (const one of settled) {
-        const { kind, record } = one;
-        if (kind === "own") notePublished(record);
-        if (kind === "unknown" && one.why !== undefined) disputes.begin(record.id, one.why);
+        if (one.kind === "unknown" && one.why !== undefined) disputes.begin(one.record.id, one.why);
       }
       return settled;
     },
     follow(custodian, takeIn) {
-      look = follow({ cluster, gate, disputes, departing, custodian, log, signal, takeIn, untilReleased });
+      const parts = { cluster, gate, disputes, departing, publications, custodian, log, signal };
+      look = follow({ ...parts, takeIn, untilReleased });
     },
     close: () => closing.abort(),
+    published: () => publications.idle(),
   };
 }
 
-/** Tells other hosts of a machine's version, as long as it is this host's. */
-async function publishConfig(record: MachineRecord, { directory, host }: Cluster): Promise<void> {
+/** Tells other hosts of a machine's configuration. Resolves with false when it is not this host's. */
+async function publishConfig(record: MachineRecord, { directory, host }: Cluster): Promise<boolean> {
   const owner = await read<OwnerRecord>(directory, `${KEYS.machines}${record.id}`);
-  if (owner?.value.host !== host) return;
-  const done = await directory.transact([owner], [put(`${KEYS.configs}${record.id}`, configOf(record))]);
+  if (owner?.value.host !== host) return false;
+  const done = await directory.transact([owner], [put(configKey(record), configOf(record))]);
   if (done === undefined) throw new Error("the machine changed hands meanwhile");
+  return true;
+}
+
+/**
+ * Whether the directory has the machine's configuration, as far as this host has heard. With the machine's own epoch there,
+ * the copy is not older than what the host before it wrote.
+ */
+function isWritten(record: MachineRecord, { view, host }: Cluster): boolean {
+  const owner = view.owner(record.id);
+  if (owner?.host !== host || owner.epoch !== record.epoch) return false;
+  return JSON.stringify(view.value(configKey(record))) === JSON.stringify(configOf(record));
+}
+
+function configKey({ id }: Pick<MachineRecord, "id">): string {
+  return `${KEYS.configs}${id}`;
 }

@@ -1,14 +1,15 @@
 /** Who may run a machine: claims, the gate before each start, and what a host finds when it comes back. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { giveTo, ownerIn, putToSleep } from "../../../platform/test/helpers/cluster-machines.ts";
 import type { ClusterWorld, TestHost } from "../../../platform/test/helpers/cluster-world.ts";
 import { SMALL } from "../../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../../platform/test/helpers/mortal.ts";
-import { KEYS } from "../../src/keys.ts";
+import { type ConfigRecord, KEYS } from "../../src/keys.ts";
+import { LocalDirectory } from "../../src/local/directory.ts";
 import { put, read } from "../../src/stored.ts";
-import { create, destroy, fakeHosts, machines, quarantined, recordOn, untilState } from "../fake-hosts.ts";
+import { create, destroy, fakeHosts, machines, move, quarantined, recordOn, TRIES, untilState } from "../fake-hosts.ts";
 
 async function suspended(host: TestHost, name = "one"): Promise<string> {
   const id = await create(host, name);
@@ -40,15 +41,6 @@ describe("a machine that is created", () => {
     expect(await stored(`${KEYS.names}shop/one`)).toBe(id);
     expect(await stored(`${KEYS.addresses}${address}`)).toBe(id);
     expect(await stored(`${KEYS.configs}${id}`)).toMatchObject({ config: SMALL });
-  });
-
-  test("is known elsewhere as it was last changed, also without a new version", async () => {
-    const { world, a } = await fakeHosts("a");
-    const id = await create(a);
-    a.platform.metadata.change("shop", id, { team: "search" });
-    const stored = async () => (await read(world.directory, `${KEYS.configs}${id}`))?.value;
-    const config = { ...SMALL, metadata: { team: "search" } };
-    await vi.waitFor(async () => expect(await stored()).toMatchObject({ config }), 5000);
   });
 
   test("is refused if another host has one of the name, and leaves nothing behind", async () => {
@@ -84,6 +76,50 @@ describe("a machine that is created", () => {
     await vi.waitFor(async () => expect(await keys(world, KEYS.names)).toEqual([]), 5000);
     expect(await keys(world, KEYS.addresses)).toEqual([]);
     expect(await create(b)).not.toBe(id);
+  });
+});
+
+describe("a configuration that changes without a new version", () => {
+  const known = async ({ directory }: ClusterWorld, id: string) =>
+    (await read<ConfigRecord>(directory, `${KEYS.configs}${id}`))?.value.config.metadata;
+  const change = ({ platform }: TestHost, id: string, build: number) =>
+    platform.metadata.change("shop", id, { build: String(build) });
+
+  test("is known elsewhere, without a write for each change, and as it was last once the platform has ended", async () => {
+    const { world, a } = await fakeHosts("a");
+    const id = await create(a);
+    const transact = vi.spyOn(LocalDirectory.prototype, "transact");
+    onTestFinished(() => transact.mockRestore());
+    change(a, id, 0);
+    await vi.waitFor(async () => expect(await known(world, id)).toEqual({ build: "0" }), 5000);
+    for (let build = 1; build <= 100; build += 1) change(a, id, build);
+    await a.stop();
+    expect(await known(world, id)).toEqual({ build: "100" });
+    const writes = transact.mock.calls.filter(([, changes]) => changes.some(({ key }) => key.startsWith(KEYS.configs)));
+    expect(writes).toHaveLength(2);
+  });
+
+  test("is known elsewhere after the next start, if the directory was out of reach until the end", async () => {
+    const { world, a } = await fakeHosts("a");
+    const id = await create(a);
+    a.cut(true);
+    change(a, id, 7);
+    await a.stop();
+    expect(await known(world, id)).toBeUndefined();
+    a.cut(false);
+    await a.restart();
+    await vi.waitFor(async () => expect(await known(world, id)).toEqual({ build: "7" }), 5000);
+  });
+
+  test("is known elsewhere if the machine moves while it waits", async () => {
+    const { world, a, b } = await fakeHosts("a", "b");
+    const id = await suspended(a);
+    change(a, id, 1);
+    await vi.waitFor(async () => expect(await known(world, id)).toEqual({ build: "1" }), 5000);
+    change(a, id, 2);
+    await move(a, { id, to: "b" });
+    expect(recordOn(b, id).config.metadata).toEqual({ build: "2" });
+    await vi.waitFor(async () => expect(await known(world, id)).toEqual({ build: "2" }), TRIES);
   });
 });
 

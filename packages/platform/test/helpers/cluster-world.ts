@@ -277,6 +277,7 @@ async function openHost(name: string, { world, file, parts, ports }: OpenHostOpt
       world.releaseBoots();
       await platform.close();
       await mortality.ended();
+      await ownership.published();
       await leaveGuests({
         cluster,
         hypervisor: new FakeHypervisor(world.host, world.identity),
