@@ -29,9 +29,21 @@ const TAR = "application/x-tar";
 
 export type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Reply>;
 
+/** Documents by the routes that they describe: to make one takes longer than most tests. */
+const documents = new Map<string, Promise<ApiDocument>>();
+
+/** What the API serves at `/openapi.json`. */
+function documentOf({ api, url }: Pick<TestApi, "api" | "url">): Promise<ApiDocument> {
+  const routes = api.printRoutes({ commonPrefix: false });
+  const document =
+    documents.get(routes) ?? fetch(`${url}/openapi.json`).then((reply) => reply.json() as Promise<ApiDocument>);
+  documents.set(routes, document);
+  return document;
+}
+
 /** A fetch that fails the test when the reply is not what the document says. */
-export async function checkedCalls({ url, token }: TestApi): Promise<Call> {
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as ApiDocument;
+export async function checkedCalls({ api, url, token }: Pick<TestApi, "api" | "url" | "token">): Promise<Call> {
+  const document = await documentOf({ api, url });
   return async (method, path, body, init = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
