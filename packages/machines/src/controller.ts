@@ -13,6 +13,7 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { SnapshotOrigin } from "@hibernaut/snapshots";
 import type { Admission } from "./admission/admission.ts";
 import type { ChangeListener } from "./changes.ts";
+import { ClientRemarks } from "./client-remarks.ts";
 import { mayStart } from "./decide/commands.ts";
 import { startIsDue } from "./decide/due.ts";
 import {
@@ -64,6 +65,7 @@ export class MachineController {
   readonly #listeners = new Set<ChangeListener>();
   readonly #queue = new WorkQueue();
   readonly #guest: MachineGuest;
+  readonly #clientRemarks = new ClientRemarks();
   #record: MachineRecord;
   /** What others see in place of the record while an outcome cannot be stored. */
   #unstored: Unstored | undefined;
@@ -376,7 +378,7 @@ export class MachineController {
 
   /** Decides, stores, begins, tells: in this order. Throws when the new record cannot be stored; nothing has happened then. */
   #happened(event: LifecycleEvent): Decision {
-    const decision = this.#decide(event);
+    const decision = this.#withoutFlood(this.#decide(event));
     this.#store(decision);
     this.#log(decision);
     const { effect, tell } = decision;
@@ -395,6 +397,11 @@ export class MachineController {
       startRefusal: () => this.#deps.quotas?.startRefusal(this.#record.app),
     };
     return decide(this.#record, event, context);
+  }
+
+  #withoutFlood({ tell: { history, ...tell }, ...decision }: Decision): Decision {
+    const told = history && this.#clientRemarks.add(history);
+    return { ...decision, tell: { ...tell, ...(told !== undefined && { history: told }) } };
   }
 
   #announce(): void {

@@ -26,8 +26,8 @@ export type { Departed, DepartOptions, Papers } from "./resources/departures.ts"
 export type { DrainView } from "./resources/drain.ts";
 export type { GuestApi } from "./resources/guest-api.ts";
 export type { Hostnames } from "./resources/hostnames.ts";
-export type { MachineCopies, MachineCopy } from "./resources/machine-copies.ts";
 export type { LeaseView } from "./resources/leases.ts";
+export type { MachineCopies, MachineCopy } from "./resources/machine-copies.ts";
 export type { Machines } from "./resources/machines.ts";
 export type { TemplateView } from "./resources/templates.ts";
 export { type HourOfWakes, kindsOf, type Timeline } from "./resources/timelines.ts";

@@ -12,6 +12,9 @@ import { mayHaveGuest, remarked, unchanged } from "./step.ts";
 /** In `coldReason` from the moment a snapshot is consumed until the next one is taken. */
 export const CONSUMED = "snapshot_consumed";
 
+/** Keys of metadata that one entry of the history names: 1 KiB of them, of which the stream of events keeps 100,000 entries. */
+const MOST_KEYS_NAMED = 16;
+
 /** Milestones count in any state: they are facts, even if the effect was superseded meanwhile. */
 export function decideMilestone(record: MachineRecord, milestone: Milestone, now: Date): Decision {
   const changed = (changes: Partial<MachineRecord>) => ({ record: { ...record, ...changes }, effect: null, tell: {} });
@@ -133,14 +136,16 @@ function leased(record: MachineRecord, lease: MachineLease, context: DecideConte
   return remarked(next, { type: "lease_taken", details: { owner, expires_at: expiresAt } }, context);
 }
 
-/** The history names the keys: their values may be long. */
+/** The history names keys: their values may be long. */
 function metadata(record: MachineRecord, change: MetadataChange, context: DecideContext): Decision {
   const config = withMetadata(record.config, change);
   // As for the rules of what it connects to, above.
   const pending = record.pending && { ...record.pending, config: withMetadata(record.pending.config, change) };
   if (isDeepStrictEqual([config, pending], [record.config, record.pending])) return unchanged(record);
-  const keys = Object.keys(change);
-  return remarked({ ...record, config, pending }, { type: "metadata_changed", details: { keys } }, context);
+  const names = Object.keys(change);
+  const keys = names.slice(0, MOST_KEYS_NAMED);
+  const details = { keys, ...(names.length > keys.length && { more_keys: names.length - keys.length }) };
+  return remarked({ ...record, config, pending }, { type: "metadata_changed", details }, context);
 }
 
 /** From now on it is a machine like any other. Its schedule counts from now, too. */
