@@ -14,7 +14,7 @@ import { buildProgram, missing } from "./build.mjs";
 import { conformanceImage } from "./image.mjs";
 
 const HOST = "127.0.0.1";
-/** Names of columns are not worth a line; this is what a line of the program has before its detail. */
+/** As wide as the longest name of a call, in characters, so that answers stand below each other. */
 const WIDTH = 62;
 
 const { values: options } = parseArgs({
