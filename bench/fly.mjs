@@ -8,7 +8,9 @@
  * No machine is started. Prints medians and spread, records every sample in `bench/results/fly.json`, and exits with code 1 if a
  * goal is missed.
  */
+import { once } from "node:events";
 import { Agent, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { freePort } from "../scripts/lib/free-port.mjs";
 import { startOwnPlatform } from "../scripts/lib/own-platform.mjs";
@@ -118,16 +120,11 @@ async function timed(name, work) {
  *
  * @param {string} url @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>}
  */
-function ask(url, method, path, body) {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
-    const sent = request(`${url}${path}`, { method, agent, headers }, async (reply) => {
-      const chunks = [];
-      for await (const chunk of reply) chunks.push(chunk);
-      const text = Buffer.concat(chunks).toString();
-      if ((reply.statusCode ?? 500) >= 400) reject(new Error(`${method} ${path}: ${reply.statusCode} ${text}`));
-      else resolve(text === "" ? undefined : JSON.parse(text));
-    });
-    sent.on("error", reject).end(body && JSON.stringify(body));
-  });
+async function ask(url, method, path, body) {
+  const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
+  const sent = request(`${url}${path}`, { method, agent, headers }).end(body && JSON.stringify(body));
+  const [reply] = await once(sent, "response");
+  const said = await text(reply);
+  if (reply.statusCode >= 400) throw new Error(`${method} ${path}: ${reply.statusCode} ${said}`);
+  return said === "" ? undefined : JSON.parse(said);
 }

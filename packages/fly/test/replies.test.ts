@@ -69,7 +69,7 @@ test("of what is done with apps, machines, volumes and secrets", async () => {
   expect(await call("SecretsList", { app_name })).toMatchObject({ secrets: [{ name: "PIN" }, { name: "TOKEN" }] });
   await call("SecretGet", { app_name, secret_name: "PIN" });
   await call("SecretDelete", { app_name, secret_name: "PIN" });
-  for (const name of ["AppsShow", "App_CertificatesList", "App_IPAssignmentsList"]) await call(name, { app_name });
+  for (const name of ["AppsShow", "AppCertificatesList", "AppIPAssignmentsList"]) await call(name, { app_name });
   expect(await call("AppsList", { org_slug: "personal" })).toMatchObject({ total_apps: 1 });
   expect(await call("PlatformRegionsGet", {})).toMatchObject({ regions: [{ code: "local" }] });
 
