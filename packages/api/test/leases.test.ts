@@ -1,6 +1,7 @@
 /** Leases over HTTP: which routes they hold back, for whom, and what the replies say. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import type { Grant } from "@hibernaut/domain/scopes";
 import { beforeEach, expect, test } from "vitest";
 import { isHeld, NOT_HELD } from "../src/lease-guard.ts";
 import { createToken } from "../src/tokens.ts";
@@ -55,7 +56,8 @@ const FREE = new Set([
 
 test("a lease holds back what changes the machine, on every route, unless its nonce is sent", async () => {
   const id = await machine();
-  const { nonce } = (await call("POST", `${MACHINES}/${id}/lease`, { ttl: 3600 })).body;
+  const { nonce, owner } = (await call("POST", `${MACHINES}/${id}/lease`, { ttl: 3600 })).body;
+  const tenant = as(createToken(server.tokens, "tenant", { apps: ["shop"] }).token).headers;
   const items = (await routes()).filter(([, path]) => path.startsWith("/v1/apps/"));
   expect(items.length).toBeGreaterThan(30);
   const knock = (method: string, path: string, sent: Record<string, string> = {}) => {
@@ -63,7 +65,7 @@ test("a lease holds back what changes the machine, on every route, unless its no
     const query = /files|archive/.test(rest) ? "?path=/x" : "";
     const body = method === "GET" || method === "DELETE" ? undefined : (BODIES[rest] ?? {});
     const isArchive = method === "PUT" && rest === "/archive";
-    const headers = { ...sent, ...(isArchive && { "content-type": "application/x-tar" }) };
+    const headers = { ...tenant, ...sent, ...(isArchive && { "content-type": "application/x-tar" }) };
     return call(method, `${MACHINES}/${id}${rest.replace("{key}", "k")}${query}`, body, { headers });
   };
   let held = 0;
@@ -76,7 +78,7 @@ test("a lease holds back what changes the machine, on every route, unless its no
     else {
       held += 1;
       expect([status, body.error], `${name} is held back: ${JSON.stringify(body)}`).toEqual([409, "lease_held"]);
-      expect(body.details).toMatchObject({ machine_id: id, owner: "test" });
+      expect(body.details).toMatchObject({ machine_id: id, owner });
       expect(JSON.stringify(body)).not.toContain(nonce);
     }
   }
@@ -100,7 +102,7 @@ test("what is exempt exists, and all else about a machine that is not a read is 
 
 test("of clients that ask at once, one gets the lease, and the others hear whose it is", async () => {
   const id = await machine({ name: "web" });
-  const { token } = createToken(server.tokens, "deployer");
+  const { token, record } = createToken(server.tokens, "deployer");
   const take = () => call("POST", `${MACHINES}/web/lease`, { description: "deploy 7" }, as(token));
   const replies = await Promise.all(Array.from({ length: 8 }, take));
   expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -108,11 +110,11 @@ test("of clients that ask at once, one gets the lease, and the others hear whose
   expect(others).toHaveLength(7);
   expect(others[0]?.body).toMatchObject({
     error: "lease_held",
-    details: { owner: "deployer", description: "deploy 7" },
+    details: { owner: record.id, description: "deploy 7" },
   });
   const shown = await call("GET", `${MACHINES}/${id}/lease`);
   expect(shown.body).toEqual({
-    owner: "deployer",
+    owner: record.id,
     description: "deploy 7",
     expires_at: expect.any(String),
     version: expect.any(String),
@@ -141,6 +143,40 @@ test("a lease is renewed and given back with its nonce, and ended by force, whic
   const cleared = audit.body.filter((line: { target: { force?: boolean } }) => line.target.force === true);
   expect(cleared).toMatchObject([{ method: "DELETE", target: { machine_id: id } }, { status: 200 }]);
   expect(JSON.stringify(audit.body)).not.toContain(nonce);
+});
+
+test("an administrator destroys and moves a machine that a tenant has leased; nobody else does", async () => {
+  const id = await machine();
+  const tokenOf = (options: Partial<Grant>) => as(createToken(server.tokens, "made", options).token);
+  const tenant = tokenOf({ scopes: ["deploy"], apps: ["shop"] });
+  await call("POST", `${MACHINES}/${id}/lease`, { ttl: 86_400 }, tenant);
+  const path = `${MACHINES}/${id}`;
+  const held = { status: 409, body: { error: "lease_held" } };
+  for (const options of [{ apps: ["shop"] }, { scopes: ["deploy" as const] }])
+    expect(await call("DELETE", `${path}?force=true`, undefined, tokenOf(options))).toMatchObject(held);
+  expect(await call("DELETE", path)).toMatchObject(held);
+  expect(await call("POST", `${path}/move`, {}, tokenOf({ apps: ["shop"] }))).toMatchObject(held);
+  // This host has no other one.
+  expect(await call("POST", `${path}/move`, {})).toMatchObject({ body: { error: "failed_precondition" } });
+  expect(await call("DELETE", `${path}?force=true`)).toMatchObject({ status: 200 });
+});
+
+test("a tenant learns no name of a token that reaches further", async () => {
+  const id = await machine();
+  const name = "root-of-the-company";
+  const admin = as(createToken(server.tokens, name).token);
+  const tenant = as(createToken(server.tokens, "tenant", { apps: ["shop"] }).token);
+  await call("POST", `${MACHINES}/${id}/lease`, {}, admin);
+  const seen = [
+    await call("GET", `${MACHINES}/${id}/lease`, undefined, tenant),
+    await call("POST", `${MACHINES}/${id}/lease`, {}, tenant),
+    await call("DELETE", `${MACHINES}/${id}/lease?force=true`, undefined, tenant),
+    await call("GET", `${MACHINES}/${id}/events`, undefined, tenant),
+  ];
+  expect(seen.map(({ status }) => status)).toEqual([200, 409, 200, 200]);
+  expect(JSON.stringify([seen, server.world.store.outbox.before(Number.MAX_SAFE_INTEGER, {}, 1000)])).not.toContain(
+    name,
+  );
 });
 
 test("an update whose image takes long is refused if another client has taken a lease by then", async () => {

@@ -22,7 +22,7 @@ export const LEASE_NONCE_HEADER = "hibernaut-lease-nonce";
 export interface MachineLease {
   /** SHA-256 of the nonce, in hex. Only the client that took the lease was ever told the nonce. */
   nonceHash: string;
-  /** The name of the token that took it. */
+  /** The id of the token that took it. */
   owner: string;
   /** For people. Empty when there is none. */
   description: string;

@@ -35,7 +35,7 @@ const LeaseBody = Type.Object(
 const LeaseReply = Type.Object(
   {
     expires_at: time,
-    owner: Type.String({ description: "The name of the token that took it." }),
+    owner: Type.String({ description: "The id of the token that took it." }),
     description: Type.String({ description: "What it is for. Empty if nobody said." }),
     version: Type.String({ description: "The machine's version." }),
   },
@@ -96,9 +96,12 @@ export function leaseRoutes(app: Api, { leases }: Pick<ApiDeps, "leases">): void
   );
 }
 
-/** Whom a lease is said to belong to: the name of the request's token. */
-export function ownerOf({ token }: { token: { name: string } | null }): string {
-  return token?.name ?? "unknown";
+/**
+ * Whom a lease is said to belong to: the id of the request's token. Its name would tell an app's token, and its webhooks, how
+ * tokens are named that reach further.
+ */
+export function ownerOf({ token }: { token: { id: string } | null }): string {
+  return token?.id ?? "unknown";
 }
 
 function leaseWire({ lease, version }: LeaseView): Static<typeof LeaseReply> {

@@ -11,7 +11,7 @@ export interface LeaseWish {
   ttl?: number | undefined;
   /** For people. Default: none. */
   description?: string | undefined;
-  /** The name of the token that takes it. */
+  /** The id of the token that takes it. */
   owner: string;
 }
 
