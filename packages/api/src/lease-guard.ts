@@ -29,6 +29,11 @@ export const NOT_HELD: ReadonlySet<string> = new Set([
   `PUT ${M}/files/directory`,
   // It makes other machines. This one continues as it is.
   `POST ${M}/fork`,
+  // As on Fly, whose clients send no nonce with these: they change what is written about the machine, or go to its app.
+  `PATCH ${M}/metadata`,
+  `POST ${M}/metadata/:key`,
+  `DELETE ${M}/metadata/:key`,
+  `POST ${M}/signal`,
   // An administrator's decision about a copy that the cluster does not use.
   "DELETE /v1/cluster/disputed/:machine_id",
 ]);

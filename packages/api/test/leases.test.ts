@@ -52,6 +52,10 @@ const FREE = new Set([
   "DELETE /files",
   "PUT /files/directory",
   "POST /fork",
+  "PATCH /metadata",
+  "POST /metadata/{key}",
+  "DELETE /metadata/{key}",
+  "POST /signal",
 ]);
 
 test("a lease holds back what changes the machine, on every route, unless its nonce is sent", async () => {
