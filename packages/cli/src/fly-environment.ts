@@ -27,7 +27,7 @@ export function flyEnvironment({ flyListen: at, apiTlsCert: cert }: FlySettings,
   if (at === undefined)
     throw new CliError(
       "failed_precondition",
-      `Fly's clients are not answered: set HIBERNAUT_FLY_LISTEN (for example ${EXAMPLE}) and restart the platform.`,
+      `HIBERNAUT_FLY_LISTEN is not set here. Run this with the environment that \`hibernaut serve\` has. If it is not set there either, set it (for example ${EXAMPLE}) and restart the platform.`,
     );
   if (at.port === 0)
     throw new CliError(

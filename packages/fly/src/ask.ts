@@ -15,7 +15,7 @@ export type Ask = (method: PlatformRequest["method"], path: string, body?: objec
 
 /** Returns what asks for the request. Throws a {@link Refusal} for a token that cannot be one of this platform's. */
 export function askFor(request: FastifyRequest, reply: FastifyReply, ask: AskPlatform): Ask {
-  const nonce = request.headers[NONCE.fly];
+  const nonce = request.headers[NONCE.fly] ?? request.headers[NONCE.platform];
   const headers = {
     authorization: `Bearer ${tokenOf(request.headers.authorization)}`,
     "x-request-id": request.id,

@@ -50,25 +50,34 @@ const SPECIAL: Partial<Record<ErrorCode, { status?: number; word?: string; text?
     },
   };
 
-/** What clients look for in the text of an error that says that there is no such thing, by what the path names last. */
-const MISSING: readonly [part: string, phrase: string][] = [
-  // A client looks for it after a blank.
-  ["/lease", "the machine's lease not found"],
-  [":volume_id", "volume not found"],
-  [":machine_id", "machine not found"],
-  [":app_name", "app not found"],
+/** What clients look for in the text of an error that says that there is no such thing, by the detail that names it. */
+const MISSING: readonly [detail: string, phrase: string][] = [
+  ["secret", "secret not found"],
+  ["snapshot_id", "snapshot not found"],
+  ["volume_id", "volume not found"],
+  ["image", "image not found"],
+  ["hostname", "certificate not found"],
+  ["machine_id", "machine not found"],
+  ["app_name", "app not found"],
+];
+
+/** What the platform's sentences call otherwise than a client of this port has to. */
+const NAMES: readonly [platform: string, fly: string][] = [
+  ["hibernaut-lease-nonce", "fly-machine-lease-nonce"],
+  ["HIBERNAUT_API_TOKEN", "FLY_API_TOKEN"],
+  ["destroy it with --force (over HTTP `?force=true`)", "destroy it with `?force=true`"],
 ];
 
 /** Returns what the client is told, and the HTTP status. Any error other than ours is a fault of the platform. */
-export function failureOf(error: unknown, route: string): { status: number; body: Failure } {
+export function failureOf(error: unknown): { status: number; body: Failure } {
   if (error instanceof Refusal) return { status: error.statusCode, body: { error: error.message, status: error.word } };
   if (error instanceof PlatformRefusal) {
     const { status = error.statusCode, word = "unknown", text } = SPECIAL[error.code] ?? {};
-    const body = {
-      error: text === undefined ? textOf(error, route) : `${text(error)}: ${error.message}`,
-      status: word,
+    const said = text === undefined ? textOf(error) : `${text(error)}: ${error.message}`;
+    return {
+      status,
+      body: { error: NAMES.reduce((all, [one, other]) => all.replaceAll(one, other), said), status: word },
     };
-    return { status, body };
   }
   const { statusCode, message } = error as { statusCode?: unknown; message?: unknown };
   // Fastify's own: a body that is not JSON, is too large, or is not as its schema says.
@@ -78,8 +87,10 @@ export function failureOf(error: unknown, route: string): { status: number; body
   return { status: 500, body };
 }
 
-function textOf({ code, message }: PlatformRefusal, route: string): string {
+function textOf({ code, message, details }: PlatformRefusal): string {
   if (code !== "not_found") return `${code}: ${message}`;
-  const [, phrase] = MISSING.find(([part]) => route.includes(part)) ?? [];
+  // A client looks for it after a blank.
+  if (message.startsWith("lease not found")) return `the machine's ${message}`;
+  const [, phrase] = MISSING.find(([detail]) => detail in details) ?? [];
   return phrase === undefined ? message : `${phrase}: ${message}`;
 }

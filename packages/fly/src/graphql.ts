@@ -11,10 +11,11 @@ const Body = Type.Object({
   query: Type.String({ maxLength: 65_536 }),
   variables: Type.Optional(Type.Object({ appName: Type.Optional(Type.String()), name: Type.Optional(Type.String()) })),
 });
-/** It asks for an app by a name of its own for it, such as `appcompact`, whatever fields follow. */
-const ASKS_FOR_APP = /\b(\w{1,40})\s*:\s*app\s*\(/;
+/** It asks for an app by a name of its own for it, such as `appcompact`, or without one, whatever fields follow. */
+const ASKS_FOR_APP = /(?:\b(\w{1,40})\s{0,9}:\s{0,9})?\bapp\s{0,9}\(/;
 
-const ONLY_APPS = "Only a query about one app is answered here. Use the Machines API, or `hibernaut`.";
+const ONLY_APPS =
+  "Only a query about one app is answered here. The Machines API on this port has the rest: secrets, for example, are at /v1/apps/<app>/secrets.";
 
 export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): void {
   // GraphQL's errors are answers, with status 200: clients take any other for a fault of the server.
@@ -24,8 +25,9 @@ export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">)
     async (request, reply) => {
       const { query, variables = {} } = request.body;
       const ask = askFor(request, reply, needs.ask);
-      const alias = ASKS_FOR_APP.exec(query)?.[1];
-      if (alias === undefined) return failure("query", ONLY_APPS, "NOT_IMPLEMENTED");
+      const asked = ASKS_FOR_APP.exec(query);
+      const alias = asked?.[1] ?? "app";
+      if (asked === null) return failure("query", ONLY_APPS, "NOT_IMPLEMENTED");
       const name = variables.appName ?? variables.name ?? "";
       try {
         return { data: { [alias]: compact((await ask("GET", path`/v1/apps/${name}`)) as PlatformApp) } };
@@ -55,8 +57,9 @@ function compact(platformApp: PlatformApp) {
     appUrl: url,
     platformVersion: "machines",
     // A text here, unlike the other.
-    organization: { id: slug, internalNumericId: "1", slug, rawSlug: slug, paidPlan: true },
+    organization: { id: slug, name: ORGANIZATION.name, internalNumericId: "1", slug, rawSlug: slug, paidPlan: true },
     postgresAppRole: null,
+    ipAddresses: { nodes: [] },
   };
 }
 

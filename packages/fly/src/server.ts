@@ -22,7 +22,7 @@ const FOR_BROWSERS = { "cache-control": "no-store", "x-content-type-options": "n
 /** Returns the server, ready to listen. */
 export async function buildFly(needs: FlyNeeds, tls?: SecureContextOptions & TlsOptions): Promise<FastifyInstance> {
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const { status, body } = failureOf(error, request.routeOptions?.url ?? "");
+    const { status, body } = failureOf(error);
     if (status === 500) needs.log.warn({ err: error }, "a request to Fly's API failed");
     void reply.header("fly-request-id", request.id);
     return reply.code(status).send(body);
@@ -43,8 +43,8 @@ export async function buildFly(needs: FlyNeeds, tls?: SecureContextOptions & Tls
     : Fastify({ ...options, https: tls })) as unknown as FastifyInstance;
   app.setErrorHandler(refuse);
   app.setNotFoundHandler((request, reply) => {
-    const error = `${request.method} ${request.url.split("?")[0]?.slice(0, 200)} means nothing on a server of your own. docs/fly.md lists what does.`;
-    return reply.code(501).header("fly-request-id", request.id).send({ error, status: "not_implemented" });
+    const error = `There is no ${request.method} ${request.url.split("?")[0]?.slice(0, 200)}. docs/fly-routes.md lists what there is.`;
+    return reply.code(404).header("fly-request-id", request.id).send({ error, status: "unknown" });
   });
   app.addHook(
     "onRequest",

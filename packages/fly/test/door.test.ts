@@ -27,7 +27,7 @@ test("nor that of a token which may only read, or reaches another app", async ()
 
 test.each([
   ["without a token", "", "needs a token"],
-  ["with one that is unknown", "authorization: Bearer nonsense\r\n", "unknown or revoked"],
+  ["with one that is unknown", "authorization: Bearer nonsense\r\n", "unknown or revoked. Set FLY_API_TOKEN"],
 ])("nobody's body is waited for who comes %s", async (_who, authorization, words) => {
   const { url } = await startFly();
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
@@ -42,4 +42,31 @@ test("what cannot be written as text is refused in words", async () => {
   expect(await call("POST", "/graphql", graphql)).toMatchObject({ status: 404 });
   await call("POST", "/v1/apps", { name: "shop" });
   expect(await call("POST", "/v1/apps/shop/secrets", '{"values":{"\\ud800":null}}')).toMatchObject({ status: 404 });
+});
+
+test("what there is not is named as it is, and advice fits this port", async () => {
+  const { call } = await startFly();
+  await call("POST", "/v1/apps", { name: "shop" });
+  const errorOf = async (...words: Parameters<typeof call>) => {
+    const { status, body } = await call<{ error: string }>(...words);
+    return `${status} ${body.error}`;
+  };
+  const config = { image: "app:1" };
+  const mounts = [{ volume: "vol_4ql1xyz8ozzk7y5m", path: "/data" }];
+  expect(await errorOf("POST", "/v1/apps/shop/machines", { config: { ...config, mounts } })).toMatch(
+    /^404 volume not found/,
+  );
+  expect(await errorOf("DELETE", "/v1/apps/shop/secrets/PIN")).toMatch(/^404 secret not found/);
+  expect(await errorOf("GET", "/v1/apps/shop/machines/none")).toMatch(/^404 machine not found/);
+  expect(await errorOf("GET", "/v1/apps/none/machines/none")).toMatch(/^404 app not found/);
+  expect(await errorOf("GET", "/v1/apps/shop/nope")).toMatch(/^404 There is no GET .*docs\/fly-routes.md/);
+  const { body: machine } = await call<{ id: string }>("POST", "/v1/apps/shop/machines", { config });
+  const at = `/v1/apps/shop/machines/${machine.id}`;
+  expect(await errorOf("GET", `${at}/lease`)).toMatch(/^404 the machine's lease not found/);
+  const { body: lease } = await call<{ nonce: string }>("POST", `${at}/lease?ttl=60`);
+  expect(await errorOf("POST", `${at}/cordon`)).toMatch(/^409 lease currently held by .*`fly-machine-lease-nonce`/);
+  for (const header of ["fly-machine-lease-nonce", "hibernaut-lease-nonce"])
+    expect((await call("POST", `${at}/cordon`, undefined, { [header]: lease.nonce })).status).toBe(200);
+  expect(await errorOf("POST", `${at}/lease`, { ttl: -5 })).toMatch(/^400 /);
+  expect(await errorOf("POST", `${at}/exec`, {})).toMatch(/^400 invalid_argument: cmd is missing/);
 });

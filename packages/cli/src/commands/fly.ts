@@ -16,8 +16,7 @@ const env = command({
     const { readSettings } = await import("@hibernaut/settings");
     const app = isAppNamed(context.namedApp, process.env, process.cwd()) ? context.app : undefined;
     const environment = flyEnvironment(readSettings(process.env), app);
-    const only = app === undefined ? "" : ` --app ${app}`;
-    const hint = `# Set FLY_API_TOKEN, too, to a token: hibernaut tokens create <name> --scope deploy --scope exec${only}`;
+    const hint = "# Set FLY_API_TOKEN, too, to a token: hibernaut tokens create <name>";
     return { document: environment, text: lines(...exportLines(environment), hint) };
   },
 });

@@ -73,6 +73,7 @@ async function listMachines(
 
 const status = command({
   name: "status",
+  aliases: ["show"],
   summary: "Show a machine",
   description: "Also shows whether the machine can be suspended and, if not, every reason why.",
   arguments: [MACHINE],

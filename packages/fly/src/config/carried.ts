@@ -21,7 +21,7 @@ export function carriedOver(now: MachineConfig, next: MachineConfig): MachineCon
     ...(services && {
       services: services.map((service) => {
         const before = now.services?.find(({ internal_port: port }) => port === service.internal_port);
-        return before === undefined ? service : { ...service, ...without(before, OF_SERVICES) };
+        return before === undefined ? service : { ...without(before, OF_SERVICES), ...service };
       }),
     }),
   };
@@ -29,4 +29,16 @@ export function carriedOver(now: MachineConfig, next: MachineConfig): MachineCon
 
 function without<T extends object>(of: T, keys: ReadonlySet<keyof T>): Partial<T> {
   return Object.fromEntries(Object.entries(of).filter(([key]) => !keys.has(key as keyof T))) as Partial<T>;
+}
+
+/** There, any request may choose its machine by a header. Here, a service says so, unless it has been told otherwise. */
+export function choosable(config: MachineConfig): MachineConfig {
+  const { services } = config;
+  if (services === undefined) return config;
+  return {
+    ...config,
+    services: services.map((service) =>
+      service.protocol === "http" ? { machine_hostnames: true, ...service } : service,
+    ),
+  };
 }

@@ -49,6 +49,8 @@ export const FlyService = Type.Object({
   min_machines_running: optional(Type.Integer()),
   ports: optional(Type.Array(FlyPort, { maxItems: 32 })),
   checks: optional(Type.Array(FlyCheck, { maxItems: 16 })),
+  // Of the platform: Fly has no word for it.
+  idle_timeout: optional(Type.Integer()),
   concurrency: optional(
     Type.Object({
       type: optional(Type.String()),

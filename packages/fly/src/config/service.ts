@@ -10,14 +10,14 @@ const HTTP = "http";
 
 /** Throws a {@link Refusal} for what the proxy does not do. */
 export function serviceOf(service: FlyService, at: number): ServiceConfig {
-  const { internal_port, autostop, autostart, min_machines_running, ports = [], concurrency } = service;
+  const { internal_port, autostop, autostart, min_machines_running, idle_timeout, ports = [], concurrency } = service;
   if ((service.protocol ?? "tcp") !== "tcp")
     throw new Refusal(501, `services[${at}].protocol is ${service.protocol}: the proxy serves TCP and HTTP only.`);
   const isHttp = ports.some(({ handlers = [] }) => handlers.includes(HTTP));
   return {
     protocol: isHttp ? "http" : "tcp",
     internal_port,
-    ...defined({ autostart, min_machines_running }),
+    ...defined({ autostart, min_machines_running, idle_timeout }),
     ...(autostop !== undefined && { autostop: autostopOf(autostop, at) }),
     ...(concurrency !== undefined && { concurrency: defined(concurrency) as ServiceConfig["concurrency"] }),
     ...(isHttp ? httpOf(ports) : ports.length > 0 && { ports: ports.map((port) => tcpPortOf(port, at)) }),
@@ -66,8 +66,6 @@ function httpOf(ports: readonly FlyPort[]): Partial<ServiceConfig> {
     ...(headers !== undefined && { response: { headers } }),
   };
   return {
-    // There, any request may choose its machine by a header.
-    machine_hostnames: true,
     ...(ports.some(({ force_https }) => force_https === true) && { force_https: true }),
     ...(Object.keys(http).length > 0 && { http_options: http }),
   };

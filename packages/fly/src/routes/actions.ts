@@ -73,6 +73,7 @@ export function actionRoutes(route: Routes): void {
 
   route("POST", `${MACHINE}/exec`, { body: ExecBody }, async (call) => {
     const { cmd = "", command = wordsOf(cmd), stdin, timeout = 0, container = "" } = call.body;
+    if (command.length === 0) throw new Refusal(400, "invalid_argument: cmd is missing.");
     if (container !== "") throw new Refusal(501, "A machine runs one image: leave `container` out.");
     const { exit_code, exit_signal, stdout, stderr } = (await call.ask("POST", `${at(call)}/exec`, {
       command,

@@ -27,7 +27,8 @@ export function leaseRoutes(route: Routes): void {
   // fly-go says in the query for how long, others in the body.
   route("POST", `${MACHINE}/lease`, { body: LeaseBody }, async (call) => {
     const ttl = call.body.ttl ?? (call.query["ttl"] === undefined ? 0 : Number(call.query["ttl"]));
-    if (!Number.isInteger(ttl)) throw new Refusal(400, "invalid_argument: ttl must be a whole number of seconds.");
+    if (!Number.isInteger(ttl) || ttl < 0)
+      throw new Refusal(400, "invalid_argument: ttl must be a whole number of seconds.");
     const { description } = call.body;
     const wanted = { ...(ttl > 0 && { ttl }), ...(description !== undefined && { description }) };
     return leaseView((await call.ask("POST", `${at(call)}/lease`, wanted)) as PlatformLease);

@@ -1,13 +1,13 @@
 /** `/v1/apps/{app}/machines`: to make, see, change and destroy machines. */
 import { Type } from "typebox";
 import { type Ask, path } from "../ask.ts";
-import { carriedOver } from "../config/carried.ts";
+import { carriedOver, choosable } from "../config/carried.ts";
 import { keeping, withoutKept } from "../config/kept.ts";
 import { normalised } from "../config/normalised.ts";
 import { FlyConfig } from "../config/schema.ts";
 import { Refusal } from "../failure.ts";
 import { eventsView, machineView } from "../view/machine.ts";
-import type { PlatformEvent, PlatformMachine } from "../view/platform.ts";
+import type { PlatformEvent, PlatformMachine, PlatformVolume } from "../view/platform.ts";
 import { asking, flag, textsOf } from "./query.ts";
 import type { Routes } from "./table.ts";
 
@@ -42,9 +42,10 @@ export function machineRoutes(route: Routes): void {
 
   route("POST", MACHINES, { body: LaunchBody }, async ({ ask, of, body }) => {
     const { config, name, skip_launch, skip_service_registration, lease_ttl } = body;
+    await requireVolumes(ask, of("app_name"), config);
     // The region is passed over: there is one, whatever a program written for Fly says.
     const wanted = {
-      config: keeping(normalised(required(config))),
+      config: choosable(keeping(normalised(required(config)))),
       ...(name !== undefined && name !== "" && { name }),
       ...(skip_launch !== undefined && { skip_launch }),
       ...(skip_service_registration !== undefined && { skip_service_registration }),
@@ -64,9 +65,10 @@ export function machineRoutes(route: Routes): void {
   route("POST", MACHINE, { body: LaunchBody }, async ({ ask, of, body }) => {
     const { config, skip_launch = false, current_version: known } = body;
     const at = path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
+    await requireVolumes(ask, of("app_name"), config);
     const now = (await ask("GET", at)) as PlatformMachine;
     if (known !== undefined && known !== "") requireVersion(now, known);
-    const wanted = carriedOver(now.config, keeping(normalised(required(config))));
+    const wanted = choosable(carriedOver(now.config, keeping(normalised(required(config)))));
     const updated = (await ask("POST", at, { config: wanted })) as PlatformMachine;
     // There, an update ends with a machine that runs.
     const sleeps = ["created", "stopped", "suspended", "failed"].includes(updated.state);
@@ -110,6 +112,22 @@ function required(config: FlyConfig | undefined): FlyConfig {
 /** Fly's word for a state that has another name here. */
 function platformWord(key: string, text: string): string {
   return key === "state" && text === "started" ? "running" : text;
+}
+
+/**
+ * Throws unless there are the volumes that a client mounts: the platform makes one for a name that it does not know, and a
+ * program that came with an id from elsewhere would find an empty disk in the place of its data.
+ */
+async function requireVolumes(ask: Ask, app: string, config: FlyConfig | undefined): Promise<void> {
+  const wanted = (config?.mounts ?? []).flatMap(({ volume }) => volume ?? []);
+  if (wanted.length === 0) return;
+  const volumes = (await ask("GET", path`/v1/apps/${app}/volumes`)) as PlatformVolume[];
+  const missing = wanted.find((word) => !volumes.some(({ id, name }) => id === word || name === word));
+  if (missing !== undefined)
+    throw new Refusal(
+      404,
+      `volume not found: App ${app} has no volume ${missing.slice(0, 64)}. Make it first, or mount another.`,
+    );
 }
 
 function requireVersion({ version }: PlatformMachine, known: string): void {

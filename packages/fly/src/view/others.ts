@@ -1,24 +1,27 @@
 /** Apps, volumes, leases and secrets as Fly's clients see them. Pure. */
+import { crc32 } from "node:zlib";
 import type { PlatformApp, PlatformLease, PlatformSecret, PlatformVolume } from "./platform.ts";
 
 /** There are no organisations: all apps are of one, which every client knows. */
 export const ORGANIZATION = { name: "personal", slug: "personal", internal_numeric_id: 1 } as const;
 
 const BYTES_IN_GB = 1024 ** 3;
+/** Clients keep it in 32 bits with a sign. */
+const MOST_ID = 0x7fffffff;
 /** Of ext4. In bytes. */
 const BLOCK_SIZE = 4096;
 
-export function appView({ name, machine_count, urls }: PlatformApp, volumeCount = 0) {
+export function appView({ name, machine_count, urls }: PlatformApp, volumeCount?: number) {
   const [url] = urls;
   return {
     // There is no other id than the name.
     id: name,
     name,
-    internal_numeric_id: 1,
+    internal_numeric_id: crc32(name) & MOST_ID,
     network: "default",
     status: machine_count === 0 ? "pending" : "deployed",
     machine_count,
-    volume_count: volumeCount,
+    ...(volumeCount !== undefined && { volume_count: volumeCount }),
     organization: ORGANIZATION,
     cname_target: url === undefined ? "" : new URL(url).hostname,
     app_role: "",
