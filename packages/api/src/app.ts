@@ -139,7 +139,6 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   });
 
   secureEdges(app, deps.corsOrigins);
-  handReplies(app);
   app.decorateRequest("insideMachine", null);
   app.decorateRequest("peer", null);
   app.decorateRequest("sentOnTo", null);
@@ -182,6 +181,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
       const { sendRequests } = await import("./cluster/send-requests.ts");
       sendRequests(secured, cluster, deps);
     }
+    // After those hooks that put the replies of several hosts together.
+    handReplies(secured);
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     holdLeases(secured, deps);
     secured.addHook("preHandler", refuseHostImages(deps.machines));

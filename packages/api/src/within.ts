@@ -4,7 +4,7 @@ import type { FastifyRequest } from "fastify";
 import type { Api } from "./deps.ts";
 
 /** Where such a request says which it is. Nobody outside knows what to write there. */
-const HEADER = "hibernaut-within";
+export const WITHIN_HEADER = "hibernaut-within";
 
 /** Those under way: when their clients have gone, and the reply, once there is one. */
 const underWay = new Map<string, { client: AbortSignal; reply?: unknown }>();
@@ -32,7 +32,7 @@ export async function askWithin(
   const request: { client: AbortSignal; reply?: unknown } = { client };
   underWay.set(id, request);
   try {
-    const { statusCode, payload } = await api.inject({ ...asked, headers: { ...headers, [HEADER]: id } });
+    const { statusCode, payload } = await api.inject({ ...asked, headers: { ...headers, [WITHIN_HEADER]: id } });
     return { statusCode, reply: "reply" in request ? request.reply : JSON.parse(payload || "{}") };
   } finally {
     underWay.delete(id);
@@ -55,6 +55,6 @@ export function handReplies(app: Api): void {
 }
 
 function requestWithin({ headers }: Pick<FastifyRequest, "headers">) {
-  const id = headers[HEADER];
+  const id = headers[WITHIN_HEADER];
   return typeof id === "string" ? underWay.get(id) : undefined;
 }

@@ -4,25 +4,32 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { askFor, path, tokenOf } from "./ask.ts";
 import type { FlyNeeds } from "./contract.ts";
 import { PlatformRefusal, Refusal } from "./failure.ts";
+import { QUERIES } from "./graphql.ts";
+
+/** What a token needs that only runs programs. All other changes are those of a deploy. */
+const OF_EXEC = /\/(exec|signal|start)$/;
+/** A body that is larger is worth a request to the platform, in bytes: its rates count that one. */
+const LARGE_BYTES = 16 * 1024;
 
 /** Returns a hook that refuses who could not do anything with the route in any case. */
 export function admit({ ask, grantOf }: Pick<FlyNeeds, "ask" | "grantOf">) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const grant = grantOf(tokenOf(request.headers.authorization));
-    const { app_name: app } = (request.params ?? {}) as { app_name?: string };
+    const { method, headers, routeOptions, params } = request;
+    const grant = grantOf(tokenOf(headers.authorization));
+    const { app_name: app } = (params ?? {}) as { app_name?: string };
+    const asking = askFor(request, reply, ask);
     // The platform says what became of the token, or that there is no such app for it.
-    if (grant === undefined) await askFor(request, reply, ask)("GET", "/v1/apps").catch(inWords);
-    else if (app !== undefined && !reachesApp(grant, app))
-      await askFor(request, reply, ask)("GET", path`/v1/apps/${app}`);
-    else if (
-      request.method !== "GET" &&
-      !hasScope(grant.scopes, ["exec", "deploy"]) &&
-      !request.url.startsWith("/graphql")
-    )
+    if (grant === undefined) return void (await asking("GET", "/v1/apps").catch(inWords));
+    if (app !== undefined && !reachesApp(grant, app)) return void (await asking("GET", path`/v1/apps/${app}`));
+    const url = routeOptions.url ?? "";
+    const needed = OF_EXEC.test(url) ? (["exec", "deploy"] as const) : "deploy";
+    if (method !== "GET" && url !== QUERIES && !hasScope(grant.scopes, needed))
       throw new Refusal(
         403,
-        "permission_denied: This needs a token with the scope `deploy` or `exec`: `hibernaut tokens create <name> --scope deploy`.",
+        "permission_denied: This needs a token with the scope `deploy`, or `exec` to run a program: `hibernaut tokens create <name> --scope deploy`.",
       );
+    const length = headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Infinity;
+    if (length > LARGE_BYTES) await asking("GET", "/v1/platform/regions");
   };
 }
 

@@ -23,6 +23,7 @@ export function askFor(request: FastifyRequest, reply: FastifyReply, ask: AskPla
   };
   const signal = goneSignal(reply);
   return async (method, url, body) => {
+    signal.throwIfAborted();
     const { statusCode, reply: content } = await ask({
       ...{ method, url, signal, remoteAddress: request.ip },
       headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },

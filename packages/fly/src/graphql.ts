@@ -7,6 +7,11 @@ import { PlatformRefusal } from "./failure.ts";
 import { appView, ORGANIZATION } from "./view/others.ts";
 import type { PlatformApp } from "./view/platform.ts";
 
+/** Where clients ask. */
+export const QUERIES = "/graphql";
+/** The query of the clients has some hundred bytes. */
+const MOST_BYTES = 16 * 1024;
+
 const Body = Type.Object({
   query: Type.String({ maxLength: 65_536 }),
   variables: Type.Optional(Type.Object({ appName: Type.Optional(Type.String()), name: Type.Optional(Type.String()) })),
@@ -20,8 +25,8 @@ const ONLY_APPS =
 export function graphqlRoute(app: FastifyInstance, needs: Pick<FlyNeeds, "ask">): void {
   // GraphQL's errors are answers, with status 200: clients take any other for a fault of the server.
   app.post<{ Body: { query: string; variables?: { appName?: string; name?: string } } }>(
-    "/graphql",
-    { schema: { body: Body } },
+    QUERIES,
+    { schema: { body: Body }, bodyLimit: MOST_BYTES },
     async (request, reply) => {
       const { query, variables = {} } = request.body;
       const ask = askFor(request, reply, needs.ask);

@@ -1,8 +1,10 @@
 /** What a machine is shown with, after it was changed in one way or another. */
 import { MachineConfig } from "@hibernaut/domain/config";
+import type { CheckConfig } from "@hibernaut/domain/service-config";
 import { describe, expect, test } from "vitest";
 import { carriedOver } from "../src/config/carried.ts";
 import { keeping, shown } from "../src/config/kept.ts";
+import { normalised } from "../src/config/normalised.ts";
 import { startFly } from "./helpers.ts";
 
 const SENT = {
@@ -27,8 +29,50 @@ describe("a change that is made otherwise", () => {
     for (const gone of ["services", "env", "files", "mounts"]) expect(shown(bare)).not.toHaveProperty(gone);
   });
 
+  const check = { type: "http", path: "/", headers: [{ name: "authorization", values: ["Basic hunter2"] }] };
+  const OLD = {
+    image: "x",
+    processes: [{ cmd: ["a"], env: { PASSWORD: "hunter2" } }],
+    files: [{ guest_path: "/key", raw_value: "c2VjcmV0" }],
+    disable_machine_autostart: true,
+    guest: { cpus: 1, persist_rootfs: "always" },
+    services: [{ internal_port: 80, ports: [{ port: 443, handlers: ["http"] }], checks: [check], idle_timeout: 9 }],
+    checks: { alive: check },
+  };
+  const made = keeping(normalised(OLD));
+
   test("leaves no secret behind in what is kept", () => {
-    expect(keeping(SENT).fly_config).not.toMatch(/hunter2|c2VjcmV0/);
+    expect(made.fly_config).not.toMatch(/hunter2|c2VjcmV0/);
+    expect(shown(made)).toMatchObject({
+      services: [{ checks: [check] }],
+      checks: { alive: check },
+      env: { PASSWORD: "hunter2" },
+    });
+  });
+
+  test.each<[string, MachineConfig]>([
+    ["a variable that is gone", { ...made, env: {} }],
+    ["another command", { ...made, init: { cmd: ["b"] } }],
+    ["a check that is gone", { ...made, checks: {} }],
+    ["a check of a service that is gone", { ...made, checks: { alive: made.checks?.["alive"] as CheckConfig } }],
+    ["a header of a check", { ...made, checks: { ...made.checks, alive: { type: "http", path: "/", headers: [] } } }],
+    ["requests that start it", { ...made, services: [{ ...made.services?.[0], internal_port: 80, autostart: true }] }],
+    ["another idle time", { ...made, services: [{ ...made.services?.[0], internal_port: 80, idle_timeout: 60 }] }],
+    ["a layer that is not kept", { ...made, keep_layer: false }],
+    ["another size", { ...made, guest: { cpus: 2, memory_mb: 512 } }],
+    ["no files", { ...made, files: [] }],
+  ])("is not undone by a client that reads and writes: %s", (_what, changed) => {
+    const { fly_config: _text, ...after } = carriedOver(changed, keeping(normalised(shown(changed))));
+    const { fly_config: _other, ...before } = changed;
+    const bare = ({ keep_layer: keeps = false, env = {}, files = [], checks = {}, ...rest }: MachineConfig) => ({
+      ...{ keeps, env, files, ...rest },
+      checks: Object.fromEntries(
+        Object.entries(checks).map(([name, { headers = [], ...one }]) => [name, { ...one, headers }]),
+      ),
+    });
+    expect(bare(after)).toMatchObject(bare(before));
+    expect(Object.keys(after.checks ?? {})).toEqual(Object.keys(before.checks ?? {}));
+    expect(after.env ?? {}).toEqual(before.env ?? {});
   });
 
   test.each(["not json", "null", "[]", '{"services":7}', `{"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`])(
@@ -58,9 +102,11 @@ test("what Fly's configuration has no word for stays when a client writes all of
   const all = Object.keys(MachineConfig.properties);
   const full = Object.fromEntries(all.map((key) => [key, "kept"])) as unknown as MachineConfig;
   const kept = Object.entries(carriedOver(full, { image: "y" })).filter(([, value]) => value === "kept");
-  expect(kept.map(([key]) => key).toSorted()).toEqual([
-    ...["network", "on_host_loss", "schedule_timezone", "suspend_config"],
-  ]);
+  expect(kept.map(([key]) => key).toSorted()).toEqual(["network", "on_host_loss", "suspend_config"]);
+  // A time zone means nothing without the schedule that a client has taken out.
+  const zone = { image: "x", schedule: "daily", schedule_timezone: "Europe/Berlin" };
+  expect(carriedOver(zone, { image: "x" })).toEqual({ image: "x" });
+  expect(carriedOver(zone, { image: "x", schedule: "hourly" })).toEqual({ ...zone, schedule: "hourly" });
 });
 
 test("a tenant's text breaks no list of others", async () => {

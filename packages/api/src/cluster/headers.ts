@@ -1,6 +1,7 @@
 /** Which headers pass between a client, the host it talks to, and the host that answers. Pure. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
+import { WITHIN_HEADER } from "../within.ts";
 import { CLIENT_HEADER, clientAddress, TOKEN_HEADER } from "./peer.ts";
 
 /** The host that answered. */
@@ -23,6 +24,7 @@ const NOT_SENT_ON = new Set([
   "expect",
   "cookie",
   "origin",
+  WITHIN_HEADER,
 ]);
 /** What the host that the client talks to says by itself. */
 const OWN = /^(access-control-.*|vary|set-cookie|x-request-id|connection|keep-alive|transfer-encoding|date)$/;

@@ -77,7 +77,7 @@ export class Publications {
     if (one.work !== undefined) {
       if (wait === 0) one.hurry.abort();
     } else if (wait !== undefined) {
-      one.work = this.#keepUp(one).finally(() => delete one.work);
+      one.work = this.#keepUp(one);
       background(one.work, "publishing a machine's configuration");
     }
   }
@@ -104,10 +104,15 @@ export class Publications {
   async #keepUp(one: Publication): Promise<void> {
     const { signal, pause: waitFor } = this.#options;
     const { id } = one.wanted;
-    for (let wait = this.#wait(one); wait !== undefined && this.#all.get(id) === one; wait = this.#wait(one)) {
-      one.hurry = new AbortController();
-      if (wait > 0 && !signal.aborted) await waitFor(wait, AbortSignal.any([signal, one.hurry.signal]));
-      else if (!(await this.#write(one))) return;
+    try {
+      for (let wait = this.#wait(one); wait !== undefined && this.#all.get(id) === one; wait = this.#wait(one)) {
+        one.hurry = new AbortController();
+        if (wait > 0 && !signal.aborted) await waitFor(wait, AbortSignal.any([signal, one.hurry.signal]));
+        else if (!(await this.#write(one))) return;
+      }
+    } finally {
+      // In the turn of the last look: what comes later begins again.
+      delete one.work;
     }
   }
 

@@ -12,15 +12,19 @@ const OF_SERVICES = new Set<keyof ServiceConfig>([
   ...(["concurrency", "force_https", "http_options"] as const),
 ]);
 
-/** The new configuration, with what the machine has besides. A service is the one with the same port. */
+/** The new configuration, with what the machine has besides. A service is the one with the same port and, if there are two, the same protocol. */
 export function carriedOver(now: MachineConfig, next: MachineConfig): MachineConfig {
   const { services } = next;
+  const { schedule_timezone: zone, ...carried } = without(now, OF_CLIENTS);
   return {
-    ...without(now, OF_CLIENTS),
+    ...carried,
+    // It means nothing without a schedule.
+    ...(zone !== undefined && next.schedule !== undefined && { schedule_timezone: zone }),
     ...next,
     ...(services && {
       services: services.map((service) => {
-        const before = now.services?.find(({ internal_port: port }) => port === service.internal_port);
+        const same = now.services?.filter(({ internal_port: port }) => port === service.internal_port) ?? [];
+        const before = same.find(({ protocol }) => protocol === service.protocol) ?? same[0];
         return before === undefined ? service : { ...without(before, OF_SERVICES), ...service };
       }),
     }),

@@ -8,7 +8,8 @@ import { Compile } from "typebox/compile";
 import { Refusal } from "../failure.ts";
 import { defined } from "./defined.ts";
 import { isTooDeep } from "./nulls.ts";
-import { FlyConfig } from "./schema.ts";
+import { type FlyCheck, FlyConfig } from "./schema.ts";
+import { withHeaders, withoutHeaders, withoutSecrets } from "./secrets.ts";
 import { type FlyWire, toFly } from "./to-fly.ts";
 import { toPlatform } from "./to-platform.ts";
 
@@ -25,9 +26,7 @@ export function withoutKept(sent: FlyConfig): FlyConfig {
  * nobody would look for it here once it was taken out there.
  */
 export function keeping(sent: FlyConfig): MachineConfig {
-  const { env: _, files, ...others } = sent;
-  const kept = { ...others, ...(files && { files: files.map(({ raw_value: _content, ...file }) => file) }) };
-  return { ...toPlatform(sent), fly_config: JSON.stringify(kept) };
+  return { ...toPlatform(sent), fly_config: JSON.stringify(withoutSecrets(sent)) };
 }
 
 /**
@@ -55,7 +54,16 @@ function wireOf({ fly_config: text, ...config }: MachineConfig): FlyWire {
     if (!isDeepStrictEqual(now[key], made[key])) merged[key] = now[key];
   merged["env"] = now["env"];
   for (const [key, by] of MERGED) merged[key] = now[key] && merge(sent[key], now[key], by);
-  return defined(merged);
+  return defined({ ...merged, ...servicesOf(sent, made, now) });
+}
+
+/** Checks of services are checks of the machine, too: once one was changed, all are shown there. */
+function servicesOf(sent: FlyConfig, made: FlyWire, now: FlyWire): FlyWire {
+  const { services, checks = {} } = now as { services?: unknown; checks?: Readonly<Record<string, FlyCheck>> };
+  const isChanged = !isDeepStrictEqual(services, made["services"]);
+  if (isChanged) return { services, checks: now["checks"] };
+  if (isDeepStrictEqual(withoutHeaders(checks), made["checks"] ?? {})) return withHeaders(sent, checks);
+  return { services: sent.services?.map(({ checks: _, ...service }) => service), checks: now["checks"] };
 }
 
 /**

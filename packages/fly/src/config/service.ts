@@ -28,12 +28,16 @@ export function serviceOf(service: FlyService, at: number): ServiceConfig {
 export function serviceChecks(services: readonly FlyService[]): Record<string, CheckConfig> {
   const named = services.flatMap(({ internal_port, checks = [] }, of) =>
     checks.map((check, at) => {
-      const type = check.type ?? "tcp";
-      const name = `servicecheck-${String(at).padStart(2, "0")}-${type}-${internal_port}`;
+      const name = serviceCheckName(check, at, internal_port);
       return [name, checkOf({ port: internal_port, ...check }, `services[${of}].checks[${at}]`)] as const;
     }),
   );
   return Object.fromEntries(named);
+}
+
+/** What Fly calls the check of a service, and so does the platform. */
+export function serviceCheckName({ type = "tcp" }: Pick<FlyCheck, "type">, at: number, port: number): string {
+  return `servicecheck-${String(at).padStart(2, "0")}-${type}-${port}`;
 }
 
 /** Throws a {@link Refusal} for a check that the platform does not have. */

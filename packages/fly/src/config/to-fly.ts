@@ -36,7 +36,7 @@ export function toFly(config: MachineConfig): FlyWire {
 }
 
 function serviceWire({ protocol, force_https, http_options, ports = [], ...service }: ServiceConfig): FlyWire {
-  const { internal_port, autostop, autostart, min_machines_running, concurrency } = service;
+  const { internal_port, autostop, autostart, min_machines_running, idle_timeout, concurrency } = service;
   const http = http_options === undefined ? {} : { http_options };
   const forces = force_https === true ? { force_https } : {};
   return {
@@ -45,6 +45,7 @@ function serviceWire({ protocol, force_https, http_options, ports = [], ...servi
     ...(autostop !== undefined && { autostop: autostop === "suspend" ? autostop : autostop === "stop" }),
     ...(autostart !== undefined && { autostart }),
     ...(min_machines_running !== undefined && { min_machines_running }),
+    ...(idle_timeout !== undefined && { idle_timeout }),
     ...(concurrency !== undefined && { concurrency }),
     ports:
       protocol === "http"

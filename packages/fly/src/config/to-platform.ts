@@ -38,34 +38,28 @@ const SIZE = /^(shared-cpu|performance)-([1-9]\d?)x$/;
 const MEMORY_MB: Readonly<Record<string, number>> = { "shared-cpu": 256, performance: 2048 };
 
 /**
- * Throws a {@link Refusal}: 400 for what is wrong, 501 for what the machine would miss. What has no effect on what runs,
+ * The configuration has to be {@link normalised}. Throws a {@link Refusal}: 400 for what is wrong, 501 for what the machine would miss. What has no effect on what runs,
  * such as `metrics` and `dns`, is passed over.
  */
 export function toPlatform(config: FlyConfig): MachineConfig {
   for (const [has, sentence] of MISSING) if (has(config)) throw new Refusal(501, sentence);
   if (config.image === undefined || config.image === "")
     throw new Refusal(400, "invalid_argument: config.image is missing.");
-  const [only] = config.processes ?? [];
   const { services = [], metadata, schedule, auto_destroy, files, restart, mounts } = config;
-  const init = defined({
-    exec: only?.exec ?? config.init?.exec,
-    entrypoint: only?.entrypoint ?? config.init?.entrypoint,
-    cmd: only?.cmd ?? config.init?.cmd,
-    swap_size_mb: config.init?.swap_size_mb,
-  });
+  const { exec, entrypoint, cmd, swap_size_mb } = config.init ?? {};
+  const init = defined({ exec, entrypoint, cmd, swap_size_mb });
   const checks = {
     ...serviceChecks(services),
     ...Object.fromEntries(
       Object.entries(config.checks ?? {}).map(([name, check]) => [name, checkOf(check, `checks.${name}`)]),
     ),
   };
-  const asleep = config.disable_machine_autostart === true ? { autostart: false } : {};
   return {
     image: config.image,
     ...part("guest", guestOf(config)),
-    ...part("env", { ...config.env, ...only?.env }),
+    ...part("env", config.env ?? {}),
     ...part("init", init),
-    ...(services.length > 0 && { services: services.map((one, at) => ({ ...serviceOf(one, at), ...asleep })) }),
+    ...(services.length > 0 && { services: services.map(serviceOf) }),
     ...part("checks", checks),
     ...part("restart", restartOf(restart)),
     ...part("stop_config", stopOf(config.stop_config)),
@@ -119,7 +113,6 @@ function stopOf(stop: FlyConfig["stop_config"]): object {
   return defined({ signal: stop?.signal === "" ? undefined : stop?.signal, timeout: seconds });
 }
 
-/** Fly's clients of different age have two places for it. */
-function keepsRootfs({ rootfs, guest }: FlyConfig): boolean {
-  return [rootfs?.persist, guest?.persist_rootfs].some((word) => word === "always" || word === "restart");
+function keepsRootfs({ rootfs }: FlyConfig): boolean {
+  return rootfs?.persist === "always" || rootfs?.persist === "restart";
 }

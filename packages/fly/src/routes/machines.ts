@@ -7,7 +7,7 @@ import { normalised } from "../config/normalised.ts";
 import { FlyConfig } from "../config/schema.ts";
 import { Refusal } from "../failure.ts";
 import { eventsView, machineView } from "../view/machine.ts";
-import type { PlatformEvent, PlatformMachine, PlatformVolume } from "../view/platform.ts";
+import type { PlatformEvent, PlatformMachine } from "../view/platform.ts";
 import { asking, flag, textsOf } from "./query.ts";
 import type { Routes } from "./table.ts";
 
@@ -29,6 +29,8 @@ const DestroyBody = Type.Object({ force: Type.Optional(Type.Boolean()), kill: Ty
 /** How many entries of the history a machine is shown with, and a list of them has unless it is asked for more: as many as on Fly. */
 const EVENTS_SHOWN = 20;
 const EVENTS_MOST = 50;
+/** Ids that the platform gives. */
+const OWN_VOLUME = /^vol_[0-9a-f]{1,16}$/;
 
 export function machineRoutes(route: Routes): void {
   route("GET", MACHINES, {}, async ({ ask, of, query }) => {
@@ -42,7 +44,6 @@ export function machineRoutes(route: Routes): void {
 
   route("POST", MACHINES, { body: LaunchBody }, async ({ ask, of, body }) => {
     const { config, name, skip_launch, skip_service_registration, lease_ttl } = body;
-    await requireVolumes(ask, of("app_name"), config);
     // The region is passed over: there is one, whatever a program written for Fly says.
     const wanted = {
       config: choosable(keeping(normalised(required(config)))),
@@ -65,10 +66,11 @@ export function machineRoutes(route: Routes): void {
   route("POST", MACHINE, { body: LaunchBody }, async ({ ask, of, body }) => {
     const { config, skip_launch = false, current_version: known } = body;
     const at = path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
-    await requireVolumes(ask, of("app_name"), config);
     const now = (await ask("GET", at)) as PlatformMachine;
-    if (known !== undefined && known !== "") requireVersion(now, known);
-    const wanted = choosable(carriedOver(now.config, keeping(normalised(required(config)))));
+    // As the client sees it: an update that is under way counts.
+    const { version, config: present } = now.updating ?? now;
+    if (known !== undefined && known !== "") requireVersion(version, known);
+    const wanted = choosable(carriedOver(present, keeping(normalised(required(config)))));
     const updated = (await ask("POST", at, { config: wanted })) as PlatformMachine;
     // There, an update ends with a machine that runs.
     const sleeps = ["created", "stopped", "suspended", "failed"].includes(updated.state);
@@ -106,6 +108,7 @@ export function machineRoutes(route: Routes): void {
 
 function required(config: FlyConfig | undefined): FlyConfig {
   if (config === undefined) throw new Refusal(400, "invalid_argument: config is missing.");
+  requireOwnVolumes(config);
   return withoutKept(config);
 }
 
@@ -115,22 +118,19 @@ function platformWord(key: string, text: string): string {
 }
 
 /**
- * Throws unless there are the volumes that a client mounts: the platform makes one for a name that it does not know, and a
- * program that came with an id from elsewhere would find an empty disk in the place of its data.
+ * Throws for an id of a volume that cannot be one of this platform's. It would be taken for the name of a volume to make, and a program
+ * that came with its ids from Fly would find an empty disk in the place of its data.
  */
-async function requireVolumes(ask: Ask, app: string, config: FlyConfig | undefined): Promise<void> {
-  const wanted = (config?.mounts ?? []).flatMap(({ volume }) => volume ?? []);
-  if (wanted.length === 0) return;
-  const volumes = (await ask("GET", path`/v1/apps/${app}/volumes`)) as PlatformVolume[];
-  const missing = wanted.find((word) => !volumes.some(({ id, name }) => id === word || name === word));
-  if (missing !== undefined)
+function requireOwnVolumes({ mounts = [] }: FlyConfig): void {
+  const foreign = mounts.find(({ volume = "" }) => volume.startsWith("vol_") && !OWN_VOLUME.test(volume))?.volume;
+  if (foreign !== undefined)
     throw new Refusal(
       404,
-      `volume not found: App ${app} has no volume ${missing.slice(0, 64)}. Make it first, or mount another.`,
+      `volume not found: There is no volume ${foreign.slice(0, 64)} here. Make one first, or mount another.`,
     );
 }
 
-function requireVersion({ version }: PlatformMachine, known: string): void {
+function requireVersion(version: string, known: string): void {
   if (version !== known)
     throw new Refusal(
       412,
