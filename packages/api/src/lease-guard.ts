@@ -4,9 +4,9 @@
  */
 import { LEASE_NONCE_HEADER } from "@hibernaut/domain/lease";
 import { isFullAccess } from "@hibernaut/domain/scopes";
-import type { Resources } from "@hibernaut/machines";
+import type { TokenRecord } from "@hibernaut/store";
 import type { FastifyRequest } from "fastify";
-import type { Api } from "./deps.ts";
+import type { Api, ApiDeps } from "./deps.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -45,11 +45,11 @@ export function isHeld(method: string, url: string): boolean {
 }
 
 /**
- * Whether it is an administrator's to do whatever leases there are: a tenant must not keep a machine on a host, or
- * at all, by taking leases without end. A deletion says `force`.
+ * Whether it is an administrator's to do whatever leases of tenants there are: a tenant must not keep a machine on a host, or
+ * at all, by taking leases without end. A deletion says `force`. Between two programs of the administrator, leases hold.
  */
-function isOverriding({ method, token, routeOptions, query }: FastifyRequest): boolean {
-  if (token === null || !isFullAccess(token)) return false;
+function isOverriding({ method, token, routeOptions, query }: FastifyRequest, owner: TokenRecord | undefined): boolean {
+  if (token === null || !isFullAccess(token) || (owner !== undefined && isFullAccess(owner))) return false;
   const isForced = (query as { force?: boolean }).force === true;
   return routeOptions.url === `${M}/move` || (method === "DELETE" && routeOptions.url === M && isForced);
 }
@@ -58,12 +58,13 @@ function isOverriding({ method, token, routeOptions, query }: FastifyRequest): b
  * Registers the hook for the routes that are registered after this. Call it after the hooks that send requests on to other
  * hosts: the one that has the machine has its lease. A program in the machine is not a client.
  */
-export function holdLeases(app: Api, { leases }: Pick<Resources, "leases">): void {
+export function holdLeases(app: Api, { leases, tokens }: Pick<ApiDeps, "leases" | "tokens">): void {
   app.decorateRequest("requireUnheld", () => {});
   app.addHook("preHandler", async (request) => {
     if (request.insideMachine !== null || !isHeld(request.method, request.routeOptions.url ?? "")) return;
-    if (isOverriding(request)) return;
     const { app_name: name, machine_id: word } = request.params as { app_name: string; machine_id: string };
+    const holder = leases.holder(name, word);
+    if (holder !== undefined && isOverriding(request, tokens.get(holder))) return;
     const nonce = nonceOf(request);
     leases.requirePassage(name, word, nonce);
     request.requireUnheld = () => leases.requireUnheld(name, word, nonce);

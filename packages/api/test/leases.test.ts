@@ -163,6 +163,10 @@ test("an administrator destroys and moves a machine that a tenant has leased; no
   // This host has no other one.
   expect(await call("POST", `${path}/move`, {})).toMatchObject({ body: { error: "failed_precondition" } });
   expect(await call("DELETE", `${path}?force=true`)).toMatchObject({ status: 200 });
+  // Two programs of the administrator keep out of each other's way.
+  const other = await machine();
+  await call("POST", `${MACHINES}/${other}/lease`, {}, tokenOf({}));
+  expect(await call("DELETE", `${MACHINES}/${other}?force=true`)).toMatchObject(held);
 });
 
 test("a tenant learns no name of a token that reaches further", async () => {

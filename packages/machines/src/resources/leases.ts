@@ -1,5 +1,5 @@
 /** Leases: what clients take, show and give back. A lease is between clients: nothing that the platform does asks for it. */
-import { DEFAULT_LEASE_TTL_S, leaseFrom, type MachineLease } from "@hibernaut/domain/lease";
+import { DEFAULT_LEASE_TTL_S, leaseFrom, liveLease, type MachineLease } from "@hibernaut/domain/lease";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { type LeaseWish, type NewLease, newLease } from "../leases/nonce.ts";
@@ -45,6 +45,11 @@ export class Leases {
   get(app: string, word: string): LeaseView {
     const { record } = this.#controllers.find(app, word);
     return { lease: requireLease(record, this.#now()), version: record.version };
+  }
+
+  /** The id of the token that took the lease that lives. Undefined when there is none. */
+  holder(app: string, word: string): string | undefined {
+    return liveLease(this.#controllers.find(app, word).record.lease, this.#now())?.owner;
   }
 
   /** Gives the lease back. Throws `not_found` when there is none, and `lease_held` for another nonce than its own. */
