@@ -33,9 +33,13 @@ const lists = options.quick ? 5 : 25;
 await setup({ quiet: true });
 const about = environment();
 const fly = `http://127.0.0.1:${await freePort()}`;
-// The rates of one token would be what is measured.
-const unlimited = { HIBERNAUT_RATE_READS: "0", HIBERNAUT_RATE_CHANGES: "0" };
-const { apiUrl, token, close } = await startOwnPlatform({ HIBERNAUT_FLY_LISTEN: new URL(fly).host, ...unlimited });
+const { apiUrl, token, close } = await startOwnPlatform({
+  HIBERNAUT_FLY_LISTEN: new URL(fly).host,
+  // The rates of one token would be what is measured, and a bridge has some 1,000 addresses.
+  HIBERNAUT_RATE_READS: "0",
+  HIBERNAUT_RATE_CHANGES: "0",
+  HIBERNAUT_NETWORK: "user",
+});
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 
 /** @type {Record<string, number[]>} */

@@ -10,9 +10,12 @@ export function newMachineId(): string {
   return randomBytes(7).toString("hex");
 }
 
-/** A name for people who did not choose one, e.g. `drowsy-marmot-4821`. */
+/**
+ * A name for people who did not choose one, e.g. `drowsy-marmot-482137`: of 130 million, so that an app of thousands of machines does not
+ * see one twice.
+ */
 export function newMachineName(): string {
-  return `${ADJECTIVES[randomInt(ADJECTIVES.length)]}-${ANIMALS[randomInt(ANIMALS.length)]}-${randomInt(1000, 10_000)}`;
+  return `${ADJECTIVES[randomInt(ADJECTIVES.length)]}-${ANIMALS[randomInt(ANIMALS.length)]}-${randomInt(100_000, 1_000_000)}`;
 }
 
 /** A ULID (https://github.com/ulid/spec): 48 bits of milliseconds and 80 random bits, 26 characters, sortable by time. */
