@@ -13,7 +13,7 @@ const SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=al
 
 /** Objects that compiled without a warning, by what they are made from: a run of all tests needs most of them five times. */
 const OBJECTS = join(GUEST, ".build/test-objects");
-/** An object that no test used for so long belongs to sources that are gone. Milliseconds. */
+/** An object that no test used for this long belongs to sources that are gone. Milliseconds. */
 const UNUSED_MS = 24 * 60 * 60_000;
 
 /** What is the same for all objects: the headers, and the compiler. */

@@ -9,6 +9,8 @@ import { slowed } from "./slow.ts";
 const ROOT = join(import.meta.dirname, "../../../..");
 /** The demo image that setup packs. */
 export const COUNTER_IMAGE = `oci:${join(ROOT, ".build/counter")}:latest`;
+/** The sample service, which setup packs, too. */
+export const ORDERS_IMAGE = `oci:${join(ROOT, ".build/orders")}:latest`;
 export const BUNDLE = join(ROOT, "packages/guest/.build/bundle");
 
 /** What runs guests in tests on QEMU: `npm run test:kvm` has them under KVM where it works. */

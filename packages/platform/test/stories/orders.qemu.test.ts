@@ -1,10 +1,9 @@
 /** The orders service in a machine: what people see first, and how an app lives with being suspended. */
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
+import { ORDERS_IMAGE } from "../helpers/qemu-world.ts";
 import { Place } from "../helpers/served.ts";
 
-const ORDERS_IMAGE = `oci:${join(import.meta.dirname, "../../../../.build/orders")}:latest`;
 const MACHINE = { image: ORDERS_IMAGE, services: [{ internal_port: 3000 }] };
 
 // Most other stories are told on a bridge, where there is root.

@@ -200,7 +200,8 @@ test("two tenants see nothing of each other's builds, files and templates", asyn
   expect(link).toMatchObject({ present: false });
   const url = String(link["url"]);
   expect(url).not.toContain(String(rivals.apiKey));
-  expect((await fetch(`${url.slice(0, -2)}AA`, { method: "PUT", body: "x" })).status).toBe(403);
+  const forged = `${url.slice(0, -2)}${url.at(-2) === "A" ? "B" : "A"}${url.at(-1)}`;
+  expect((await fetch(forged, { method: "PUT", body: "x" })).status).toBe(403);
   expect((await fetch(url, { method: "PUT", body: "not an archive" })).status).toBe(200);
   // One that is not an archive is noticed when it is used, and does not replace the other tenant's.
   expect(await control(agents, "GET", `/templates/mine/files/${hash}`)).toMatchObject({ present: true });
@@ -217,28 +218,30 @@ test("two tenants see nothing of each other's builds, files and templates", asyn
   await expect(control(agents, "POST", `/v2/templates/mine/builds/${mine.buildId}`, {})).rejects.toThrow("409");
 });
 
-test.each(["kill", "stop"] as const)(
-  "a platform that ends by %s in the middle of a build leaves an error, and no machine",
-  async (end) => {
-    const slow = Template().fromTemplate("base").runCmd("echo begun; sleep 600");
-    const begun = await Template.buildInBackground(slow, "slow", agents);
-    const said = async () => (await Template.getBuildStatus(begun, agents)).logEntries.map(({ message }) => message);
-    await expect.poll(said, { timeout: 60_000 }).toContain("begun");
-    expect(await temporary()).toHaveLength(1);
-    await place.served[end]();
-    await place.served.start();
-    agents = now(agents);
-    const { status, reason } = await Template.getBuildStatus(begun, agents);
-    expect({ status, message: reason?.message }).toEqual({
-      status: "error",
-      message: "The platform ended while the template was being built. Build it again.",
-    });
-    // One that ends in order destroys it itself.
-    if (end === "stop") expect(await temporary()).toEqual([]);
-    await expect.poll(temporary, { timeout: 60_000 }).toEqual([]);
-    await Template.build(Template().fromTemplate("base").runCmd("true"), "slow", agents);
-  },
-);
+async function endDuringBuild(end: "kill" | "stop"): Promise<void> {
+  const slow = Template().fromTemplate("base").runCmd("echo begun; sleep 600");
+  const begun = await Template.buildInBackground(slow, "slow", agents);
+  const said = async () => (await Template.getBuildStatus(begun, agents)).logEntries.map(({ message }) => message);
+  await expect.poll(said, { timeout: 60_000 }).toContain("begun");
+  expect(await temporary()).toHaveLength(1);
+  await place.served[end]();
+  await place.served.start();
+  agents = now(agents);
+  const { status, reason } = await Template.getBuildStatus(begun, agents);
+  expect({ status, message: reason?.message }).toEqual({
+    status: "error",
+    message: "The platform ended while the template was being built. Build it again.",
+  });
+  // One that ends in order destroys it itself.
+  if (end === "stop") expect(await temporary()).toEqual([]);
+  await expect.poll(temporary, { timeout: 60_000 }).toEqual([]);
+  await Template.build(Template().fromTemplate("base").runCmd("true"), "slow", agents);
+}
+
+test("a platform that is killed in the middle of a build leaves an error, and no machine", () =>
+  endDuringBuild("kill"));
+
+test("so does one that stops in the middle of a build", { tags: "again" }, () => endDuringBuild("stop"));
 
 /** Where the platform listens may change when it starts again. */
 function now(options: ConnectionOpts): ConnectionOpts {

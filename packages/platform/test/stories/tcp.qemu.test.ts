@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
+import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
-import { shellImage } from "../helpers/shell-image.ts";
 
 const place = Place.forTests();
 const port = await freePort();
@@ -56,18 +56,19 @@ test("an open connection keeps it awake, and survives a suspend by hand: what is
 
 test("a machine of the app wakes it by name, and one of another app is not let in", async (context) => {
   if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
-  const sleeper = { image: await shellImage(), init: { cmd: ["-c", "exec sleep 3600"] }, services: [] };
+  const sleeper = { image: await sandboxImage(), services: [] };
   const { machine_id: web } = await place.machine(sleeper);
   await place.client.createApp("guest");
   const { machine_id: stranger } = await place.client.createMachine("guest", { config: sleeper });
   await place.client.waitForMachine("guest", stranger, { timeout: 60 });
   await place.suspend(id);
-  const ask = `const socket = require("net").connect(${port}, "${place.app}.flycast", () => socket.write("inside\\n"));
-    socket.on("data", (line) => { console.log(String(line).trim()); process.exit(); });
-    socket.on("error", ({ code }) => { console.log(code); process.exit(); });`;
-  const from = async (app: string, machine: string) =>
-    (await place.client.runExec(app, machine, { command: ["node", "-e", ask], timeout: 60 })).stdout.trim();
-  expect(await from("guest", stranger)).toBe("ECONNRESET");
+  // Bash says it in a tenth of the time that Node takes to start under emulation.
+  const ask = `exec 3<>/dev/tcp/${place.app}.flycast/${port} && echo inside >&3 && read -r line <&3; echo $line`;
+  const from = async (app: string, machine: string) => {
+    const { stdout, stderr } = await place.client.runExec(app, machine, { command: ["bash", "-c", ask], timeout: 60 });
+    return `${stdout}${stderr}`.trim();
+  };
+  expect(await from("guest", stranger)).toMatch(/Connection reset by peer$/);
   expect((await place.get(id)).state).toBe("suspended");
   expect(await from(place.app, web)).toMatch(/^\d+ inside$/);
   await place.client.destroyMachine(place.app, web, { force: true });
