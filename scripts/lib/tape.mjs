@@ -191,7 +191,7 @@ const MASKS = [
   [/\b[0-9a-f]{16}\b/g, "<bundle>"],
   [/\b[0-9a-f]{14}\b/g, "<id>"],
   [/\b[0-9A-HJKMNP-TV-Z]{26}\b/g, "<version>"],
-  [/\b[a-z]+-[a-z]+-\d{4}\b/g, "<name>"],
+  [/\b[a-z]+-[a-z]+-\d{4,6}\b/g, "<name>"],
   [/\b\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z| [+-]\d\d:\d\d)/g, "<time>"],
   [/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]+ GMT/g, "<time>"],
   [/\b\d+ (?:s|min|h) ago\b/g, "<ago>"],

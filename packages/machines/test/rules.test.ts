@@ -170,7 +170,7 @@ describe("restarts", () => {
 describe("names and addresses", () => {
   test("ids are 14 hex digits, versions are ULIDs that sort by time", () => {
     expect(newMachineId()).toMatch(/^[0-9a-f]{14}$/);
-    expect(newMachineName()).toMatch(/^[a-z]+-[a-z]+-[0-9]{4}$/);
+    expect(newMachineName()).toMatch(/^[a-z]+-[a-z]+-[0-9]{6}$/);
     fc.assert(
       fc.property(fc.nat(2 ** 47), fc.nat(2 ** 47), (a, b) => {
         const [one, other] = [newUlid(a), newUlid(b)];

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { readSettings } from "@hibernaut/settings";
 import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { expect, onTestFinished, test } from "vitest";
+import { diskFolder } from "../../../platform/test/helpers/temp.ts";
 import { Cgroups } from "../../src/qemu/jail/cgroups.ts";
 import { findJail } from "../../src/qemu/jail/find.ts";
 import { findProgram, hostPlaces } from "../../src/qemu/jail/host-places.ts";
@@ -20,8 +21,8 @@ const options = (env: Record<string, string> = {}) => ({
 /** What programs need of the host. */
 const PLACES = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64"];
 
-async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), "hibernaut-jail-"));
+async function folder(within = tmpdir()): Promise<string> {
+  const path = await mkdtemp(join(within, "hibernaut-jail-"));
   onTestFinished(() => rm(path, { recursive: true }));
   return path;
 }
@@ -93,7 +94,7 @@ test.runIf(process.getuid?.() === 0)(
 
 test.runIf(process.getuid?.() === 0)("a device that cannot be opened is refused before the program runs", async () => {
   const name = `hibernaut-test-${process.pid}`;
-  const device = join(await folder(), name); // not in /dev, so it is shown as it is
+  const device = join(await folder(diskFolder()), name); // not in /dev, where files in memory are, so it is shown as it is
   await promisify(execFile)("mknod", ["--mode=600", device, "c", "1", "5"]);
   const jail = [
     "--root",
