@@ -111,10 +111,17 @@ export class Family {
     this.#patience = new AbortController();
   }
 
-  /** Does something that may be refused. */
+  /** Does something that may be refused. What a parent remembers right after it may be gone again when its copy is there. */
   async try(work: () => unknown): Promise<void> {
-    for (const watch of this.#watches) watch.look();
-    await this.#allowed(async () => work());
+    const look = () => {
+      for (const watch of this.#watches) watch.look();
+    };
+    look();
+    await this.#allowed(async () => {
+      const done = work();
+      look();
+      return done;
+    });
   }
 
   /** Resolves when no birth is in progress and every machine rests. Rejects with what went wrong so far. */
