@@ -2,11 +2,9 @@
  * The app of a machine in the network's tests: hears datagrams, tries what it is told, holds a connection open. It
  * answers at a socket in its file system, too, because tests break its network.
  */
-
 import { createSocket } from "node:dgram";
 import { createServer, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { hostname } from "node:os";
 import { json } from "node:stream/consumers";
 import { type Try, tryOne } from "./try.ts";
 
@@ -49,8 +47,7 @@ async function answer(request: IncomingMessage): Promise<unknown> {
   const { pathname, searchParams } = new URL(request.url ?? "", "http://machine");
   if (pathname === "/try") return Promise.all(((await json(request)) as Try[]).map(tryOne));
   if (pathname === "/hold") hold(searchParams.get("host") ?? "", Number(searchParams.get("port")));
-  // The hostname is that of the machine, also in a fork, whose environment is that of its parent.
-  return { id: hostname(), heard, held };
+  return { id: process.env.HIBERNAUT_MACHINE_ID, heard, held };
 }
 
 for (const at of [8080, "/run/probe.sock"]) {
