@@ -137,6 +137,11 @@ export class Family {
       const { lastBoot } = this.#platform.machines.get("shop", id).record;
       if (lastBoot?.kind === "cold") expect(lastBoot.reason).toMatch(HONEST_REASONS);
     }
+    // Nobody waits for those that leave a pool which has become smaller.
+    await vi.waitFor(() => {
+      const leaving = this.#world.store.machines.list().filter(({ state }) => state === "destroying");
+      expect(leaving).toEqual([]);
+    }, TIMEOUT.timeoutMs);
     if (this.#faults.length > 0) throw this.#faults[0];
   }
 
