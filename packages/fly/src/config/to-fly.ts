@@ -42,7 +42,7 @@ function serviceWire({ protocol, force_https, http_options, ports = [], ...servi
   return {
     protocol: "tcp",
     internal_port,
-    ...(autostop !== undefined && { autostop: autostop === "suspend" ? autostop : autostop === "stop" }),
+    ...(autostop !== undefined && { autostop }),
     ...(autostart !== undefined && { autostart }),
     ...(min_machines_running !== undefined && { min_machines_running }),
     ...(idle_timeout !== undefined && { idle_timeout }),

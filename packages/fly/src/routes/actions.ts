@@ -1,15 +1,11 @@
 /** What is done with a machine: start, stop, suspend, restart, signal, cordon, exec, ps, and the wait for a state. */
 import { Type } from "typebox";
-import { path } from "../ask.ts";
 import { wordsOf } from "../config/words.ts";
 import { PlatformRefusal, Refusal } from "../failure.ts";
 import { stateOf } from "../view/machine.ts";
 import type { PlatformMachine } from "../view/platform.ts";
 import { asking, textsOf } from "./query.ts";
-import { type Call, type Routes } from "./table.ts";
-
-const MACHINE = "/apps/:app_name/machines/:machine_id";
-const at = ({ of }: Call) => path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
+import { machineAt as at, type Call, MACHINE, type Routes } from "./table.ts";
 
 /** How long clients may wait for a state, in seconds, and how long they do who do not say. */
 const WAIT_S = { least: 1, most: 60 } as const;

@@ -4,10 +4,7 @@ import { path } from "../ask.ts";
 import { Refusal } from "../failure.ts";
 import { leaseView } from "../view/others.ts";
 import type { PlatformLease } from "../view/platform.ts";
-import type { Call, Routes } from "./table.ts";
-
-const MACHINE = "/apps/:app_name/machines/:machine_id";
-const at = ({ of }: Call) => path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
+import { machineAt as at, type Call, MACHINE, type Routes } from "./table.ts";
 
 const LeaseBody = Type.Object({
   ttl: Type.Optional(Type.Integer()),
@@ -55,7 +52,7 @@ export function metadataRoutes(route: Routes): void {
 
   // One that is not there may be deleted, too.
   route("DELETE", `${MACHINE}/metadata/:key`, { status: 204 }, async (call) => {
-    await call.ask("PATCH", `${at(call)}/metadata`, { [call.of("key")]: null });
+    await call.ask("DELETE", `${at(call)}${path`/metadata/${call.of("key")}`}`);
   });
 
   route("PATCH", `${MACHINE}/metadata`, { body: ChangesBody, status: 204, keepsNulls: true }, async (call) => {

@@ -1,4 +1,5 @@
 /** `/v1/apps/{app}/machines`: to make, see, change and destroy machines. */
+import { isVolumeId } from "@hibernaut/domain/naming";
 import { Type } from "typebox";
 import { type Ask, path } from "../ask.ts";
 import { carriedOver, choosable } from "../config/carried.ts";
@@ -29,8 +30,6 @@ const DestroyBody = Type.Object({ force: Type.Optional(Type.Boolean()), kill: Ty
 /** How many entries of the history a machine is shown with, and a list of them has unless it is asked for more: as many as on Fly. */
 const EVENTS_SHOWN = 20;
 const EVENTS_MOST = 50;
-/** Ids that the platform gives. */
-const OWN_VOLUME = /^vol_[0-9a-f]{1,16}$/;
 
 export function machineRoutes(route: Routes): void {
   route("GET", MACHINES, {}, async ({ ask, of, query }) => {
@@ -122,7 +121,7 @@ function platformWord(key: string, text: string): string {
  * that came with its ids from Fly would find an empty disk in the place of its data.
  */
 function requireOwnVolumes({ mounts = [] }: FlyConfig): void {
-  const foreign = mounts.find(({ volume = "" }) => volume.startsWith("vol_") && !OWN_VOLUME.test(volume))?.volume;
+  const foreign = mounts.find(({ volume = "" }) => volume.startsWith("vol_") && !isVolumeId(volume))?.volume;
   if (foreign !== undefined)
     throw new Refusal(
       404,

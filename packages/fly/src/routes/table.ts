@@ -1,7 +1,7 @@
 /** How a route is registered, and what every route has. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Static, TSchema } from "typebox";
-import { type Ask, askFor } from "../ask.ts";
+import { type Ask, askFor, path } from "../ask.ts";
 import { removeNulls } from "../config/nulls.ts";
 import type { FlyNeeds } from "../contract.ts";
 
@@ -15,6 +15,10 @@ export interface Call<B = unknown> {
   query: Record<string, unknown>;
   body: B;
 }
+
+/** The path of a machine, and its place in the platform's API. */
+export const MACHINE = "/apps/:app_name/machines/:machine_id";
+export const machineAt = ({ of }: Pick<Call, "of">) => path`/v1/apps/${of("app_name")}/machines/${of("machine_id")}`;
 
 /** Registers routes that answer with what they return. */
 export type Routes = <B extends TSchema>(
