@@ -307,17 +307,17 @@ describe("someone on an app's page", { timeout: LIMIT_MS * 2 }, () => {
     expect(await page.getByLabel("Idle timeout, in seconds").inputValue()).toBe("");
     await page.getByLabel("Idle timeout, in seconds").fill("1");
     await page.getByLabel("Idle timeout, in seconds").press("Enter");
-    await page.locator('[data-job="complete"]').waitFor();
-    const tile = (state: string) => page.locator(`.tile[data-machine="${web.machine_id}"][data-state="${state}"]`);
-    await tile("suspended").waitFor();
-    expect(await answer()).toContain("nonce");
-    const asleep = tile("suspended").getByText("resumed in").waitFor();
-    // If it stays awake, the platform knows why.
-    await asleep.catch(async (cause: unknown) => {
+    await page.locator('[data-job="complete"]').waitFor({ timeout: LIMIT_MS });
+    const tile = page.locator(`.tile[data-machine="${web.machine_id}"][data-state="suspended"]`);
+    const explained = async (cause: unknown) => {
       const activity = await place.client.getMachineActivity(place.app, web.machine_id);
       const events = await place.client.listMachineEvents(place.app, web.machine_id, { limit: 9 });
       throw new Error(`${JSON.stringify(activity)}\n${JSON.stringify(events)}`, { cause });
-    });
+    };
+    // If it stays awake, the platform knows why.
+    await tile.waitFor().catch(explained);
+    expect(await answer()).toContain("nonce");
+    await tile.getByText("resumed in").waitFor().catch(explained);
     const { config } = await place.get(web.machine_id);
     expect(config.services?.[0]).toMatchObject({ idle_timeout: 1, autostop: "suspend", internal_port: 8080 });
   });

@@ -94,9 +94,10 @@ test("a smaller pool destroys what is too much, and a deleted template all that 
   await shop.reach(record.id, "running");
 });
 
-test("an app with a pool is deleted with it", async () => {
+test("an app with a pool is deleted with it, while the pool is still being filled", async () => {
   await template(2);
-  await filled(1);
+  // The second may follow before anyone looks.
+  await expect.poll(() => pool().ready, PATIENT).toBeGreaterThan(0);
   await shop.platform.apps.delete("shop", { force: true });
   expect(readdirSync(join(shop.world.folder, "machines"))).toEqual([]);
 });
