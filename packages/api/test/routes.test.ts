@@ -152,6 +152,14 @@ describe("waiting", () => {
     }
   });
 
+  test("says which of the states it was, where the machine's state does not", async () => {
+    const id = await createMachine();
+    expect(await call("GET", `${MACHINES}/${id}/wait?state=unhealthy,healthy`)).toMatchObject({
+      body: { state: "running", reached: "healthy" },
+    });
+    expect(await call("GET", `${MACHINES}/${id}/wait?state=started`)).toMatchObject({ body: { reached: "running" } });
+  });
+
   test("ends at its deadline with 408", async () => {
     const id = await createMachine();
     await call("GET", `${MACHINES}/${id}/wait`);

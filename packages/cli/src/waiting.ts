@@ -1,5 +1,5 @@
 /** Waits for machines, one or many at once. */
-import type { Machine, MachineState, WaitState } from "@hibernaut/client";
+import type { HibernautClient, Machine, MachineState, WaitState } from "@hibernaut/client";
 import { type Option, type OptionValues, type Result, timeOption } from "./command.ts";
 import type { Context } from "./context.ts";
 import { crashError, hasCrashed, isCrashLoop } from "./crashed.ts";
@@ -27,22 +27,42 @@ export const WAITING = [
 ] as const satisfies readonly Option[];
 export type WaitingOptions = OptionValues<typeof WAITING>;
 
+type WaitOptions = NonNullable<Parameters<HibernautClient["waitForMachine"]>[2]>;
+
 /** Waits until the machine is in one of the states; fails with `deadline_exceeded` (exit code 124). */
 export async function waitFor(
   context: Context,
   id: string,
-  states: WaitState[],
-  { waitTimeout = WAIT_TIMEOUT_S }: WaitingOptions,
+  states: readonly WaitState[],
+  options: WaitingOptions,
 ): Promise<MachineState> {
   const client = await context.client();
+  return inRequests(context, id, states, options, (wait) => client.waitForMachine(context.app, id, wait));
+}
+
+/** Waits as {@link waitFor} does, and returns which of the states it was. The machine may be in another by then. */
+export async function firstReached(
+  context: Context,
+  id: string,
+  states: readonly WaitState[],
+  options: WaitingOptions,
+): Promise<WaitState> {
+  const client = await context.client();
+  return inRequests(context, id, states, options, (wait) => client.firstReached(context.app, id, wait));
+}
+
+async function inRequests<Found>(
+  context: Context,
+  id: string,
+  states: readonly WaitState[],
+  { waitTimeout = WAIT_TIMEOUT_S }: WaitingOptions,
+  ask: (options: WaitOptions) => Promise<Found>,
+): Promise<Found> {
   const deadline = Date.now() + waitTimeout * 1000;
   for (;;) {
     const leftS = Math.ceil((deadline - Date.now()) / 1000);
     try {
-      return await client.waitForMachine(context.app, id, {
-        state: states,
-        timeout: Math.min(REQUEST_S, Math.max(1, leftS)),
-      });
+      return await ask({ state: states, timeout: Math.min(REQUEST_S, Math.max(1, leftS)) });
     } catch (error) {
       if (toFailure(error).error !== "deadline_exceeded") throw error;
       if (leftS <= REQUEST_S) throw await tooLate(context, id, states, waitTimeout);

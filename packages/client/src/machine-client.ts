@@ -33,6 +33,7 @@ import type {
   MachineState,
   RestoreRequest,
   UsageReport,
+  WaitState,
 } from "./types.ts";
 
 /** The part of the client about machines. What Node alone can do is in `client.ts`. */
@@ -165,13 +166,21 @@ export abstract class MachineClient extends LeaseClient {
   }
 
   /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */
-  async waitForMachine(
-    app: string,
-    id: string,
-    { state, timeout, ...options }: WaitOptions = {},
-  ): Promise<MachineState> {
+  async waitForMachine(app: string, id: string, options?: WaitOptions): Promise<MachineState> {
+    return (await this.#wait(app, id, options)).state;
+  }
+
+  /**
+   * Waits as {@link waitForMachine} does, and returns which of the states it was: `healthy` or `unhealthy`, say, where the
+   * machine is running either way, and may have left that state again.
+   */
+  async firstReached(app: string, id: string, options?: WaitOptions): Promise<WaitState> {
+    return (await this.#wait(app, id, options)).reached;
+  }
+
+  #wait(app: string, id: string, { state, timeout, ...options }: WaitOptions = {}) {
     const query = { state: joined(state), timeout };
-    return (await this.call("get", `${MACHINE}/wait`, { params: machineParams(app, id), query, ...options })).state;
+    return this.call("get", `${MACHINE}/wait`, { params: machineParams(app, id), query, ...options });
   }
 
   /** Returns a machine's history, newest first. Default limit: 100. */

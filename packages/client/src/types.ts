@@ -27,12 +27,7 @@ export type MachineState = Schemas["MachineState"];
 /** What `waitForMachine` waits for. `settled` is any state in which a machine rests; `healthy` and `unhealthy`
  * are running machines of which the platform can tell that they work, or that they do not; `prewarmed` is a machine
  * whose prewarm is over, or that has none. */
-export type WaitState =
-  | Exclude<MachineState, "starting" | "suspending" | "stopping" | "updating" | "destroying">
-  | "settled"
-  | "healthy"
-  | "unhealthy"
-  | "prewarmed";
+export type WaitState = Schemas["WaitState"];
 
 /** What a machine runs, and how. */
 export type MachineConfig = Schemas["MachineConfig"];

@@ -1,5 +1,5 @@
 /** How a deploy from the dashboard goes from machine to machine. */
-import { ApiError, type Machine, type MachineConfig } from "@hibernaut/client";
+import { ApiError, type Machine, type MachineConfig, type WaitState } from "@hibernaut/client";
 import type { BrowserClient } from "@hibernaut/client/browser";
 import { describe, expect, test } from "vitest";
 import { rollOut, type Step } from "../src/pages/app/rollout.ts";
@@ -8,22 +8,25 @@ import { machine } from "./a-machine.ts";
 const HEALTHY = { status: "healthy", reason: "its checks pass" } as const;
 const UNHEALTHY = { status: "unhealthy", reason: "its check web fails: no database" } as const;
 
+/** What a machine is after its update, and what it is as soon as the wait for that has ended. */
+type After = Partial<Machine> & { soon?: Partial<Machine> };
+
 /** The part of the platform that a rollout uses: machines that become what the test says when they are updated. */
 class Machines {
   readonly updates: { id: string; config: MachineConfig; prewarm: unknown }[] = [];
   readonly waits: string[] = [];
   readonly #machines: Map<string, Machine>;
-  readonly #after: Record<string, Partial<Machine>>;
+  readonly #after: Record<string, After>;
   readonly #refusals: ApiError[];
 
-  constructor(machines: readonly Machine[], after: Record<string, Partial<Machine>>, refusals: ApiError[]) {
+  constructor(machines: readonly Machine[], after: Record<string, After>, refusals: ApiError[]) {
     this.#machines = new Map(machines.map((one) => [one.machine_id, one]));
     this.#after = after;
     this.#refusals = refusals;
   }
 
   get api(): BrowserClient {
-    const api: Pick<BrowserClient, "getMachine" | "updateMachine" | "waitForMachine"> = {
+    const api: Pick<BrowserClient, "firstReached" | "getMachine" | "updateMachine" | "waitForMachine"> = {
       getMachine: (_app, id) => Promise.resolve(this.#get(id)),
       updateMachine: (_app, id, config = { image: "" }, options) => {
         const refusal = this.#refusals.shift();
@@ -31,6 +34,11 @@ class Machines {
         this.updates.push({ id, config, prewarm: options?.prewarm });
         this.#machines.set(id, { ...this.#get(id), config, ...this.#after[id] });
         return Promise.resolve(this.#get(id));
+      },
+      firstReached: (_app, id) => {
+        const { health, state } = this.#get(id);
+        this.#machines.set(id, { ...this.#get(id), ...this.#after[id]?.soon });
+        return Promise.resolve(health.status === "unknown" ? (state as WaitState) : health.status);
       },
       waitForMachine: (_app, id, options) => {
         this.waits.push(`${id}: ${[options?.state].flat().join(" ")}`);
@@ -59,7 +67,7 @@ interface RunOptions {
 
 async function run(
   machines: readonly Machine[],
-  after: Record<string, Partial<Machine>>,
+  after: Record<string, After>,
   { kind = "deploy", prewarm = false, refusals = [] }: RunOptions = {},
 ) {
   const platform = new Machines(machines, after, refusals);
@@ -88,6 +96,14 @@ describe("a rollout", () => {
       ["b", "changing", "is being updated"],
       ["b", "done", "is suspended, and starts with the change at the next request: nobody has tried it yet"],
     ]);
+  });
+
+  test("counts a machine that worked, and was asleep again before anyone looked", async () => {
+    const soon = { state: "suspended", health: { status: "unknown", reason: "it is suspended" } } as const;
+    const { steps, error } = await run([web("a")], { a: { health: HEALTHY, soon } });
+    expect(error).toBeUndefined();
+    expect(steps.at(-1)).toEqual(["a", "done", "worked, and is suspended now"]);
+    expect((await run([web("a")], { a: { health: UNHEALTHY, soon } })).error?.message).toContain("It is suspended");
   });
 
   test("ends at the first machine that does not work, and leaves the others as they are", async () => {

@@ -12,7 +12,7 @@ import { unlessHeld } from "./effects/recover.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { requireApp } from "./require-app.ts";
 import { settleOwnership } from "./settle-ownership.ts";
-import { type WaitOptions, type WaitTarget, waitFor } from "./waiting.ts";
+import { type Waited, type WaitOptions, type WaitTarget, waitFor } from "./waiting.ts";
 import { WarmHistory } from "./warm/history.ts";
 import { WarmKeeper } from "./warm/keeper.ts";
 import { MemoryPressure } from "./warm/pressure.ts";
@@ -147,7 +147,7 @@ export class ControllerSet {
   }
 
   /** Settles when a machine has reached one of the states: see {@link waitFor}. */
-  wait(controller: MachineController, targets: readonly WaitTarget[], options: WaitOptions): Promise<MachineState> {
+  wait(controller: MachineController, targets: readonly WaitTarget[], options: WaitOptions): Promise<Waited> {
     return waitFor(controller, { ...this.#deps, changes: this.changes }, targets, options);
   }
 

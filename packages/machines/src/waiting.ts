@@ -13,6 +13,13 @@ import type { MachineController } from "./controller.ts";
  */
 export type WaitTarget = RestingState | "destroyed" | "settled" | "healthy" | "unhealthy" | "prewarmed";
 
+/** What a wait found. */
+export interface Waited {
+  state: MachineState;
+  /** Which of the targets was reached: the state alone does not tell whether a running machine is `healthy`. */
+  reached: WaitTarget;
+}
+
 /** How long to wait. */
 export interface WaitOptions {
   timeoutMs: number;
@@ -20,10 +27,14 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
-/** Returns whether the machine is in one of the states. */
-function reached(record: MachineRecord, checks: readonly CheckResult[], targets: readonly WaitTarget[]): boolean {
+/** Returns the first target that the machine has reached. */
+function reachedOf(
+  record: MachineRecord,
+  checks: readonly CheckResult[],
+  targets: readonly WaitTarget[],
+): WaitTarget | undefined {
   const { state } = record;
-  return targets.some((target) => {
+  return targets.find((target) => {
     if (target === "settled") return isResting(state);
     if (target === "healthy" || target === "unhealthy") return healthOf(record, checks).status === target;
     if (target === "prewarmed") return record.prewarm?.status !== "pending";
@@ -38,13 +49,13 @@ interface WaitSources {
   subscribeToChecks?(listener: (machineId: string) => void): () => void;
 }
 
-/** Returns the state that was reached. See {@link import("./resources/machines.ts").Machines.wait} for the errors. */
+/** Returns what was reached. See {@link import("./resources/machines.ts").Machines.wait} for the errors. */
 export function waitFor(
   machine: { readonly record: MachineRecord },
   { changes, checkResults, subscribeToChecks }: WaitSources,
   targets: readonly WaitTarget[],
   { timeoutMs, signal }: WaitOptions,
-): Promise<MachineState> {
+): Promise<Waited> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => {
       unsubscribe();
@@ -55,7 +66,8 @@ export function waitFor(
     };
     const look = (record: MachineRecord) => {
       const { state } = record;
-      if (reached(record, checkResults?.(id) ?? [], targets)) end(() => resolve(state));
+      const reached = reachedOf(record, checkResults?.(id) ?? [], targets);
+      if (reached !== undefined) end(() => resolve({ state, reached }));
       else if (state === "destroyed")
         end(() => reject(record.movedTo === undefined ? destroyed(id, targets) : moved(id, record.movedTo)));
     };

@@ -59,7 +59,7 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
     const platform = await startPlatform(left);
     const { machines } = platform;
     try {
-      const state = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
+      const { state } = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
       const history = machines.events("shop", id, 100).map(({ type }) => type);
       // A client whose stop was not stored was told so.
       if (state === "running" && end === "a client stops it") return expect(history).not.toContain("stop");

@@ -162,7 +162,7 @@ async function dieAndLiveOn({ step, when, keepWarmS }: { step: number; when: Whe
       TIMEOUT.timeoutMs,
     );
     for (const { id, name, state } of store.machines.list()) {
-      const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
+      const { state: state2 } = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
       if (state2 === "destroyed") continue;
       expect(isResting(machines.get("shop", id).record.state), `${name} was ${state}`).toBe(true);
       const { record } = machines.get("shop", id);

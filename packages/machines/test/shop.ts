@@ -88,8 +88,8 @@ class Shop {
     return this.world.logged.map(({ message }) => message);
   }
 
-  reach(id: string, ...targets: WaitTarget[]): Promise<MachineState> {
-    return this.machines.wait("shop", id, targets, { timeoutMs: PATIENT_MS });
+  async reach(id: string, ...targets: WaitTarget[]): Promise<MachineState> {
+    return (await this.machines.wait("shop", id, targets, { timeoutMs: PATIENT_MS })).state;
   }
 
   /** A machine that has not run yet. */

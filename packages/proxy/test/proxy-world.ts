@@ -128,8 +128,8 @@ export class ProxyWorld {
     for (const proxy of this.proxies) await proxy.settled();
   }
 
-  reach(id: string, ...targets: WaitTarget[]): Promise<MachineState> {
-    return this.machines.wait("shop", id, targets, { timeoutMs: 5000 });
+  async reach(id: string, ...targets: WaitTarget[]): Promise<MachineState> {
+    return (await this.machines.wait("shop", id, targets, { timeoutMs: 5000 })).state;
   }
 
   state(id: string): MachineState {

@@ -6,7 +6,7 @@ import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
-import { closed, machineState, wordsIn, wordsOf } from "../schemas.ts";
+import { closed, machineState, oneOf, wordsIn, wordsOf } from "../schemas.ts";
 import { OpenReplies } from "../stream-replies.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
@@ -23,8 +23,6 @@ const WaitQuery = Type.Object(
   closed,
 );
 
-const WaitReply = Type.Object({ ok: Type.Literal(true), state: machineState }, closed);
-
 /** Values of `state`. `started` is Fly's word for running. */
 const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
   ["running", "running"],
@@ -40,6 +38,16 @@ const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
   ["unhealthy", "unhealthy"],
   ["prewarmed", "prewarmed"],
 ]);
+
+const WaitReply = Type.Object(
+  {
+    ok: Type.Literal(true),
+    state: machineState,
+    /** Which of those that the query names it was. */
+    reached: oneOf([...new Set(TARGETS.values())], { title: "WaitState" }),
+  },
+  closed,
+);
 
 const TIMEOUT_S = 60;
 
@@ -62,7 +70,7 @@ export function waitRoute(app: Api, { machines }: Pick<ApiDeps, "machines">): vo
       const signal = AbortSignal.any([gone, waits.closing]);
       const waiting = machines.wait(app_name, machine_id, targets, { timeoutMs, signal });
       try {
-        return { ok: true as const, state: await waits.hold(waiting) };
+        return { ok: true as const, ...(await waits.hold(waiting)) };
       } catch (error) {
         if (waits.closing.aborted)
           throw new HibernautError("unavailable", "The platform is shutting down. Wait again when it is back.");

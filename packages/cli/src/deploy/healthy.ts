@@ -3,7 +3,7 @@ import type { Machine, WaitState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { hasCrashed, lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
-import { waitFor, waitForRun } from "../waiting.ts";
+import { firstReached, waitForRun } from "../waiting.ts";
 
 /** States in which a machine has shown whether it works. */
 const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
@@ -13,23 +13,30 @@ type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; las
 /** Waits for a verdict, up to `waitTimeout` seconds. */
 export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<HealthVerdict> {
   const client = await context.client();
-  const deadline = Date.now() + waitTimeout * 1000;
-  let late = `it did not come up within ${waitTimeout} s`;
+  let reached: WaitState | undefined;
   try {
-    const { state } = await waitForRun(context, id, { waitTimeout });
-    late = `it did not pass within ${waitTimeout} s`;
-    const leftS = Math.max(1, Math.ceil((deadline - Date.now()) / 1000));
-    if (state === "running") await waitFor(context, id, [...VERDICTS], { waitTimeout: leftS });
+    reached = await verdict(context, await client.getMachine(context.app, id), waitTimeout);
   } catch (error) {
     if (toFailure(error).error !== "deadline_exceeded") throw error;
   }
   const machine = await client.getMachine(context.app, id);
   const { status, reason: text } = machine.health;
   if (status === "healthy") return { ok: true, text };
+  // One with a short idle timeout may be asleep by now.
+  if (reached === "healthy") return { ok: true, text: `it worked, and is ${machine.state} now` };
   if (hasRun(machine)) return { ok: true, text: "it ran, and exited" };
-  if (Date.now() > deadline || (status === "unknown" && machine.state === "running"))
-    return { ok: false, text: `${late}: ${text}` };
+  const late = `it did not ${machine.state === "running" ? "pass" : "come up"} within ${waitTimeout} s`;
+  if (reached === undefined) return { ok: false, text: `${late}: ${text}` };
   return { ok: false, text, ...(hasCrashed(machine) && { lastWords: await lastWords(context, id) }) };
+}
+
+/** One wait from the start, so that nothing is missed of a machine that works for a moment and falls asleep. */
+async function verdict(context: Context, machine: Machine, waitTimeout: number): Promise<WaitState> {
+  const { services = [], checks = {} } = machine.config;
+  const tells = services.length + Object.keys(checks).length > 0;
+  if (tells) return firstReached(context, machine.id, VERDICTS, { waitTimeout });
+  const { health, state } = await waitForRun(context, machine.id, { waitTimeout });
+  return health.status === "healthy" ? "healthy" : (state as WaitState);
 }
 
 /** A machine on a schedule is done when its app has exited without a failure. */

@@ -289,12 +289,12 @@ export class Pools {
     if (machine.record.pooled !== true) return;
     machine.command({ type: "start", details });
     try {
-      const state = await controllers.wait(machine, ["running", "failed", "stopped", "restarting"], wait);
+      const { state } = await controllers.wait(machine, ["running", "failed", "stopped", "restarting"], wait);
       const { lastBoot, stateReason } = machine.record;
       if (state !== "running") throw unfit(`it is ${state}: ${stateReason ?? "no reason is known"}`);
       if (lastBoot?.kind === "cold") throw unfit(`it had to start from scratch: ${lastBoot.reason}`);
       machine.command({ type: "suspend", details });
-      const end = await controllers.wait(machine, ["settled"], wait);
+      const { state: end } = await controllers.wait(machine, ["settled"], wait);
       if (end !== "suspended") throw unfit(`it does not sleep: ${machine.record.stateReason ?? `it is ${end}`}`);
       this.#settled.add(machine.record.id);
     } catch (error) {

@@ -39,7 +39,7 @@ export async function prepareMachine(
   const judged = (config.services ?? []).length > 0 || Object.keys(config.checks ?? {}).length > 0;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const wanted = judged ? (["healthy", "stopped", "failed"] as const) : (["running", "stopped", "failed"] as const);
-  const state = await controllers.wait(controller, [...wanted], { timeoutMs, signal });
+  const { state } = await controllers.wait(controller, [...wanted], { timeoutMs, signal });
   if (state !== "running")
     throw refused(`it is ${state} (${controller.record.stateReason ?? "no reason is known"}). See \`hibernaut logs\``);
   if (prepare !== undefined) {

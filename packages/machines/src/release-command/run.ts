@@ -84,7 +84,7 @@ async function settle(
   { machines, log }: CommandContext,
 ): Promise<CommandVerdict> {
   const end = await machines.wait(app, id, ["stopped", "failed"], { timeoutMs, signal }).then(
-    (state): CommandEnd => ({ state }),
+    ({ state }): CommandEnd => ({ state }),
     (error: unknown): CommandEnd => {
       if (signal.aborted) return "cancelled";
       return isHibernautError(error, "deadline_exceeded") ? "timeout" : { state: "destroyed" };

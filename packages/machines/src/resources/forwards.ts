@@ -63,7 +63,7 @@ export class Forwards {
   async #awake(app: string, id: string, signal: AbortSignal): Promise<void> {
     if (this.#machines.get(app, id).record.state === "running") return;
     this.wake(app, id);
-    const state = await this.#machines.wait(app, id, ["running", "failed"], { timeoutMs: HOLD_TIMEOUT_MS, signal });
+    const { state } = await this.#machines.wait(app, id, ["running", "failed"], { timeoutMs: HOLD_TIMEOUT_MS, signal });
     if (state === "running") return;
     throw new HibernautError(
       "failed_precondition",

@@ -16,7 +16,7 @@ import { type RefusedConnection, RefusedConnections } from "../refused-connectio
 import { requireApp } from "../require-app.ts";
 import { requireFreePorts } from "../tcp-ports.ts";
 import { type MachineView, viewOf } from "../view.ts";
-import type { WaitOptions, WaitTarget } from "../waiting.ts";
+import type { Waited, WaitOptions, WaitTarget } from "../waiting.ts";
 import type { Drain } from "./drain.ts";
 
 /** Who asked for an action, for the machine's history. */
@@ -236,7 +236,7 @@ export class Machines {
    * `deadline_exceeded` after `timeoutMs`, with `failed_precondition` once the machine is destroyed and can no longer
    * get there, and with the signal's reason.
    */
-  async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
+  async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<Waited> {
     return this.#controllers.wait(this.#controllers.find(app, id), targets, options);
   }
 

@@ -60,7 +60,7 @@ export class BuildMachine {
     const machine = new BuildMachine(needs, app, record.id, user);
     try {
       const wait = { timeoutMs: RUNNING_TIMEOUT_MS, signal };
-      const state = await machines.wait(app, record.id, ["running", "failed", "stopped"], wait);
+      const { state } = await machines.wait(app, record.id, ["running", "failed", "stopped"], wait);
       if (state === "running") return machine;
       const why = machines.get(app, record.id).record.stateReason ?? "no reason is known";
       throw new Refusal(503, `The machine of the build did not come up: it is ${state}, because ${why}.`);

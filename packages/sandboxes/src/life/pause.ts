@@ -31,7 +31,7 @@ export async function pauseRunning(
     throw new Refusal(lasts ? 400 : 503, `Sandbox ${id} was not paused. ${error.message}`);
   }
   // Any state in which nothing is in progress: a guest that is lost does not fall asleep any more.
-  const state = await waitFor(machines, app, id, ["settled"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
+  const { state } = await waitFor(machines, app, id, ["settled"], { timeoutMs: PAUSED_TIMEOUT_MS, signal });
   if (state === "suspended" || state === "stopped") return;
   const { stateReason } = machines.get(app, id).record;
   const why = stateReason === null ? "" : `: ${stateReason}`;

@@ -256,7 +256,7 @@ export class Sandboxes {
     const wait = { timeoutMs: RUNNING_TIMEOUT_MS, signal };
     // Its time counts from the start, also for a client that does not wait.
     const waiting = waitFor(machines, app, id, ["running", "failed", "stopped"], wait);
-    const state = await waiting.finally(() => this.#expiry.look());
+    const { state } = await waiting.finally(() => this.#expiry.look());
     if (state === "running") {
       const view = this.get(app, id);
       await this.#trusting.look(view);

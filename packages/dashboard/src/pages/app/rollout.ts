@@ -13,8 +13,6 @@ import { isUp } from "./rollout-plan.ts";
 const WORKS_WITHIN_MS = 120_000;
 /** Longer waits take several requests, in seconds. */
 const REQUEST_S = 30;
-/** States that end the wait for a machine to run. */
-const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
 /** States in which a machine has shown whether it works. */
 const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
 
@@ -93,25 +91,24 @@ async function updateWhenFree(
 }
 
 async function untilWell(api: BrowserClient, app: string, id: string): Promise<string> {
-  const reached = await waitFor(api, app, id, RUN_ENDS);
-  if (reached === "running") await waitFor(api, app, id, VERDICTS);
+  // One wait from the start, so that nothing is missed of a machine that works for a moment and falls asleep.
+  const reached = await inRequests((wait) => api.firstReached(app, id, { ...wait, state: VERDICTS }));
   const { health, state, crash, state_reason: reason, config } = await api.getMachine(app, id);
   if (health.status === "healthy") return `is running: ${health.reason}`;
+  if (reached === "healthy") return `worked, and is ${state} now`;
   // A machine on a schedule is done when its app has exited without a failure.
   if (config.schedule !== undefined && state === "stopped" && crash === null) return "ran, and exited";
   throw new Error(state === "running" ? health.reason : (crash?.reason ?? reason ?? `It is ${state}.`));
 }
 
-async function waitFor(
-  api: BrowserClient,
-  app: string,
-  id: string,
-  states: readonly WaitState[],
-): Promise<MachineState> {
+const waitFor = (api: BrowserClient, app: string, id: string, states: readonly WaitState[]): Promise<MachineState> =>
+  inRequests((wait) => api.waitForMachine(app, id, { ...wait, state: states }));
+
+async function inRequests<Found>(ask: (wait: { timeout: number }) => Promise<Found>): Promise<Found> {
   const end = Date.now() + WORKS_WITHIN_MS;
   for (;;) {
     try {
-      return await api.waitForMachine(app, id, { state: states, timeout: REQUEST_S });
+      return await ask({ timeout: REQUEST_S });
     } catch (error) {
       const isLate = error instanceof ApiError && error.code === "deadline_exceeded";
       if (!isLate || Date.now() > end) throw error;
