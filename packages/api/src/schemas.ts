@@ -6,6 +6,7 @@
  */
 import { ERROR_STATUS } from "@hibernaut/domain/errors";
 import { STATES } from "@hibernaut/domain/machine";
+import { SIGNAL_MAX_LENGTH } from "@hibernaut/domain/signals";
 import { type Static, type TSchema, Type } from "typebox";
 
 /** Refuses keys that a schema doesn't name. */
@@ -65,6 +66,10 @@ export const NoQuery = Type.Object({}, closed);
 
 /** For routes that take no body: any key is refused. */
 export const NoBody = Type.Object({}, closed);
+
+/** The name of a signal. */
+export const signalName = (description: string) =>
+  Type.String({ pattern: "^SIG[A-Z0-9]+$", maxLength: SIGNAL_MAX_LENGTH, description });
 
 /** `?force=true` */
 export const ForceQuery = Type.Object(

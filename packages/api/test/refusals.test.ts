@@ -70,11 +70,15 @@ describe("a bad request", () => {
     expect(server.world.store.machines.list()).toEqual([]);
   });
 
-  test("a signal that is not one, and a list of processes in an order that it does not have", async () => {
+  test("a signal or a time that is not one, and a list of processes in an order that it does not have", async () => {
     const { body } = await call("POST", MACHINES, { config: { image: "app:1" } });
     const machine = `${MACHINES}/${body.id}`;
     for (const signal of [undefined, null, 9, "", "HUP", "sigterm", "SIGNOTHING", "SIGSIG", `SIG${"A".repeat(99)}`])
-      expect((await call("POST", `${machine}/signal`, { signal })).status, String(signal)).toBe(400);
+      for (const path of signal === undefined ? ["signal"] : ["signal", "stop", "restart"])
+        expect((await call("POST", `${machine}/${path}`, { signal })).status, `${path} ${signal}`).toBe(400);
+    for (const timeout of [-1, 1.5, 301, "5", "5s", null])
+      for (const path of ["stop", "restart"])
+        expect((await call("POST", `${machine}/${path}`, { timeout })).status, `${path} ${timeout}`).toBe(400);
     for (const query of ["sort_by=secret", "sort_by=__proto__", "order=up", "sort_by=pid&sort_by=cpu", "limit=1"])
       expect((await call("GET", `${machine}/ps?${query}`)).status, query).toBe(400);
   });

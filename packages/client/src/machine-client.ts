@@ -10,6 +10,7 @@ import type {
   MoveOptions,
   ProcessOptions,
   StartOptions,
+  StopOptions,
   UpdateOptions,
   WaitOptions,
 } from "./options.ts";
@@ -105,14 +106,24 @@ export abstract class MachineClient extends LeaseClient {
     return this.call("post", `${MACHINE}/fork`, { params: machineParams(app, id), body, ...options });
   }
 
-  /** Stops a machine and discards its snapshot. */
-  async stopMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/stop`, { params: machineParams(app, id), ...options });
+  /** Stops a machine and discards its snapshot. While a stop is under way, one with options of its own takes its place. */
+  async stopMachine(
+    app: string,
+    id: string,
+    { stopSignal: signal, timeout, ...options }: StopOptions = {},
+  ): Promise<void> {
+    const body = { signal, timeout };
+    await this.call("post", `${MACHINE}/stop`, { params: machineParams(app, id), body, ...options });
   }
 
-  /** Stops a machine and starts it cold. */
-  async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
+  /** Stops a machine, as {@link stopMachine} does, and starts it cold. */
+  async restartMachine(
+    app: string,
+    id: string,
+    { stopSignal: signal, timeout, ...options }: StopOptions = {},
+  ): Promise<void> {
+    const body = { signal, timeout };
+    await this.call("post", `${MACHINE}/restart`, { params: machineParams(app, id), body, ...options });
   }
 
   /**

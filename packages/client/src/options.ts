@@ -32,6 +32,14 @@ export interface StartOptions extends CallOptions {
   reason?: string;
 }
 
+/** How a machine is stopped, in place of its `stop_config`. */
+export interface StopOptions extends CallOptions {
+  /** The signal that asks the app to exit, such as `SIGINT`. `signal` is what aborts the call. */
+  stopSignal?: string | undefined;
+  /** Seconds after which the app is killed, 0 to 300. */
+  timeout?: number | undefined;
+}
+
 /** How long a lease lasts, and what it is for. */
 export interface LeaseOptions extends CallOptions {
   /** Seconds, 1 to 86400. Default: 60. */

@@ -27,10 +27,17 @@ test("every route has a method", async () => {
   expect(await client.waitForMachine("shop", id, { state: ["suspended", "failed"], timeout: 5 })).toBe("suspended");
   expect(await client.startMachine("shop", id)).toMatchObject({ previous_state: "suspended" });
   await client.waitForMachine("shop", id);
-  await client.restartMachine("shop", id);
+  await client.restartMachine("shop", id, { timeout: 20 });
   await client.waitForMachine("shop", id);
-  await client.stopMachine("shop", id);
+  await client.stopMachine("shop", id, { stopSignal: "SIGINT" });
   await client.waitForMachine("shop", id, { state: ["stopped"] });
+  expect(server.platform.machines.events("shop", id, 5)).toMatchObject([
+    {},
+    { type: "stop", details: { signal: "SIGINT" } },
+    {},
+    {},
+    { type: "restart", details: { timeout: 20 } },
+  ]);
   expect(await client.updateMachine("shop", id, { image: "y" })).toMatchObject({ id, state: "updating" });
   await client.waitForMachine("shop", id, { state: ["settled"] });
   expect(await client.updateMachine("shop", id)).toMatchObject({ id, config: { image: "y" } });

@@ -1,5 +1,4 @@
 /** What a machine's configuration must fulfil besides its schema. Pure. */
-import { constants } from "node:os";
 import { checkTimeRefusal } from "./check-times.ts";
 import type { MachineConfig, MountConfig } from "./config.ts";
 import { egressRefusal } from "./egress.ts";
@@ -9,6 +8,7 @@ import { mountPathRefusal } from "./guest-paths.ts";
 import { responseHeadersRefusal } from "./response-headers.ts";
 import { scheduleRefusal } from "./schedule.ts";
 import type { ServiceConfig } from "./service-config.ts";
+import { signalNumber } from "./signals.ts";
 import { handlersRefusal } from "./tcp-handlers.ts";
 
 /** Checks what the schema cannot. Throws `invalid_argument`, with the field in the details. */
@@ -32,9 +32,7 @@ export function requireSupported(config: MachineConfig): void {
   const schedule = scheduleRefusal(config);
   if (schedule !== undefined) refuse(schedule.key, schedule.message);
   const signal = config.stop_config?.signal;
-  if (signal !== undefined && !(signal in constants.signals)) {
-    refuse("stop_config.signal", `${signal} is not a valid signal. Use one of signal(7), such as SIGTERM or SIGINT.`);
-  }
+  if (signal !== undefined) signalNumber(signal, "config.stop_config.signal");
 }
 
 function refuseMount(

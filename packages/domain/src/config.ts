@@ -194,6 +194,8 @@ export const MachineConfig = Type.Object(
 
 export type MountConfig = Static<typeof MountConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
+/** How an app is asked to exit, and how long it has until it is killed. */
+export type StopConfig = NonNullable<MachineConfig["stop_config"]>;
 
 /** Returns the swap of the machine, in MB. */
 export function swapMbOf(config: MachineConfig): number {

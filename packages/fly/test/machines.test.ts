@@ -68,3 +68,53 @@ test("what a program keeps in a configuration is still there after it reads, cha
     },
   });
 });
+
+test("a stop and a restart may say how, in each of the ways that clients write it", async () => {
+  const { call, platform } = await startFly();
+  await call("POST", "/v1/apps", { app_name: "shop" });
+  const { body } = await call<{ id: string }>("POST", "/v1/apps/shop/machines", { config: { image: "app:1" } });
+  const machine = `/v1/apps/shop/machines/${body.id}`;
+  const running = () => call("GET", `${machine}/wait?state=started`);
+  const guest = () => platform.world.host.guest(body.id);
+  /** What the app was told by this request. */
+  const told = async (path: string, sent?: object) => {
+    await running();
+    const before = guest();
+    expect(await call("POST", `${machine}/${path}`, sent), path).toMatchObject({ status: 200 });
+    if (path === "stop") {
+      await call("GET", `${machine}/wait?state=stopped`);
+      await call("POST", `${machine}/start`);
+    }
+    await running();
+    return before?.asked;
+  };
+  const own = [{ signal: 15, graceMs: 5000 }];
+  for (const sent of [undefined, {}, { id: body.id, signal: "", timeout: "0s" }, { timeout: 0 }, { timeout: null }])
+    expect(await told("stop", sent), JSON.stringify(sent)).toEqual(own);
+  for (const timeout of ["10s", "9.5s", "10", 10, 10_000_000_000, "10000000000"])
+    expect(await told("stop", { signal: "SIGINT", timeout }), String(timeout)).toEqual([
+      { signal: 2, graceMs: 10_000 },
+    ]);
+  expect(await told("stop", { signal: 9 })).toEqual([{ signal: 9, graceMs: 5000 }]);
+
+  expect(await told("restart?force_stop=false")).toEqual(own);
+  expect(await told("restart?force_stop=true")).toEqual([{ signal: 9, graceMs: 5000 }]);
+  for (const timeout of ["10", "10s", "10000000000"])
+    expect(await told(`restart?force_stop=false&timeout=${timeout}&signal=SIGINT`), timeout).toEqual([
+      { signal: 2, graceMs: 10_000 },
+    ]);
+
+  const error = expect.stringContaining("invalid_argument") as string;
+  for (const sent of [
+    { timeout: "soon" },
+    { timeout: -1 },
+    { timeout: "-1" },
+    { timeout: "10m" },
+    { signal: "HUP" },
+    { signal: 64 },
+  ])
+    expect(await call("POST", `${machine}/stop`, sent), JSON.stringify(sent)).toMatchObject({
+      status: 400,
+      body: { error },
+    });
+});

@@ -1,6 +1,6 @@
 /** What the app of a machine is started with: pure functions of its configuration and image. */
 import { constants } from "node:os";
-import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "@hibernaut/domain/config";
+import { guestSize, type MachineConfig, type StopConfig, servicePorts, swapMbOf } from "@hibernaut/domain/config";
 import { guestFiles } from "@hibernaut/domain/guest-files";
 import type { GuestNetwork, NetworkAttachment } from "@hibernaut/domain/guest-network";
 import type { MachineRecord } from "@hibernaut/domain/machine";
@@ -85,15 +85,17 @@ function diskOf({ volume = "", path }: Mount): { serial: string; path: string } 
   return { serial: volume, path };
 }
 
-/** The signal that asks the app to end, by number, and how long it has until it is killed. */
+/** The signal that asks the app to end, by number, and how long it has until it is killed: as `terms` say, as far as they do. */
 export function stopOf(
   config: MachineConfig,
   image: Pick<ImageConfig, "stopSignal"> | undefined,
+  terms: StopConfig = {},
 ): { signal: number; graceMs: number } {
-  const name = config.stop_config?.signal ?? image?.stopSignal ?? "SIGTERM";
+  const wanted = { ...config.stop_config, ...terms };
+  const name = wanted.signal ?? image?.stopSignal ?? "SIGTERM";
   const number = /^\d+$/.test(name) ? Number(name) : constants.signals[name as NodeJS.Signals];
   return {
     signal: number ?? constants.signals.SIGTERM,
-    graceMs: (config.stop_config?.timeout ?? STOP_TIMEOUT_S) * 1000,
+    graceMs: (wanted.timeout ?? STOP_TIMEOUT_S) * 1000,
   };
 }

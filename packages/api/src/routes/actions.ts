@@ -3,10 +3,12 @@
  * the machine carries it out afterwards, and the `wait` route waits for the result.
  */
 import type { ServerResponse } from "node:http";
+import { STOP_TIMEOUT_S } from "@hibernaut/domain/limits";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
-import { closed, machineState, NoBody, Ok } from "../schemas.ts";
+import { closed, machineState, NoBody, Ok, signalName } from "../schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 const route = routesOf("machines");
@@ -19,6 +21,21 @@ const StartBody = Type.Object(
     ),
   },
   { ...closed, title: "StartRequest" },
+);
+
+/** A stop, or that of a restart. No body is the same as an empty one. */
+const StopBody = Type.Object(
+  {
+    signal: Type.Optional(signalName("Asks the app to exit, in place of the machine's `stop_config.signal`.")),
+    timeout: Type.Optional(
+      Type.Integer({
+        ...STOP_TIMEOUT_S,
+        description:
+          "Seconds after which the app is killed, in place of `stop_config.timeout`. Open requests get no more time, either.",
+      }),
+    ),
+  },
+  { ...closed, title: "StopRequest" },
 );
 
 const StartReply = Type.Object({ ok: Type.Literal(true), previous_state: machineState }, closed);
@@ -45,23 +62,43 @@ export function actionRoutes(
     },
   );
 
-  for (const [action, summary] of [
-    ["suspend", "Suspend a machine to a snapshot"],
-    ["stop", "Stop a machine and discard its snapshot"],
-    ["restart", "Stop a machine and start it from scratch"],
-  ] as const) {
-    // A machine may suspend or stop itself, through its local API.
-    const config = { scope: "deploy", ...(action !== "restart" && { inside: "self" as const }) } as const;
-    app.post(`${path}/${action}`, route(summary, config, shapes), async ({ params, insideMachine }, reply) => {
-      const { app_name: appName, machine_id: id } = params;
-      if (insideMachine !== null) guestApi.awaitReply(insideMachine, sent(reply.raw));
-      if (action === "restart") machines.restart(appName, id);
-      else machines[action](appName, id, insideMachine === null ? {} : { by: "itself" });
-      // One that pauses itself would outlive the time that its owner gave it.
-      if (action === "suspend" && insideMachine === null) sandboxes?.()?.paused(appName, id);
+  // A machine may suspend or stop itself, through its local API.
+  const ofItself = { scope: "deploy", inside: "self" } as const;
+  const requester = ({ insideMachine }: Pick<FastifyRequest, "insideMachine">, reply: FastifyReply) => {
+    if (insideMachine === null) return {};
+    guestApi.awaitReply(insideMachine, sent(reply.raw));
+    return { by: "itself" } as const;
+  };
+
+  app.post(`${path}/suspend`, route("Suspend a machine to a snapshot", ofItself, shapes), async (request, reply) => {
+    const { app_name: appName, machine_id: id } = request.params;
+    machines.suspend(appName, id, requester(request, reply));
+    // One that pauses itself would outlive the time that its owner gave it.
+    if (request.insideMachine === null) sandboxes?.()?.paused(appName, id);
+    return { ok: true as const };
+  });
+
+  const stopShapes = { ...shapes, optionalBody: StopBody };
+  const audited = ["signal", "timeout"];
+
+  app.post(
+    `${path}/stop`,
+    route("Stop a machine and discard its snapshot", { ...ofItself, audited }, stopShapes),
+    async (request, reply) => {
+      const { app_name: appName, machine_id: id } = request.params;
+      machines.stop(appName, id, requester(request, reply), request.body);
       return { ok: true as const };
-    });
-  }
+    },
+  );
+
+  app.post(
+    `${path}/restart`,
+    route("Stop a machine and start it from scratch", { scope: "deploy", audited }, stopShapes),
+    async ({ params, body }) => {
+      machines.restart(params.app_name, params.machine_id, body);
+      return { ok: true as const };
+    },
+  );
 
   // What the proxy does with a machine. Its state stays.
   for (const [action, summary] of [

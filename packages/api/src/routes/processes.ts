@@ -4,22 +4,13 @@ import { Type } from "typebox";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
-import { closed, Ok, oneOf } from "../schemas.ts";
+import { closed, Ok, oneOf, signalName } from "../schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 const route = routesOf("machines");
 
-/** Longer than the name of any signal, in characters. */
-const MOST_NAME = 16;
-
 const SignalBody = Type.Object(
-  {
-    signal: Type.String({
-      pattern: "^SIG[A-Z0-9]+$",
-      maxLength: MOST_NAME,
-      description: "One of signal(7), such as SIGHUP, SIGINT, SIGTERM, SIGKILL, SIGUSR1, SIGSTOP or SIGWINCH.",
-    }),
-  },
+  { signal: signalName("One of signal(7), such as SIGHUP, SIGINT, SIGTERM, SIGKILL, SIGUSR1, SIGSTOP or SIGWINCH.") },
   { ...closed, title: "SignalRequest" },
 );
 

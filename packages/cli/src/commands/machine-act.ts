@@ -1,11 +1,14 @@
 /** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`, `cordon` and `uncordon`. */
-import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
-import { type Command, command } from "../command.ts";
+import type { HibernautClient, Machine, StopOptions, WaitState } from "@hibernaut/client";
+import { STOP_TIMEOUT_S } from "@hibernaut/domain/limits";
+import { type Command, command, type Option, type OptionValues, timeOption } from "../command.ts";
 import { YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
 import { bootText } from "../machine-columns.ts";
-import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
+import { given } from "../option-values.ts";
+import { settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
 import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
+import { fullName } from "./machine-signal.ts";
 
 const STATES = [
   "running",
@@ -26,8 +29,19 @@ interface Verb {
   description: string;
   doing: string;
   wanted: WaitState;
-  act(client: HibernautClient, app: string, id: string): Promise<unknown>;
+  act(client: HibernautClient, app: string, id: string, stop: StopOptions): Promise<unknown>;
+  /** Whether it stops the machine, which can be said how. */
+  stops?: true;
 }
+
+/** How this stop is, in place of the machine's `--stop-signal` and `--stop-timeout`. */
+const STOPPING = [
+  { flags: "--signal <signal>", description: "ask the app to exit with this signal (default: the machine's)" },
+  {
+    ...timeOption("--timeout <time>", "kill the app after this time", "the machine's", "30s"),
+    ...STOP_TIMEOUT_S,
+  },
+] as const satisfies readonly Option[];
 
 const VERBS: readonly Verb[] = [
   {
@@ -50,10 +64,12 @@ const VERBS: readonly Verb[] = [
   {
     name: "stop",
     summary: "Stop machines",
-    description: "Asks the app to exit, then shuts the machine down. A snapshot is discarded.",
+    description:
+      "Asks the app to exit, then shuts the machine down. A snapshot is discarded. With --signal or --timeout, a stop that is under way already continues like this.",
     doing: "Stopping",
     wanted: "stopped",
-    act: (client, app, id) => client.stopMachine(app, id),
+    act: (client, app, id, stop) => client.stopMachine(app, id, stop),
+    stops: true,
   },
   {
     name: "restart",
@@ -61,26 +77,29 @@ const VERBS: readonly Verb[] = [
     description: "A snapshot is discarded.",
     doing: "Restarting",
     wanted: "running",
-    act: (client, app, id) => client.restartMachine(app, id),
+    act: (client, app, id, stop) => client.restartMachine(app, id, stop),
+    stops: true,
   },
 ];
 
-function verbCommand({ name, summary, description, doing, wanted, act }: Verb): Command {
+function verbCommand({ name, summary, description, doing, wanted, act, stops }: Verb): Command {
   return command({
     name,
     summary,
     description,
     arguments: [MACHINES],
-    options: WAITING,
+    options: stops ? [...STOPPING, ...WAITING] : WAITING,
     ofApp: true,
     examples: [
       `hibernaut machine ${name} 3f9c01ab22de41 --app shop`,
       `hibernaut machine ${name} 3f9c01 web-2 --wait-timeout 30s`,
+      ...(stops ? [`hibernaut machine ${name} 3f9c01 --signal SIGINT --timeout 2m --wait-timeout 3m`] : []),
     ],
-    async run(context, words, options) {
+    async run(context, words, { signal, timeout, ...options }: OptionValues<typeof STOPPING> & WaitingOptions) {
       const client = await context.client();
+      const stop = given({ stopSignal: signal && fullName(signal), timeout });
       const work = forEachMachine(context, words, async (id) => {
-        await act(client, context.app, id);
+        await act(client, context.app, id, stop);
         const machine = await settle(context, id, wanted, options);
         return { text: stateText(machine), data: { state: machine.state } };
       });

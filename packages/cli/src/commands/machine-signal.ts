@@ -22,7 +22,7 @@ export const signal = command({
 });
 
 /** `usr1` and `SIGUSR1` are the same, as for kill(1). */
-function fullName(word: string): string {
+export function fullName(word: string): string {
   const name = word.toUpperCase();
   return name.startsWith("SIG") ? name : `SIG${name}`;
 }

@@ -1,10 +1,11 @@
 /** What is done with a machine: start, stop, suspend, restart, signal, cordon, exec, ps, and the wait for a state. */
 import { Type } from "typebox";
+import { durationMs } from "../config/duration.ts";
 import { wordsOf } from "../config/words.ts";
 import { PlatformRefusal, Refusal } from "../failure.ts";
 import { stateOf } from "../view/machine.ts";
 import type { PlatformMachine } from "../view/platform.ts";
-import { asking, textsOf } from "./query.ts";
+import { asking, flag, textsOf } from "./query.ts";
 import { machineAt as at, type Call, MACHINE, type Routes } from "./table.ts";
 
 /** How long clients may wait for a state, in seconds, and how long they do who do not say. */
@@ -30,7 +31,11 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: "SIGTERM",
 };
 
-const SignalBody = Type.Object({ signal: Type.Union([Type.Integer(), Type.String({ maxLength: 16 })]) });
+/** A number below this counts seconds: fewer nanoseconds are less than a millisecond. fly-go has restarts of both. */
+const LEAST_NANOSECONDS = 1_000_000;
+
+const Signal = Type.Union([Type.Integer(), Type.String({ maxLength: 16 })]);
+const SignalBody = Type.Object({ signal: Signal });
 const ExecBody = Type.Object({
   cmd: Type.Optional(Type.String({ maxLength: 131_072 })),
   command: Type.Optional(Type.Array(Type.String())),
@@ -38,8 +43,10 @@ const ExecBody = Type.Object({
   timeout: Type.Optional(Type.Integer({ minimum: 0 })),
   container: Type.Optional(Type.String()),
 });
-/** How a machine is stopped says its configuration, `stop_config`. */
-const StopBody = Type.Object({});
+const StopBody = Type.Object({
+  signal: Type.Optional(Signal),
+  timeout: Type.Optional(Type.Union([Type.Number({ minimum: 0 }), Type.String({ maxLength: 64 })])),
+});
 
 export function actionRoutes(route: Routes): void {
   route("POST", `${MACHINE}/start`, {}, async (call) => {
@@ -48,15 +55,20 @@ export function actionRoutes(route: Routes): void {
     };
     return { ok: true, previous_state: stateOf(previous_state) };
   });
-  for (const action of ["suspend", "restart", "cordon", "uncordon"])
+  for (const action of ["suspend", "cordon", "uncordon"])
     route("POST", `${MACHINE}/${action}`, {}, async (call) => call.ask("POST", `${at(call)}/${action}`));
-  route("POST", `${MACHINE}/stop`, { body: StopBody }, async (call) => call.ask("POST", `${at(call)}/stop`));
+  route("POST", `${MACHINE}/stop`, { body: StopBody }, async (call) =>
+    call.ask("POST", `${at(call)}/stop`, termsOf(call.body)),
+  );
+  route("POST", `${MACHINE}/restart`, {}, async (call) => {
+    const { signal, timeout, force_stop } = call.query;
+    const forced = flag(force_stop) ? { signal: "SIGKILL" } : {};
+    const terms = termsOf({ signal: textsOf(signal)[0], timeout: textsOf(timeout)[0] });
+    return call.ask("POST", `${at(call)}/restart`, { ...forced, ...terms });
+  });
 
   route("POST", `${MACHINE}/signal`, { body: SignalBody }, async (call) => {
-    const { signal } = call.body;
-    const name = typeof signal === "number" ? SIGNALS[signal] : signal;
-    if (name === undefined) throw new Refusal(400, `invalid_argument: There is no signal ${String(signal)} to send.`);
-    return call.ask("POST", `${at(call)}/signal`, { signal: name });
+    return call.ask("POST", `${at(call)}/signal`, { signal: signalOf(call.body.signal) });
   });
 
   route("GET", `${MACHINE}/ps`, {}, async (call) => {
@@ -80,6 +92,23 @@ export function actionRoutes(route: Routes): void {
   });
 
   route("GET", `${MACHINE}/wait`, {}, waitFor);
+}
+
+/** How a stop is, in the platform's words. What fly-go leaves out it sends as `""` and `"0s"`: the machine's own. */
+function termsOf({
+  signal = "",
+  timeout = 0,
+}: Partial<Record<"signal" | "timeout", string | number | undefined>>): object {
+  const counts = Number(timeout);
+  const isSeconds = counts >= 0 && counts < LEAST_NANOSECONDS;
+  const ms = isSeconds ? counts * 1000 : durationMs(counts > 0 ? counts : timeout, "timeout");
+  return { ...(signal !== "" && { signal: signalOf(signal) }), ...(ms > 0 && { timeout: Math.ceil(ms / 1000) }) };
+}
+
+function signalOf(signal: string | number): string {
+  const name = typeof signal === "number" ? SIGNALS[signal] : signal;
+  if (name !== undefined) return name;
+  throw new Refusal(400, `invalid_argument: There is no signal ${String(signal)} to send.`);
 }
 
 async function waitFor(call: Call): Promise<unknown> {

@@ -1,5 +1,6 @@
 /** A fake guest: speaks the agent's protocol and counts requests, like the counter app. */
 import { randomUUID } from "node:crypto";
+import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import {
@@ -85,6 +86,10 @@ export class FakeGuest {
   crashes = false;
   /** It does not take the identity that it is told. */
   refusesToBecome = false;
+  /** Its app exits at no other signal than SIGKILL. */
+  deaf = false;
+  /** How it was asked to stop: signals by number, and how long until SIGKILL. */
+  readonly asked: { signal: number; graceMs: number }[] = [];
   /** Where the app listens. Undefined when it listens where it should. */
   listening: Listener[] | undefined;
   /** What it does with commands. Where this returns undefined, each is `cat`. */
@@ -217,10 +222,15 @@ export class FakeGuest {
       this.#send(FrameType.awoken, Buffer.concat([nanoseconds(this.#clockMs()), Buffer.alloc(1)]));
       this.#reportListeners();
     }
-    if (type === FrameType.stop) {
-      this.exit(0);
-      setImmediate(this.#powerOff);
-    }
+    if (type === FrameType.stop) this.#stop(payload.readUInt32LE(0), payload.readUInt32LE(4));
+  }
+
+  #stop(signal: number, graceMs: number): void {
+    this.asked.push({ signal, graceMs });
+    const isKilled = signal === constants.signals.SIGKILL || graceMs === 0;
+    if (this.deaf && !isKilled) return;
+    this.exit(0);
+    setImmediate(this.#powerOff);
   }
 
   /** Whether a frame belongs to a command that is answered as the test says. */

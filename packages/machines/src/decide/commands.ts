@@ -1,4 +1,5 @@
 /** Deciding what someone requests. */
+import type { StopConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { restAfterUpdate } from "../restart.ts";
@@ -43,11 +44,18 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
     ...changesBy(record, { command, moves: answer.kind === "move" }, context),
     ...prewarmAfter(record, command, context.now),
   };
-  const decision = step(record, { type: command.type, answer, changes, details }, context);
+  const decision = onTerms(step(record, { type: command.type, answer, changes, details }, context), record, command);
   const overQuota = !occupies(record) && occupies(decision.record) ? context.startRefusal?.() : undefined;
   if (overQuota !== undefined) return refused(record, overQuota);
   // A request waits for this one, and a power cut that loses it ends the request, too.
   return command.type === "start" && command.unattended === true ? { ...decision, unsynced: true } : decision;
+}
+
+/** A stop on terms of its own. While one is under way, it takes the place of that one, so that nobody waits for the first. */
+function onTerms(decision: Decision, { state }: MachineRecord, command: Command): Decision {
+  const { terms } = command as { terms?: StopConfig };
+  if (terms === undefined || decision.record.state !== "stopping") return decision;
+  return { ...decision, effect: { type: "halt", terms, ...(state === "stopping" && { again: true }) } };
 }
 
 /** An idle machine is suspended or stopped, or keeps running because its owner wants that of one that cannot be suspended. */

@@ -1,4 +1,5 @@
 /** The work that a decision may ask for, as plain data. */
+import type { StopConfig } from "@hibernaut/domain/config";
 
 /** Work that follows a decision, with its input. The machine's record, as it is when the work begins, belongs to it too. */
 export type Effect =
@@ -7,7 +8,11 @@ export type Effect =
   /** Waits until then (RFC 3339); not at all if null. */
   | { type: "back_off"; until: string | null }
   | { type: "capture"; generation: string }
-  | { type: "halt" }
+  /**
+   * `terms`: of this stop, over those of the machine. `again`: it takes the place of a stop under way, whose guest it ends.
+   * Neither is stored: the platform that continues a stop asks as the machine says.
+   */
+  | { type: "halt"; terms?: StopConfig; again?: true }
   /** `patient`: waits for the stop in progress instead of cutting it short. */
   | { type: "apply_update"; patient: boolean }
   | { type: "remove" }

@@ -1,5 +1,5 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
-import type { MachineConfig } from "@hibernaut/domain/config";
+import type { MachineConfig, StopConfig } from "@hibernaut/domain/config";
 import type { EgressConfig } from "@hibernaut/domain/egress";
 import type { LeaseTerms, MachineLease } from "@hibernaut/domain/lease";
 import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "@hibernaut/domain/machine";
@@ -35,8 +35,10 @@ export type Command = { details?: Details } & (
       keepLayer?: string;
       /** A client asks, or the machine itself: one with `auto_destroy` is destroyed then. Default: false. */
       wanted?: boolean;
+      /** How this stop asks the app to exit. What is absent says the machine. One under way ends as they say. */
+      terms?: StopConfig;
     }
-  | { type: "restart" }
+  | { type: "restart"; terms?: StopConfig }
   /** A full new configuration. The machine also moves to the current guest bundle. */
   | {
       type: "update";

@@ -1,9 +1,10 @@
 /** Ending guests and deleting their state: stop, update, destroy, and a snapshot that is given up. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { StopConfig } from "@hibernaut/domain/config";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { abortable } from "@hibernaut/lib/async";
+import { abortable, within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
-import type { EffectOutcome } from "../decide/index.ts";
+import type { Effect, EffectOutcome } from "../decide/index.ts";
 import { stopOf } from "../environment.ts";
 import type { MachineGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
@@ -22,9 +23,13 @@ interface HaltInput {
 }
 
 /** Stops the guest and deletes its state: memory, snapshots and, at the next start, the writable layer. */
-export async function halt({ record }: HaltInput, ports: HaltPorts, signal: AbortSignal): Promise<EffectOutcome> {
+export async function halt(
+  { record, effect }: HaltInput & { effect: Extract<Effect, { type: "halt" }> },
+  ports: HaltPorts,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
   try {
-    await endGuest({ record, destroying: false }, ports, signal);
+    await endGuest({ record, destroying: false, ...effect }, ports, signal);
     await discardSnapshots({ machineId: record.id, memory: true }, ports);
     const { exit } = ports.guest;
     return { type: "halted", ...(exit !== undefined && { exit }) };
@@ -91,8 +96,9 @@ async function discardSnapshots(
   if (memory) await files.forgetMemory(machineId);
 }
 
+/** Rejects when something takes its place, which the guest is then left to. */
 async function endGuest(
-  { record, destroying }: HaltInput & { destroying: boolean },
+  { record, destroying, terms, again }: HaltInput & { destroying: boolean; terms?: StopConfig; again?: true },
   ports: HaltPorts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -100,17 +106,27 @@ async function endGuest(
   // A suspended machine may have a kept VMM.
   if (live === undefined) return void (await ports.guest.kill());
   const image = await ports.images.get(record.imageDigest);
-  // Nobody waits for a machine that is destroyed.
-  if (exit === undefined && !destroying)
-    await abortable(ports.finishRequests?.(record.id) ?? Promise.resolve(), signal).catch(() => {});
-  const { signal: number, graceMs: wanted } = stopOf(record.config, image?.config);
+  // Nobody waits for a machine that is destroyed, and nobody who asks once more, or for SIGKILL, wants to wait for requests.
+  if (exit === undefined && !(destroying || again || terms?.signal === "SIGKILL"))
+    await requestsEnd({ record, terms }, ports, signal);
+  const { signal: number, graceMs: wanted } = stopOf(record.config, image?.config, terms);
   const graceMs = destroying ? Math.min(wanted, LAST_GRACE_MS) : wanted;
   live.agent.stop(number, graceMs);
   const endMs = (hasVolumes(record) ? UNMOUNT_MS : POWER_OFF_MS) * ports.settings.slowFactor;
   const tooLong = delay(graceMs + endMs, undefined, { ref: false });
-  // Superseded (destroy): no more patience with the app.
-  await abortable(Promise.race([live.vmm.exited, tooLong]), signal).catch(() => {});
+  await abortable(Promise.race([live.vmm.exited, tooLong]), signal);
   await ports.guest.kill();
+}
+
+/** Open requests get their time, and no more of it than the app does in a stop that says how long that is. */
+async function requestsEnd(
+  { record, terms: { timeout } = {} }: HaltInput & { terms: StopConfig | undefined },
+  { finishRequests }: HaltPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const limit = timeout === undefined ? signal : within(signal, timeout * 1000, "finishing requests");
+  await abortable(finishRequests?.(record.id) ?? Promise.resolve(), limit).catch(() => {});
+  signal.throwIfAborted();
 }
 
 function hasVolumes({ config }: MachineRecord): boolean {

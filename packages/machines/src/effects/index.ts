@@ -27,7 +27,7 @@ export async function runEffect(
     case "capture":
       return capture({ record, generation: effect.generation }, ports, signal);
     case "halt":
-      return halt({ record }, ports, signal);
+      return halt({ record, effect }, ports, signal);
     case "apply_update":
       return applyUpdate({ record }, ports, signal);
     case "remove":

@@ -1,10 +1,11 @@
 /** Machines: their configuration, their actions and their history. */
 import { isDeepStrictEqual } from "node:util";
-import { type MachineConfig, machineEgress, withEgress } from "@hibernaut/domain/config";
+import { type MachineConfig, machineEgress, type StopConfig, withEgress } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import type { EgressConfig } from "@hibernaut/domain/egress";
 import type { CreateMachine, MachineEvent, MachineRecord, MachineState, Prewarm } from "@hibernaut/domain/machine";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
+import { signalNumber } from "@hibernaut/domain/signals";
 import type { VmmUsage } from "@hibernaut/hypervisor";
 import { networkMachine } from "@hibernaut/network";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
@@ -141,10 +142,15 @@ export class Machines {
     this.#controllers.find(app, id).command({ type: "suspend", details: { ...requester } });
   }
 
-  /** With `auto_destroy`, a machine that a client or the machine itself stops is destroyed after it. */
-  stop(app: string, id: string, requester: Requester = {}): void {
+  /**
+   * With `auto_destroy`, a machine that a client or the machine itself stops is destroyed after it. `terms` are of this stop
+   * alone, in place of `stop_config`; while one is under way, they take effect at once. Throws `invalid_argument` for what is
+   * not a signal.
+   */
+  stop(app: string, id: string, requester: Requester = {}, terms: StopConfig = {}): void {
     const wanted = requester.by === undefined || requester.by === "itself";
-    this.#controllers.find(app, id).command({ type: "stop", details: { ...requester }, wanted });
+    const controller = this.#controllers.find(app, id);
+    controller.command({ type: "stop", details: { ...requester, ...terms }, wanted, ...onTerms(terms) });
   }
 
   /** The same, but the next start finds the writable layer as it is. `why` is in the machine's history. */
@@ -153,10 +159,11 @@ export class Machines {
     this.#controllers.find(app, id).command({ type: "stop", keepLayer: why, details });
   }
 
-  restart(app: string, id: string): void {
+  /** `terms` are those of its stop: see {@link stop}. */
+  restart(app: string, id: string, terms: StopConfig = {}): void {
     const controller = this.#controllers.find(app, id);
     this.#drain.refuseWork();
-    controller.command({ type: "restart" });
+    controller.command({ type: "restart", details: { ...terms }, ...onTerms(terms) });
   }
 
   /**
@@ -262,4 +269,10 @@ export class Machines {
   #view({ record }: MachineController): MachineView {
     return viewOf(record, { ...this.#deps, warm: this.#controllers.warm });
   }
+}
+
+/** Throws `invalid_argument` for what is not a signal. */
+function onTerms(terms: StopConfig): { terms?: StopConfig } {
+  if (terms.signal !== undefined) signalNumber(terms.signal, "signal");
+  return Object.keys(terms).length === 0 ? {} : { terms };
 }

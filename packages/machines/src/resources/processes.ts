@@ -1,6 +1,6 @@
 /** The processes in machines: a list of them, and signals to apps. */
-import { constants } from "node:os";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { signalNumber } from "@hibernaut/domain/signals";
 import { AppTaskExit, GuestError, TASK_UNKNOWN } from "@hibernaut/guest";
 import type { ControllerSet } from "../controller-set.ts";
 import { type GuestProcess, processesOf } from "../processes.ts";
@@ -30,7 +30,7 @@ export class Processes {
    * machine ended before it answered, and `deadline_exceeded` after 20 s.
    */
   async signal(app: string, word: string, name: string, abort: AbortSignal): Promise<void> {
-    const number = numberOf(name);
+    const number = signalNumber(name, "signal");
     const controller = this.#controllers.find(app, word);
     const { id } = controller.record;
     const asked = {
@@ -83,15 +83,5 @@ function requireAnswer(id: string, what: string, exit: AgentAnswer["exit"]): voi
     "failed_precondition",
     `Machine ${id} runs an older guest bundle that cannot ${what}. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
     { machine_id: id },
-  );
-}
-
-function numberOf(name: string): number {
-  const number = (constants.signals as Readonly<Record<string, number>>)[name];
-  if (number !== undefined && Object.hasOwn(constants.signals, name)) return number;
-  throw new HibernautError(
-    "invalid_argument",
-    `${name} is not a valid signal. Use one of signal(7), such as SIGHUP or SIGUSR1.`,
-    { field: "signal" },
   );
 }
