@@ -1,4 +1,5 @@
 /** Records as the API shows them. */
+import { liveLease, type MachineLease } from "@hibernaut/domain/lease";
 import type { AppRecord, KeepAwake, MachineEvent, Origin, Prewarm } from "@hibernaut/domain/machine";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
@@ -23,6 +24,7 @@ export function machineWire({
 }: MachineView): MachineWire {
   const { snapshot } = record;
   return {
+  const lease = record.state === "destroyed" ? null : liveLease(record.lease, new Date());
     machine_id: record.id,
     id: record.id,
     app_name: record.app,
@@ -43,7 +45,8 @@ export function machineWire({
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes, warm_until: warmUntil },
     last_boot: record.lastBoot,
     prewarm: record.prewarm ? prewarmWire(record.prewarm) : null,
-    keep_awake: liveLease(record.keepAwake),
+    keep_awake: keepAwakeWire(record.keepAwake),
+    lease: lease && leaseWire(lease),
     next_run: nextRun,
     wake_at: record.wakeAt ?? null,
     // An app that runs has recovered, for all that is known.
@@ -74,12 +77,17 @@ function prewarmWire({ status, until, reason, since }: Prewarm): MachineWire["pr
   return { status, until, reason, since };
 }
 
-function liveLease(lease: KeepAwake | null | undefined): KeepAwake | null {
+function keepAwakeWire(lease: KeepAwake | null | undefined): KeepAwake | null {
   return lease && Date.parse(lease.until) > Date.now() ? lease : null;
 }
 
 /** A template on the wire. */
 export function templateWire({ template, machines, pool }: TemplateView): TemplateWire {
+/** A lease on the wire, without its nonce. */
+export function leaseWire({ owner, description, expiresAt }: MachineLease): NonNullable<MachineWire["lease"]> {
+  return { expires_at: expiresAt, owner, description };
+}
+
   const { id, app, name, createdAt, sizeBytes, machine } = template;
   return {
     id,

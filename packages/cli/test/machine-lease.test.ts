@@ -16,7 +16,10 @@ test("a lease is taken, shown, used, renewed and given back, with its nonce in t
   const mine = { HIBERNAUT_LEASE_NONCE: nonce };
   const shown = await run("machine lease show web-1");
   expect(shown.stdout).toMatch(/^for +nightly$/m);
-  expect(shown.stdout).not.toContain(nonce);
+  const status = await run("machine status web-1");
+  expect(status.stdout).toMatch(/^lease +token \w+ \(nightly\) until .*: nobody else changes the machine$/m);
+  for (const { stdout } of [shown, status, await run("machine status web-1 --json"), await run("machine list --json")])
+    expect(stdout).not.toContain(nonce);
   for (const words of ["cordon web-1", "destroy web-1", "lease take web-1", "lease release web-1"]) {
     const refused = await run(`machine ${words}`);
     expect(refused, words).toMatchObject({
@@ -32,6 +35,8 @@ test("a lease is taken, shown, used, renewed and given back, with its nonce in t
   expect((await run("machine lease take web-1")).stdout).toMatch(/export HIBERNAUT_LEASE_NONCE=[0-9a-f]{32}$/m);
   expect((await run("machine lease clear web-1")).code).toBe(0);
   expect((await run("machine uncordon web-1")).code).toBe(0);
+  expect((await run("machine status web-1")).stdout).not.toMatch(/^lease/m);
+  expect(JSON.parse((await run("machine status web-1 --json")).stdout)).toMatchObject({ lease: null });
 });
 
 test("metadata are shown, set and removed, and limit a list", async () => {

@@ -26,6 +26,7 @@ export function machine(parts: Partial<Machine>): Machine {
     last_boot: null,
     prewarm: null,
     keep_awake: null,
+    lease: null,
     next_run: null,
     wake_at: null,
     crash: null,

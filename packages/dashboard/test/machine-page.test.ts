@@ -3,7 +3,7 @@ import type { Activity, Machine, Session } from "@hibernaut/client";
 import { describe, expect, test } from "vitest";
 import { type ActionName, needsForce, refusalOf } from "../src/pages/machine/actions.ts";
 import { endSentence } from "../src/pages/machine/console-session.ts";
-import { egressText, sandboxText } from "../src/pages/machine/limits-text.ts";
+import { egressText, leaseText, sandboxText } from "../src/pages/machine/limits-text.ts";
 import { type Load, MOST_LOADS, withLoad } from "../src/pages/machine/samples.ts";
 import { startSentence, stateSentence } from "../src/pages/machine/sentences.ts";
 import { machine } from "./a-machine.ts";
@@ -88,6 +88,17 @@ describe("limits", () => {
   ])("a machine with the rules %j connects to %s", (egress, text) => {
     expect(egressText(machine({ config: { image: "i", ...(egress && { network: { egress } }) } }))).toBe(text);
   });
+});
+
+test("a lease says whose it is, for what and until when, and how it ends, for as long as it lives", () => {
+  const lease = { owner: "tok_1", description: "deploy 7", expires_at: "2026-01-31T14:30:00Z" };
+  const end = Date.parse(lease.expires_at);
+  expect(leaseText(machine({ lease }), end - 1)).toMatch(
+    /^Token tok_1 has a lease on it \(deploy 7\) until .*2026.*`hibernaut machine lease clear a1 --app shop`/,
+  );
+  expect(leaseText(machine({ lease: { ...lease, description: "" } }), 0)).toContain("a lease on it until");
+  expect(leaseText(machine({ lease }), end)).toBeUndefined();
+  expect(leaseText(machine({}), 0)).toBeUndefined();
 });
 
 describe("sentences", () => {

@@ -42,7 +42,7 @@ function wire({ id, app, name, host, address }: Owned, view: View): Omit<Machine
     health: { status: "unknown", reason: `host ${host} ${silence}` },
     suspend: { eligible: false, reasons: [`host ${host} ${silence}`] },
     guest_bundle: { version: "", current: false, update_pending: false },
-    ...{ cordoned: false, checks: [], snapshot: null, last_boot: null, prewarm: null, keep_awake: null },
+    ...{ cordoned: false, checks: [], snapshot: null, last_boot: null, prewarm: null, keep_awake: null, lease: null },
     ...{ next_run: null, wake_at: null, crash: null, origin: null, sandbox: null },
     private_address: address,
     created_at: createdAt,

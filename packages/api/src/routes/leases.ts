@@ -10,8 +10,9 @@ import { type Static, Type } from "typebox";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nonceOf } from "../lease-guard.ts";
 import { routesOf } from "../route.ts";
-import { closed, ForceQuery, Ok, time } from "../schemas.ts";
-import { MachineParams } from "./machines.schemas.ts";
+import { closed, ForceQuery, Ok } from "../schemas.ts";
+import { leaseWire } from "../views.ts";
+import { leaseParts, MachineParams } from "./machines.schemas.ts";
 
 const route = routesOf("machines");
 const PATH = "/v1/apps/:app_name/machines/:machine_id/lease";
@@ -34,9 +35,7 @@ const LeaseBody = Type.Object(
 
 const LeaseReply = Type.Object(
   {
-    expires_at: time,
-    owner: Type.String({ description: "The id of the token that took it." }),
-    description: Type.String({ description: "What it is for. Empty if nobody said." }),
+    ...leaseParts,
     version: Type.String({ description: "The machine's version." }),
   },
   { ...closed, title: "Lease", description: "A client changes the machine, and no other one does." },
@@ -70,14 +69,14 @@ export function leaseRoutes(app: Api, { leases }: Pick<ApiDeps, "leases">): void
       const { app_name: appName, machine_id: word } = request.params;
       const wish = { ...request.body, owner: ownerOf(request) };
       const { nonce, ...view } = leases.take(appName, word, wish, nonceOf(request));
-      return { nonce, ...leaseWire(view) };
+      return { nonce, ...replyOf(view) };
     },
   );
 
   app.get(
     PATH,
     route("Show who has a lease on a machine", { scope: "read" }, { params: MachineParams, reply: LeaseReply }),
-    async ({ params }) => leaseWire(leases.get(params.app_name, params.machine_id)),
+    async ({ params }) => replyOf(leases.get(params.app_name, params.machine_id)),
   );
 
   app.delete(
@@ -104,7 +103,6 @@ export function ownerOf({ token }: { token: { id: string } | null }): string {
   return token?.id ?? "unknown";
 }
 
-function leaseWire({ lease, version }: LeaseView): Static<typeof LeaseReply> {
-  const { owner, description, expiresAt } = lease;
-  return { expires_at: expiresAt, owner, description, version };
+function replyOf({ lease, version }: LeaseView): Static<typeof LeaseReply> {
+  return { ...leaseWire(lease), version };
 }

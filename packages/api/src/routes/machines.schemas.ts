@@ -72,6 +72,13 @@ const Origin = Type.Object(
   { ...closed, description: "What the machine was made from." },
 );
 
+/** Who has a lease, and until when. Never its nonce. */
+export const leaseParts = {
+  expires_at: time,
+  owner: Type.String({ description: "The id of the token that took it." }),
+  description: Type.String({ description: "What it is for. Empty if nobody said." }),
+};
+
 export const MachineReply = Type.Object(
   {
     machine_id: Type.String({ pattern: "^[0-9a-f]{14}$" }),
@@ -159,6 +166,7 @@ export const MachineReply = Type.Object(
       Type.Object(
         { version: Type.String(), config: MachineConfig },
         { ...closed, description: "What an update makes of the machine. Absent unless one is being carried out." },
+    lease: nullable(Type.Object(leaseParts, closed), "Who keeps other clients from changing it. Null if nobody does."),
       ),
     ),
     nonce: Type.Optional(

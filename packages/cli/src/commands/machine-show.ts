@@ -124,6 +124,7 @@ function statusText(machine: Machine): string {
     ["last start", boot ? `${bootText(boot)}, ${ago(boot.at)} (${boot.reason})` : "never"],
     ["prewarm", prewarmText(machine)],
     ["kept awake", keepAwakeText(machine)],
+    ["lease", machine.lease && leaseText(machine.lease)],
     ["sandbox", machine.sandbox && sandboxText(machine.sandbox)],
     ["wakes", machine.wake_at && `at ${localTime(machine.wake_at)}, if it sleeps by then`],
     ["schedule", config.schedule && scheduleText(machine)],
@@ -185,6 +186,12 @@ function fileText({ guest_path: path, raw_value: raw, secret_name: secret }: Fil
 
 function keepAwakeText({ keep_awake: kept }: Machine): string | undefined {
   return kept === null ? undefined : `until ${localTime(kept.until)}${kept.reason === "" ? "" : `: ${kept.reason}`}`;
+}
+
+/** Says why an action answers `lease_held`. */
+function leaseText({ owner, description, expires_at: end }: NonNullable<Machine["lease"]>): string {
+  const what = description === "" ? "" : ` (${description})`;
+  return `token ${owner}${what} until ${localTime(end)}: nobody else changes the machine`;
 }
 
 export const showCommands: readonly Command[] = [list, status, events];

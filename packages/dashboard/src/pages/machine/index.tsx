@@ -14,6 +14,7 @@ import { Checks } from "./checks.tsx";
 import { Console } from "./console.tsx";
 import { Events } from "./events.tsx";
 import { Facts, Snapshot } from "./facts.tsx";
+import { leaseText } from "./limits-text.ts";
 import { LoadSection } from "./load.tsx";
 import { startSentence, stateSentence } from "./sentences.ts";
 import { Toolbar } from "./toolbar.tsx";
@@ -89,6 +90,7 @@ function Missing({ app, wasThere }: { app: string; wasThere: boolean }) {
 
 function Why({ machine, watched: { activity, error } }: { machine: Machine; watched: Watched }) {
   const { last_boot: boot, unreachable, prewarm } = machine;
+  const leased = leaseText(machine, Date.now());
   const awake = activity?.state === machine.state ? activity.awake : undefined;
   return (
     <Section title="Why">
@@ -99,6 +101,11 @@ function Why({ machine, watched: { activity, error } }: { machine: Machine; watc
         {unreachable !== null && (
           <p class="bad">
             Requests do not reach the app: <Words text={unreachable} />
+          </p>
+        )}
+        {leased !== undefined && (
+          <p>
+            <Words text={leased} />
           </p>
         )}
         {awake && awake.open_requests + awake.running_commands > 0 && (

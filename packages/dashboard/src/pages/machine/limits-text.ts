@@ -1,4 +1,4 @@
-/** How long a sandbox lives, and what a machine may connect to, in words. Pure. */
+/** How long a sandbox lives, what a machine may connect to, and who alone changes it, in words. Pure. */
 import type { Machine } from "@hibernaut/client/browser";
 import { moment } from "../../format.ts";
 
@@ -20,4 +20,13 @@ export function egressText({ config }: Pick<Machine, "config">): string | undefi
   if (deny.length === 0) return "anything";
   const exceptions = allow.length === 0 ? "" : `, but to ${allow.join(", ")}`;
   return `anything except ${deny.join(", ")}${exceptions}`;
+}
+
+/** Why actions are refused. Undefined while everyone may change the machine; `now` in milliseconds since 1970. */
+export function leaseText({ lease, machine_id: id, app_name: app }: Machine, now: number): string | undefined {
+  // A host that is not updated yet sends none.
+  if (!lease || Date.parse(lease.expires_at) <= now) return undefined;
+  const what = lease.description === "" ? "" : ` (${lease.description})`;
+  const clear = `\`hibernaut machine lease clear ${id} --app ${app}\``;
+  return `Token ${lease.owner} has a lease on it${what} until ${moment(lease.expires_at)}, so nobody else changes it: actions are refused. If its client is gone, ${clear} ends the lease.`;
 }
