@@ -17,8 +17,8 @@ export function spread(/** @type {readonly T[]} */ one, /** @type {readonly T[]}
   return [...place(one), ...place(other)].sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
-/** Files in a block: about as many as there are unit files for each on QEMU. */
-const BLOCK = 7;
+/** Files in a block: each block loads the modules again, which takes as long as some of its files. */
+const BLOCK = 16;
 
 /** Cuts a list into blocks of up to `size` items. @template T */
 function blocks(/** @type {readonly T[]} */ list, size = BLOCK) {

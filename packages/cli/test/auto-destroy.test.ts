@@ -1,4 +1,8 @@
-/** `machine run --rm`: the machine is gone after its app, or after a stop. */
+/**
+ * `machine run --rm`: the machine is gone after its app, or after a stop.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { useCli } from "./helpers.ts";
 

@@ -1,5 +1,5 @@
 /** Apps that crash, listen where nobody comes, or are killed: what their owner and their visitors are told, and the way out. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
@@ -50,7 +50,9 @@ const CRASH = ["--say", "no database at db.internal", "--fail", "7"];
 describe("an app that crashes at its start", () => {
   afterEach(destroyAll);
 
-  test("deploy says how it ended and what it printed; the corrected version takes over at once", async () => {
+  test("deploy says how it ended and what it printed; the corrected version takes over at once", {
+    tags: "again",
+  }, async () => {
     await appFile(CRASH);
     const bad = await hib("deploy");
     expect(bad.code, bad.err).toBe(1);
@@ -122,7 +124,7 @@ describe("an app that crashes at each start", () => {
 describe("an app that listens where nobody comes", () => {
   afterEach(destroyAll);
 
-  test("on loopback: the deploy fails with the remedy, and so does a visit, at once", async () => {
+  test("on loopback: the deploy fails with the remedy, and so does a visit, at once", { tags: "again" }, async () => {
     await appFile(ON_LOOPBACK);
     const bad = await hib("deploy");
     expect(bad.code, bad.err).toBe(1);
@@ -134,6 +136,23 @@ describe("an app that listens where nobody comes", () => {
       message: expect.stringMatching(/listens on 127\.0\.0\.1:8080 only/),
     });
     expect((await hib("machine", "status", (await machine()).id)).out).toMatch(/127\.0\.0\.1:8080 only/);
+  });
+
+  test("on a port that nothing names: launch and deploy work, the file has it, and the next deploy changes nothing", async () => {
+    const file = join(folder, "hibernaut.toml");
+    await rm(file, { force: true });
+    expect((await hib("launch", "--name", place.app, "--image", SMALL_APP, "--yes")).code).toBe(0);
+    const args = ["--port", "3000", ...SERVER];
+    await appendFile(file, `\n# Mine.\n[experimental]\n  cmd = ${JSON.stringify(args)}\n`);
+    const written = await readFile(file, "utf8");
+    const deployed = await hib("deploy");
+    expect(deployed.code, deployed.err).toBe(0);
+    expect(deployed.err).toContain("The app listens on port 3000, and hibernaut.toml names no port.");
+    expect(await readFile(file, "utf8")).toBe(
+      written.replace("[http_service]\n", "[http_service]\n  internal_port = 3000\n"),
+    );
+    expect((await visit()).text).toBe("version 2");
+    expect((await hib("deploy")).out).toContain("1 kept");
   });
 
   test("on another port than the service's: run warns of it", { tags: "again" }, async () => {

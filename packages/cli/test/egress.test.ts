@@ -6,7 +6,9 @@ import { freshCli } from "./helpers.ts";
 
 const cli = freshCli();
 
-test("rules are shown, set and removed, and refused with what to do where nothing would keep them", async () => {
+test("rules are shown, set and removed, and refused with what to do where nothing would keep them", {
+  tags: "again",
+}, async () => {
   await cli.hibernaut(["machine", "run", "app:1", "--name", "web-1"]);
   const shown = await cli.hibernaut("machine egress web-1");
   expect(shown.stdout).toMatch(/^Machine \w+ may connect wherever the network lets machines\.$/m);

@@ -1,4 +1,8 @@
-/** Leases and metadata from the command line. */
+/**
+ * Leases and metadata from the command line.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { freshCli } from "./helpers.ts";
 

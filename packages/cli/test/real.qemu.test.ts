@@ -109,7 +109,9 @@ test("the program in the client library's document runs as it is", async () => {
   expect(files).toContain("server.mjs");
 });
 
-test("the tour prints what its recording shows, apart from names, times and measurements", async () => {
+test("the tour prints what its recording shows, apart from names, times and measurements", {
+  tags: "again",
+}, async () => {
   const commands = tourOf(await readFile(join(ROOT, "README.md"), "utf8"));
   const update = commands.findIndex((command) => LAST_PART.test(command));
   // The update, and the request that shows its effect.

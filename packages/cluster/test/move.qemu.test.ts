@@ -1,4 +1,8 @@
-/** On real hosts: a machine moves in its sleep and awake, and a lost host's machine starts again on another one. */
+/**
+ * On real hosts: a machine moves in its sleep and awake, and a lost host's machine starts again on another one.
+ *
+ * @module-tag again
+ */
 import { expect, test, vi } from "vitest";
 import { ask } from "../../platform/test/helpers/proxied.ts";
 import { slowed } from "../../platform/test/helpers/slow.ts";

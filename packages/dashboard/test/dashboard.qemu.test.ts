@@ -172,29 +172,34 @@ describe("with a machine", () => {
   test.each<[Scheme, number]>([
     ["light", 1280],
     ["dark", 380],
-  ])("the pages are accessible, %s, %d pixels wide, and do not exceed that", async (scheme, width) => {
-    const page = await openPage(browser, { scheme, width });
-    await page.goto(place.served.apiUrl);
-    await page.getByLabel("Token").waitFor();
-    await expectAccessible(page);
-    await signIn(page, place);
-    for (const [path, heading] of [
-      ["/", "Overview"],
-      ["/host", "Host"],
-      ["/tokens", "Tokens"],
-      ["/audit", "Audit log"],
-    ] as const) {
-      await page.goto(place.served.apiUrl + path);
-      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-      await page.locator(".loading").first().waitFor({ state: "detached" });
-      for (const summary of await page.locator("summary").all()) await summary.click();
+  ])(
+    "the pages are accessible, %s, %d pixels wide, and do not exceed that",
+    { tags: "again" },
+    async (scheme, width) => {
+      const page = await openPage(browser, { scheme, width });
+      await page.goto(place.served.apiUrl);
+      await page.getByLabel("Token").waitFor();
       await expectAccessible(page);
-      expect(await wideParts(page), path).toEqual([]);
-    }
-  });
+      await signIn(page, place);
+      for (const [path, heading] of [
+        ["/", "Overview"],
+        ["/host", "Host"],
+        ["/tokens", "Tokens"],
+        ["/audit", "Audit log"],
+      ] as const) {
+        await page.goto(place.served.apiUrl + path);
+        await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+        await page.locator(".loading").first().waitFor({ state: "detached" });
+        for (const summary of await page.locator("summary").all()) await summary.click();
+        await expectAccessible(page);
+        expect(await wideParts(page), path).toEqual([]);
+      }
+    },
+  );
 });
 
 test("an app that crashes is among what fails now, with the reason, and no longer when it is gone", {
+  tags: "again",
   timeout: START_LIMIT_MS * 2,
 }, async () => {
   const page = await openPage(browser);

@@ -264,41 +264,47 @@ describe.skipIf(!isRoot)("a bridge", () => {
       }
     });
 
-    test.each(["sibling", "nobody"])("by the MAC address of %s is heard by nobody", async (whose) => {
-      const gatewayMac = /lladdr (\S+)/.exec(await shell(a, `ip neighbour show ${gateway}`))?.[1];
-      // It knows where everybody is: what is tried is its packets, not whether its questions are answered.
-      const wear = (mac: string) =>
-        [
-          `ip link set dev ${eth} down`,
-          `ip link set dev ${eth} address ${mac}`,
-          `ip link set dev ${eth} up`,
-          `ip route replace default via ${gateway}`,
-          `ip neighbour replace ${gateway} lladdr ${gatewayMac} dev ${eth}`,
-          `ip neighbour replace ${b.private_address} lladdr ${macOf(b.machine_id)} dev ${eth}`,
-        ].join(" && ");
-      const tries = (text: string): Try[] => [
-        ["udp", gateway, hostPort, text],
-        ["udp", b.private_address, 9000, text],
-      ];
-      const forged = whose === "nobody" ? "02:00:00:00:be:ef" : macOf(b.machine_id);
-      await tryAll(a, tries(`as-${whose}`), { make: wear(forged), undo: wear(macOf(a.machine_id)) });
-      await tryAll(a, tries(`honest-after-${whose}`));
-      await hears(b, `honest-after-${whose}`, a);
-      await hearsHost(`honest-after-${whose}`, a);
-      await hears(b, `as-${whose}`);
-      expect(heard.join()).not.toContain(`as-${whose}`);
-      // The sibling is still reached where it is.
-      expect((await seen(b)).id).toBe(b.machine_id);
-    });
+    test.each(["sibling", "nobody"])(
+      "by the MAC address of %s is heard by nobody",
+      { tags: "again" },
+      async (whose) => {
+        const gatewayMac = /lladdr (\S+)/.exec(await shell(a, `ip neighbour show ${gateway}`))?.[1];
+        // It knows where everybody is: what is tried is its packets, not whether its questions are answered.
+        const wear = (mac: string) =>
+          [
+            `ip link set dev ${eth} down`,
+            `ip link set dev ${eth} address ${mac}`,
+            `ip link set dev ${eth} up`,
+            `ip route replace default via ${gateway}`,
+            `ip neighbour replace ${gateway} lladdr ${gatewayMac} dev ${eth}`,
+            `ip neighbour replace ${b.private_address} lladdr ${macOf(b.machine_id)} dev ${eth}`,
+          ].join(" && ");
+        const tries = (text: string): Try[] => [
+          ["udp", gateway, hostPort, text],
+          ["udp", b.private_address, 9000, text],
+        ];
+        const forged = whose === "nobody" ? "02:00:00:00:be:ef" : macOf(b.machine_id);
+        await tryAll(a, tries(`as-${whose}`), { make: wear(forged), undo: wear(macOf(a.machine_id)) });
+        await tryAll(a, tries(`honest-after-${whose}`));
+        await hears(b, `honest-after-${whose}`, a);
+        await hearsHost(`honest-after-${whose}`, a);
+        await hears(b, `as-${whose}`);
+        expect(heard.join()).not.toContain(`as-${whose}`);
+        // The sibling is still reached where it is.
+        expect((await seen(b)).id).toBe(b.machine_id);
+      },
+    );
 
-    test("or asks the host to carry its packets to another app is heard by nobody", async () => {
+    test("or asks the host to carry its packets to another app is heard by nobody", { tags: "again" }, async () => {
       const route = (what: string) => `ip route ${what} ${a.private_address}/32 via ${gateway}`;
       const change = { make: route("add"), undo: route("delete") };
       expect(await tryAll(c, [["udp", a.private_address, 9000, "carried"]], change)).toEqual(["sent"]);
       await hears(a, "carried");
     });
 
-    test("or aims at the host's loopback is heard by nobody, even where the host routes it", async () => {
+    test("or aims at the host's loopback is heard by nobody, even where the host routes it", {
+      tags: "again",
+    }, async () => {
       const { bridge } = namesFor(place.dataDir);
       await writeFile(`/proc/sys/net/ipv4/conf/${bridge}/route_localnet`, "1");
       const change = {

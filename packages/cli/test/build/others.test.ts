@@ -27,7 +27,7 @@ test("a static site is its pages and a server", async () => {
   expect(files(2)).toEqual(["app/", "app/index.html"]);
 });
 
-test("a Python app has the host's Python and its standard library", async () => {
+test("a Python app has the host's Python and its standard library", { tags: "again" }, async () => {
   // A bare host has none of its own.
   vi.stubEnv("PATH", `${dirname(findTool("python3"))}:${process.env.PATH}`);
   vi.stubEnv("LD_LIBRARY_PATH", libraryPath());

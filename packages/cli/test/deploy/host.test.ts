@@ -1,4 +1,8 @@
-/** In a cluster, a deploy creates machines on the host that it names, whichever host it talks to. */
+/**
+ * In a cluster, a deploy creates machines on the host that it names, whichever host it talks to.
+ *
+ * @module-tag again
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type ApiHost, type ApiHosts, startApiHosts } from "../../../api/test/cluster-hosts.ts";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";

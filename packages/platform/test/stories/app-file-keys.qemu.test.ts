@@ -1,4 +1,8 @@
-/** Keys of app files that reach into real machines: files, and the command of a release. */
+/**
+ * Keys of app files that reach into real machines: files, and the command of a release.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { Notes } from "../helpers/notebook.ts";
 import { Place } from "../helpers/served.ts";

@@ -1,4 +1,8 @@
-/** Someone works in a browser: a real platform and a real machine, spoken to with a cookie and an origin, as browsers do. */
+/**
+ * Someone works in a browser: a real platform and a real machine, spoken to with a cookie and an origin, as browsers do.
+ *
+ * @module-tag again
+ */
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";

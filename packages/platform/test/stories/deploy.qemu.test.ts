@@ -1,4 +1,8 @@
-/** From an app's directory to running machines: the CLI, a real registry, real machines, the real proxy. */
+/**
+ * From an app's directory to running machines: the CLI, a real registry, real machines, the real proxy.
+ *
+ * @module-tag again
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";

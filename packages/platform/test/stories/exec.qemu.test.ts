@@ -37,7 +37,7 @@ test("a signal, a program that is not there, another user", async () => {
   expect(await exec(["id"], { user: "nobody-here" })).toMatchObject({ exit_code: 126 });
 });
 
-test("a command that hangs is killed with its whole group", async () => {
+test("a command that hangs is killed with its whole group", { tags: "again" }, async () => {
   const hung = await exec(["sh", "-c", "sleep 1234 & sleep 1234"], { timeout: 1 });
   expect(hung).toMatchObject({ timed_out: true, exit_signal: 9, exit_code: 137 });
   const left = "for p in /proc/[0-9]*/cmdline; do head -c 100 $p; echo; done | cat -v";
@@ -114,7 +114,9 @@ test("refusals: a machine that sleeps, a machine that is not there, a command th
   await place.start(id);
 });
 
-test("a guest whose kernel crashes starts again, and its history says what the kernel said", async () => {
+test("a guest whose kernel crashes starts again, and its history says what the kernel said", {
+  tags: "again",
+}, async () => {
   await exec(["sh", "-c", "echo c > /proc/sysrq-trigger"]).catch(() => {}); // it ends with its machine
   await expect.poll(async () => (await place.get(id)).last_boot?.reason, { timeout: 60_000 }).toBe("vmm_lost");
   const events = await place.client.listMachineEvents(place.app, id);

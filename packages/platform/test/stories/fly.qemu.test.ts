@@ -78,7 +78,7 @@ test("a control plane keeps a machine for a user: it sleeps, a request wakes it,
   await call("MachinesWait", { ...at, state: "destroyed", timeout: 60 });
 });
 
-test("fly-admin changes a machine with a volume and runs a program in it", async () => {
+test("fly-admin changes a machine with a volume and runs a program in it", { tags: "again" }, async () => {
   await call("AppsCreate", { name: "tools", org_slug: "personal" });
   const app_name = "tools";
   const volume = (await admin.Volume.createVolume({ app_name, name: "data", region: "iad", size_gb: 1 })) as {

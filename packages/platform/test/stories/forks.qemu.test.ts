@@ -226,7 +226,9 @@ describe("of one machine that runs", () => {
   });
 });
 
-test("connections to others stay with the machine: in a fork they are reset, and those within it continue", async () => {
+test("connections to others stay with the machine: in a fork they are reset, and those within it continue", {
+  tags: "again",
+}, async () => {
   const listener = createServer((socket) => void socket.pipe(socket)).listen(0, "0.0.0.0");
   await once(listener, "listening");
   let connections = 0;
@@ -255,7 +257,9 @@ test("connections to others stay with the machine: in a fork they are reset, and
   }
 });
 
-test("a template is made of a configuration: its machine is prepared, looked at, and gone afterwards", async () => {
+test("a template is made of a configuration: its machine is prepared, looked at, and gone afterwards", {
+  tags: "again",
+}, async () => {
   const template = await place.client.createTemplate(place.app, {
     from: { image, init: { cmd: ["-c", "exec sleep 3600"] } },
     name: "prepared",
@@ -271,7 +275,9 @@ test("a template is made of a configuration: its machine is prepared, looked at,
   await destroy([one]);
 });
 
-test("forks of a machine that writes all the time have whole disks, and every row that their memory knows of", async () => {
+test("forks of a machine that writes all the time have whole disks, and every row that their memory knows of", {
+  tags: "again",
+}, async () => {
   const machine = await place.machine({ image, init: { exec: ["node", "-e", WRITER] } });
   await expect.poll(async () => (await read<{ rows: number }>(machine)).rows, { timeout: 60_000 }).toBeGreaterThan(50);
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,4 +1,8 @@
-/** A disk that is full while a machine is being suspended. Needs root, to mount a small disk. */
+/**
+ * A disk that is full while a machine is being suspended. Needs root, to mount a small disk.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

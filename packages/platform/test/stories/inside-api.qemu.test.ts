@@ -114,7 +114,9 @@ test("a program says when its machine is prepared: that ends a prewarm, and noth
   await expect.poll(reply, { timeout: 30_000 }).toEqual({ ok: true, prewarm: true });
 });
 
-test("an app hears of starts, gets ready for a suspend, and its event stream survives it; hooks run around it", async () => {
+test("an app hears of starts, gets ready for a suspend, and its event stream survives it; hooks run around it", {
+  tags: "again",
+}, async () => {
   // Answers every question after it wrote down that it was asked, with Node's own client.
   const app = `
     const http = require("http"), fs = require("fs");

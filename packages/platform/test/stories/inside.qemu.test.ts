@@ -113,7 +113,9 @@ test.each([
   expect(await place.get(id)).toMatchObject(told);
 });
 
-test("what an app writes is kept while it sleeps, and gone after a stop, which nothing but a start ends", async () => {
+test("what an app writes is kept while it sleeps, and gone after a stop, which nothing but a start ends", {
+  tags: "again",
+}, async () => {
   const init = { cmd: ["--notes", "/tmp/note"] };
   const { machine_id: id, private_address: address } = await place.machine({ init, restart: { policy: "always" } });
   const notes = new Notes(address);

@@ -34,7 +34,7 @@ describe("the platform is killed while a machine is", () => {
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 3 });
   });
 
-  test("suspended: it resumes where it stopped", async () => {
+  test("suspended: it resumes where it stopped", { tags: "again" }, async () => {
     const before = await ask(address);
     await place.suspend(id);
     await killAndStartAgain();

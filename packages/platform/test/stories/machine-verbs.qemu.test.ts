@@ -1,4 +1,8 @@
-/** A machine as a program uses it through the client library: commands, files, pauses and forks, without E2B's dialect. */
+/**
+ * A machine as a program uses it through the client library: commands, files, pauses and forks, without E2B's dialect.
+ *
+ * @module-tag again
+ */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ApiError, type MachineHandle } from "@hibernaut/client";

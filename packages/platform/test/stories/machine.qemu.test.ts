@@ -71,7 +71,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       return (await place.get(id)).last_boot;
     };
 
-    test("new code: suspended, then updated", async () => {
+    test("new code: suspended, then updated", { tags: "again" }, async () => {
       await place.suspend(id);
       const config = { image: SMALL_APP, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
       await place.client.updateMachine(place.app, id, config);
@@ -122,7 +122,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
     });
   });
 
-  test("a machine that is stopped ends its app with the signal, and starts afresh", async () => {
+  test("a machine that is stopped ends its app with the signal, and starts afresh", { tags: "again" }, async () => {
     const before = await askUntilAnswered(address);
     await place.client.stopMachine(place.app, id);
     await place.reach(id, "stopped");

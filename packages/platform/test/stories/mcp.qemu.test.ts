@@ -113,7 +113,9 @@ test("an agent uses a computer over standard input and output", async () => {
   await client.close();
 });
 
-test("a port is reached at the URL that the tool gives, and a call that is given up ends its command", async () => {
+test("a port is reached at the URL that the tool gives, and a call that is given up ends its command", {
+  tags: "again",
+}, async () => {
   const client = await connected(overStdio(agents));
   const sandbox = idIn(await use(client, "create_sandbox"));
   const server = `require("http").createServer((q, r) => r.end("served")).listen(3000)`;
@@ -142,7 +144,9 @@ async function asked({ host, port, pathname }: URL): Promise<string> {
   return text(response);
 }
 
-test("over HTTP, each client has the rights of its own token, and no machine but sandboxes", async () => {
+test("over HTTP, each client has the rights of its own token, and no machine but sandboxes", {
+  tags: "again",
+}, async () => {
   const { url, end } = await serveHttp();
   const over = (token: string) =>
     connected(

@@ -1,4 +1,8 @@
-/** A backup made and restored without the platform, as operate.md says: on the same host, with a sleeping machine. */
+/**
+ * A backup made and restored without the platform, as operate.md says: on the same host, with a sleeping machine.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,8 @@
-/** The orders service in a machine: what people see first, and how an app lives with being suspended. */
+/**
+ * The orders service in a machine: what people see first, and how an app lives with being suspended.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
 import { ORDERS_IMAGE } from "../helpers/qemu-world.ts";

@@ -1,4 +1,8 @@
-/** What runs in a machine: an app gets signals, is seen among the processes, and takes its machine with it. */
+/**
+ * What runs in a machine: an app gets signals, is seen among the processes, and takes its machine with it.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";

@@ -1,4 +1,8 @@
-/** What programs draw after a sleep: nothing that they, or a machine of the same image, have drawn before. */
+/**
+ * What programs draw after a sleep: nothing that they, or a machine of the same image, have drawn before.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
 import { Place } from "../helpers/served.ts";

@@ -92,7 +92,9 @@ test("a template is built of files, commands, variables and a program, and every
   await taken.kill();
 });
 
-test("a build that fails says in which step and why, and leaves no template and no machine", async () => {
+test("a build that fails says in which step and why, and leaves no template and no machine", {
+  tags: "again",
+}, async () => {
   const build = (template: BuiltTemplate, name = "broken") => Template.build(template, name, agents);
   const base = () => Template().fromTemplate("base");
   const failing = base().runCmd("echo fine").runCmd("echo before; echo too bad >&2; exit 7");
@@ -121,7 +123,9 @@ test("a build that fails says in which step and why, and leaves no template and 
   await expect.poll(temporary, { timeout: 60_000 }).toEqual([]);
 });
 
-test("names and tags lead to what was built last, and what nothing leads to is deleted", async () => {
+test("names and tags lead to what was built last, and what nothing leads to is deleted", {
+  tags: "again",
+}, async () => {
   const build = (said: string, name: string) =>
     Template.build(Template().fromTemplate("base").runCmd(`echo ${said} >said`), name, agents);
   const says = async (name: string) => {
@@ -150,7 +154,9 @@ test("names and tags lead to what was built last, and what nothing leads to is d
   await expect(Template.getTags("nothing", agents)).rejects.toThrow(/404/);
 });
 
-test("a template begins from an image, as large as its client wants, and another from that", async () => {
+test("a template begins from an image, as large as its client wants, and another from that", {
+  tags: "again",
+}, async () => {
   const own = Template().fromImage(image).setUser("root").setEnvs({ FROM: "image" }).runCmd("pwd >/where");
   await Template.build(own, "own", { ...agents, cpuCount: 1, memoryMB: 192 });
   await Template.build(Template().fromTemplate("own").runCmd("echo $FROM >/from").setUser("user"), "next", agents);
@@ -179,7 +185,7 @@ test("a template begins from an image, as large as its client wants, and another
   await other.kill();
 });
 
-test("two tenants see nothing of each other's builds, files and templates", async () => {
+test("two tenants see nothing of each other's builds, files and templates", { tags: "again" }, async () => {
   const rivals = await tenant("rivals");
   const template = Template({ fileContextPath: await contextFolder() })
     .fromTemplate("base")
@@ -238,8 +244,9 @@ async function endDuringBuild(end: "kill" | "stop"): Promise<void> {
   await Template.build(Template().fromTemplate("base").runCmd("true"), "slow", agents);
 }
 
-test("a platform that is killed in the middle of a build leaves an error, and no machine", () =>
-  endDuringBuild("kill"));
+test("a platform that is killed in the middle of a build leaves an error, and no machine", { tags: "again" }, () =>
+  endDuringBuild("kill"),
+);
 
 test("so does one that stops in the middle of a build", { tags: "again" }, () => endDuringBuild("stop"));
 

@@ -1,4 +1,8 @@
-/** What a sandbox has after its virtual machine was killed: what its machine has after a power cut. */
+/**
+ * What a sandbox has after its virtual machine was killed: what its machine has after a power cut.
+ *
+ * @module-tag again
+ */
 import { Sandbox } from "e2b";
 import { expect, test } from "vitest";
 import { quietFor } from "../helpers/quiet.ts";

@@ -1,4 +1,8 @@
-/** Sandboxes by the CLI's words, and what the API's other words mean for them. */
+/**
+ * Sandboxes by the CLI's words, and what the API's other words mean for them.
+ *
+ * @module-tag again
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
@@ -44,7 +48,9 @@ test("a sandbox is made, used, paused, forked and destroyed with words of its ow
   expect((await sandbox("ls")).out).toBe("App shop has no sandboxes.\n");
 });
 
-test("what the API pauses is kept past its time, and has its time again when the API starts it", async () => {
+test("what the API pauses is kept past its time, and has its time again when the API starts it", {
+  tags: "again",
+}, async () => {
   const short = await place.client.createSandbox(place.app, { timeout_s: 5 });
   await short.pause();
   const { ends_at: before } = (await short.get()).sandbox ?? { ends_at: "" };

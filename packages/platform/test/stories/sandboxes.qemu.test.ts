@@ -82,7 +82,7 @@ test("a program runs on through a pause, and through the end of the platform tha
   agents = now(agents);
 });
 
-test("forks begin where their parent is, and none opens with the token of another", async () => {
+test("forks begin where their parent is, and none opens with the token of another", { tags: "again" }, async () => {
   const parent = await create();
   await parent.files.write("state.txt", "so far");
   const forks = await parent.fork({ count: 2 });
@@ -101,7 +101,9 @@ test("forks begin where their parent is, and none opens with the token of anothe
   await Promise.all([parent.kill(), one.kill(), other.kill()]);
 });
 
-test("a sandbox ends when its time is over; one that pauses wakes when its port is asked", async () => {
+test("a sandbox ends when its time is over; one that pauses wakes when its port is asked", {
+  tags: "again",
+}, async () => {
   const short = await create({ timeoutMs: 3000 });
   await expect.poll(() => short.isRunning(), { timeout: 30_000 }).toBe(false);
   await expect(Sandbox.getInfo(short.sandboxId, agents)).rejects.toThrow(/not found/);
@@ -140,7 +142,9 @@ test("two tenants see nothing of each other, and what makes no sense is refused 
   await mine.kill();
 });
 
-test("two takers of the last sandbox in a pool get two, and wait for files to change in them", async () => {
+test("two takers of the last sandbox in a pool get two, and wait for files to change in them", {
+  tags: "again",
+}, async () => {
   await place.client.createTemplate("agents", {
     name: "pooled",
     from: { image, guest: { memory_mb: 256 } },
@@ -194,7 +198,9 @@ function port(id: string, number: number): Promise<Response> {
   });
 }
 
-test("an agent that may reach one computer reaches no other, from its first moment, until its program is told otherwise", async () => {
+test("an agent that may reach one computer reaches no other, from its first moment, until its program is told otherwise", {
+  tags: "again",
+}, async () => {
   const one = { here: "203.0.113.17", there: "203.0.113.18" };
   const two = { here: "203.0.113.21", there: "203.0.113.22" };
   for (const cable of [one, two]) await otherComputer(cable, [7000]);
@@ -236,7 +242,9 @@ const ASK = `require("https").get({ host: process.argv[1], servername: process.a
   answer.setEncoding("utf8").on("data", (text) => console.log(answer.statusCode, text.trim()));
 }).on("error", ({ code, message }) => console.log(code || message));`;
 
-test("what is added to an agent's requests is added behind its back, over a connection that its programs trust", async () => {
+test("what is added to an agent's requests is added behind its back, over a connection that its programs trust", {
+  tags: "again",
+}, async () => {
   const secret = `Bearer ${randomBytes(16).toString("hex")}`;
   const rules = { "api.example.com": [{ transform: { headers: { Authorization: secret } } }] };
   const network = { allowOut: ["*.example.com"], denyOut: ["0.0.0.0/0"], rules };

@@ -1,4 +1,8 @@
-/** Swap in real machines: more memory than there is, and what becomes of it when the machine sleeps. */
+/**
+ * Swap in real machines: more memory than there is, and what becomes of it when the machine sleeps.
+ *
+ * @module-tag again
+ */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -53,7 +57,7 @@ test("an app may use more memory than its machine has, and a sleep keeps every b
   expect(await sum(address)).toMatchObject({ bytes: 0, swap_kb: 256 * 1024 - 4 });
 });
 
-test("without swap, the same app does not get the memory", { tags: "again" }, async () => {
+test("without swap, the same app does not get the memory", async () => {
   const machine = await place.machine({ ...SWAP, init: {} });
   expect(await sum(machine.private_address)).toMatchObject({ swap_kb: 0 });
   expect(await ask(machine.private_address, `/fill/${FILL_MB}`)).toBe("no memory");

@@ -1,4 +1,8 @@
-/** Two apps behind one TLS port, told apart by hostname, both asleep until a client names one: real guests. */
+/**
+ * Two apps behind one TLS port, told apart by hostname, both asleep until a client names one: real guests.
+ *
+ * @module-tag again
+ */
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { text } from "node:stream/consumers";

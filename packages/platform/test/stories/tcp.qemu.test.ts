@@ -54,7 +54,9 @@ test("an open connection keeps it awake, and survives a suspend by hand: what is
   socket.destroy();
 });
 
-test("a machine of the app wakes it by name, and one of another app is not let in", async (context) => {
+test("a machine of the app wakes it by name, and one of another app is not let in", {
+  tags: "again",
+}, async (context) => {
   if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
   const sleeper = { image: await sandboxImage(), services: [] };
   const { machine_id: web } = await place.machine(sleeper);

@@ -1,4 +1,8 @@
-/** A CI job with a token that may deploy one app: the CLI, a real platform, a real machine. */
+/**
+ * A CI job with a token that may deploy one app: the CLI, a real platform, a real machine.
+ *
+ * @module-tag again
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,8 @@
-/** What an upgrade of QEMU does to machines that sleep, with two real builds. */
+/**
+ * What an upgrade of QEMU does to machines that sleep, with two real builds.
+ *
+ * @module-tag again
+ */
 import { qemuVersion } from "@hibernaut/hypervisor/qemu/accelerator";
 import { expect, test } from "vitest";
 import { otherQemu } from "../../../../scripts/lib/other-qemu.mjs";

@@ -95,7 +95,7 @@ describe("a machine with a volume", () => {
     notes = new Notes(machine.private_address);
   });
 
-  test("a snapshot of a sleeping machine's volume is restored into a new one", async () => {
+  test("a snapshot of a sleeping machine's volume is restored into a new one", { tags: "again" }, async () => {
     await notes.add("before");
     await expect(place.client.createVolumeSnapshot(place.app, volumeId)).rejects.toMatchObject({
       code: "failed_precondition",

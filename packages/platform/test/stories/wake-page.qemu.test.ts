@@ -1,4 +1,8 @@
-/** What a person sees who visits an app whose machine has to cold start, and what programs get. */
+/**
+ * What a person sees who visits an app whose machine has to cold start, and what programs get.
+ *
+ * @module-tag again
+ */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser } from "../helpers/browser.ts";

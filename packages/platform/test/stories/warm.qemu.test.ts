@@ -73,7 +73,7 @@ test("the kept process holds a known amount of memory besides the machine's own"
   expect(await wake()).toBe("warm");
 });
 
-test("its time is over: the process ends, and the snapshot is resumed", async () => {
+test("its time is over: the process ends, and the snapshot is resumed", { tags: "again" }, async () => {
   await place.served.stop();
   await place.served.start({ HIBERNAUT_KEEP_WARM: "1s" });
   await place.suspend(id);
