@@ -20,11 +20,12 @@ export function machineWire({
   guestBundle,
   nextRun,
   warmUntil,
+  listening,
   host,
 }: MachineView): MachineWire {
   const { snapshot } = record;
-  return {
   const lease = record.state === "destroyed" ? null : liveLease(record.lease, new Date());
+  return {
     machine_id: record.id,
     id: record.id,
     app_name: record.app,
@@ -32,6 +33,7 @@ export function machineWire({
     state: record.state,
     state_reason: record.stateReason,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
+    ...(listening !== undefined && record.state === "running" && { listening: [...listening] }),
     cordoned: record.cordoned ?? false,
     region: record.region,
     ...(host !== undefined && { host, host_state: "up" as const }),
@@ -81,13 +83,13 @@ function keepAwakeWire(lease: KeepAwake | null | undefined): KeepAwake | null {
   return lease && Date.parse(lease.until) > Date.now() ? lease : null;
 }
 
-/** A template on the wire. */
-export function templateWire({ template, machines, pool }: TemplateView): TemplateWire {
 /** A lease on the wire, without its nonce. */
 export function leaseWire({ owner, description, expiresAt }: MachineLease): NonNullable<MachineWire["lease"]> {
   return { expires_at: expiresAt, owner, description };
 }
 
+/** A template on the wire. */
+export function templateWire({ template, machines, pool }: TemplateView): TemplateWire {
   const { id, app, name, createdAt, sizeBytes, machine } = template;
   return {
     id,

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
+import type { Listener } from "@hibernaut/guest";
 import type { VmmRef, VmmUsage } from "@hibernaut/hypervisor";
 import { abortable, never, within } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
@@ -118,6 +119,11 @@ export class MachineController {
   /** What is stored of the machine; while an outcome cannot be stored, with why it is not so. Never changed in place. */
   get record(): MachineRecord {
     return this.#unstored === undefined ? this.#record : { ...this.#record, ...this.#unstored };
+  }
+
+  /** Where the app listens while requests do not reach it. Undefined while they do, or that is unknown. */
+  get listening(): readonly Listener[] | undefined {
+    return this.#guest.live?.reachability.elsewhere;
   }
 
   /** How much work of the machine is in progress or waits, and whether an outcome of it cannot be stored. */

@@ -34,7 +34,13 @@ export function whyUnreachable(ports: readonly number[], listeners: readonly Lis
       settlesMs: LOOPBACK_SETTLES_MS,
     };
   const others = listeners.filter(({ port }) => !ports.includes(port));
-  if (others.length === 0) return undefined;
+  const [other] = others;
+  if (other === undefined) return undefined;
+  if (others.every(isLoopback))
+    return {
+      why: `nothing listens on port ${missing}, which is the port of the service, and the app listens on ${listText(others)} only, which nothing outside the machine reaches: have it listen on 0.0.0.0:${missing}, or have it listen on 0.0.0.0:${other.port} and name ${other.port} as the port of the service (--port, or internal_port in the app file)`,
+      settlesMs: OTHER_PORT_SETTLES_MS,
+    };
   return {
     why: `nothing listens on port ${missing}, which is the port of the service, but the app listens on ${listText(others)}: name that port as the service's (--port, or internal_port in the app file), or have the app listen on 0.0.0.0:${missing}`,
     settlesMs: OTHER_PORT_SETTLES_MS,
@@ -49,6 +55,7 @@ export class Reachability {
   #why: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #pending: string | undefined;
+  #listeners: readonly Listener[] = [];
   /** How often requests were found not to reach the app. */
   #found = 0;
 
@@ -68,6 +75,11 @@ export class Reachability {
     return this.#why;
   }
 
+  /** Where programs listen while requests do not reach the app. Undefined while they do, or that is unknown. */
+  get elsewhere(): readonly Listener[] | undefined {
+    return this.#why === undefined ? undefined : this.#listeners;
+  }
+
   /** Resolves with the reason once the app is known to be unreachable; otherwise never settles. */
   get judged(): Promise<string> {
     return this.#judged.promise;
@@ -76,6 +88,7 @@ export class Reachability {
   /** Takes note of where programs in the guest listen now. */
   listening(listeners: readonly Listener[]): void {
     const found = whyUnreachable(this.#ports, listeners);
+    this.#listeners = listeners;
     if (found !== undefined && found.why === this.#pending) return;
     clearTimeout(this.#timer);
     this.#pending = found?.why;

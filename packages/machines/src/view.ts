@@ -2,6 +2,7 @@
 import type { CheckResult } from "@hibernaut/domain/check";
 import { type Health, healthOf } from "@hibernaut/domain/health";
 import type { Eligibility, MachineRecord } from "@hibernaut/domain/machine";
+import type { Listener } from "@hibernaut/guest";
 import type { MachineDependencies } from "./dependencies.ts";
 import { eligibilityOf } from "./eligibility.ts";
 import { nextScheduled } from "./schedule/due.ts";
@@ -22,6 +23,8 @@ export interface MachineView {
   warmUntil: string | null;
   /** When the schedule starts the machine next, RFC 3339. Null without a schedule. */
   nextRun: string | null;
+  /** Where the app listens while requests do not reach it. Absent while they do, or that is unknown. */
+  listening?: readonly Listener[];
   /** The host of the cluster that owns the machine. Absent on a host alone. */
   host?: string;
 }

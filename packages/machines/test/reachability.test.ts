@@ -43,6 +43,12 @@ describe("why requests do not reach an app", () => {
     ["IPv6 loopback only", [80], [at("::1", 80)], /listens on \[::1\]:80 only/],
     ["another port", [9999], [at("0.0.0.0", 4000)], /port 9999.*listens on 0\.0\.0\.0:4000/],
     ["several others", [9], [at("0.0.0.0", 4), at("::", 4), at("::1", 5)], /on 0\.0\.0\.0:4, \[::\]:4 and \[::1\]:5:/],
+    [
+      "another port, on loopback only: the port alone would not help",
+      [8080],
+      [at("127.0.0.1", 3000)],
+      /on 127\.0\.0\.1:3000 only.*on 0\.0\.0\.0:8080, or have it listen on 0\.0\.0\.0:3000 and name 3000/,
+    ],
     ["the second of two on loopback", [80, 81], [at("::", 80), at("127.0.0.1", 81)], /127\.0\.0\.1:81 only/],
   ])("%s", (_what, ports, listeners, why) => {
     const found = whyUnreachable(ports, listeners)?.why;
@@ -96,10 +102,13 @@ describe("a machine whose app listens elsewhere", () => {
 
   test("is healthy again as soon as it listens where it should", async () => {
     const id = await onLoopback();
+    const shown = () => shop.machines.get("shop", id).listening;
+    expect(shown(), "where it listens is shown").toEqual([at("127.0.0.1", 8080)]);
     const told = new Promise((resolve) => shop.machines.subscribe("waiting", resolve));
     shop.host.guest(id)?.listen();
     await told;
     expect(shop.record(id)).toMatchObject({ stateReason: null, unreachable: null });
+    expect(shown()).toBeUndefined();
   });
 
   test("a new reason replaces the first one", async () => {

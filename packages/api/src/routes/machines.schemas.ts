@@ -91,6 +91,18 @@ export const MachineReply = Type.Object(
       Type.String(),
       "Why requests don't reach the running app: it listens on another port, or on loopback only. Also why a machine's host could not be asked. Null otherwise.",
     ),
+    listening: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { address: Type.String({ description: "Such as `0.0.0.0`, `127.0.0.1` or `::`." }), port: Type.Integer() },
+          closed,
+        ),
+        {
+          description:
+            "Where the programs of the running machine listen, while its app is `unreachable` because of that. Absent otherwise.",
+        },
+      ),
+    ),
     cordoned: Type.Boolean({
       description: "Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep.",
     }),
@@ -154,6 +166,7 @@ export const MachineReply = Type.Object(
     last_boot: nullable(LastBoot),
     prewarm: nullable(Prewarm, "Null if the last update asked for none."),
     keep_awake: nullable(KeepAwake),
+    lease: nullable(Type.Object(leaseParts, closed), "Who keeps other clients from changing it. Null if nobody does."),
     next_run: nullable(time, "When the schedule starts the machine next. Null without a schedule."),
     wake_at: nullable(time, "When the machine wakes if it sleeps by then, as a program in it asked."),
     crash: nullable(Crash),
@@ -166,7 +179,6 @@ export const MachineReply = Type.Object(
       Type.Object(
         { version: Type.String(), config: MachineConfig },
         { ...closed, description: "What an update makes of the machine. Absent unless one is being carried out." },
-    lease: nullable(Type.Object(leaseParts, closed), "Who keeps other clients from changing it. Null if nobody does."),
       ),
     ),
     nonce: Type.Optional(

@@ -92,6 +92,10 @@ export class FakeGuest {
   readonly asked: { signal: number; graceMs: number }[] = [];
   /** Where the app listens. Undefined when it listens where it should. */
   listening: Listener[] | undefined;
+  /** Where the app listens whatever ports it should listen on. Undefined when it does what it should. */
+  stubborn: Listener[] | undefined;
+  /** The ports that it should listen on. */
+  readonly #ports: number[] = [];
   /** What it does with commands. Where this returns undefined, each is `cat`. */
   answer: (command: FakeCommand) => FakeAnswer | undefined = () => undefined;
   /** Commands that were answered and have not ended, by their streams. */
@@ -200,6 +204,8 @@ export class FakeGuest {
     if (type === FrameType.ping) this.#send(FrameType.pong, payload);
     if (type === FrameType.set) this.#configure(payload);
     if (type === FrameType.run) {
+      if (!this.#ports.every((port) => this.stubborn?.some((one) => one.port === port) ?? true))
+        this.listening = this.stubborn;
       this.state = { ...this.state, phase: 1, ready: !this.crashes && this.listening === undefined };
       this.#send(FrameType.started, Buffer.alloc(4));
       if (this.crashes) this.exit(1);
@@ -260,6 +266,7 @@ export class FakeGuest {
       if (key === Key.swap) this.swapMb = value.readUInt32LE();
       if (key === Key.file) this.#beginFile(value.toString("utf8"));
       if (key === Key.fileData && this.#file !== undefined) this.#file.text += value.toString("utf8");
+      if (key === Key.port) this.#ports.push(Number(value.toString("utf8")));
       if (key === Key.hostname) this.state.hostname = value.toString("utf8");
       if (key !== Key.env) continue;
       const line = value.toString("utf8");

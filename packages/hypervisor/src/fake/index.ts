@@ -81,6 +81,8 @@ export class FakeHost {
   readonly refusesToBecome = new Set<string>();
   /** Where apps listen that do not listen where they should, by machine id. */
   readonly listening = new Map<string, Listener[]>();
+  /** Where the apps of guests that are started from now on listen, whatever ports they should listen on. */
+  stubborn: Listener[] | undefined;
   /** What guests that are started from now on do with commands. By default, all are `cat`. */
   answer: (machineId: string, command: FakeCommand) => FakeAnswer | undefined = () => undefined;
   #nextPid = 1;
@@ -106,6 +108,7 @@ export class FakeHost {
     process.guest.crashes = this.crashing.has(spec.machineId);
     process.guest.refusesToBecome = this.refusesToBecome.has(spec.machineId);
     process.guest.listening = this.listening.get(spec.machineId);
+    process.guest.stubborn = this.stubborn;
     process.guest.answer = (command) => this.answer(spec.machineId, command);
     this.processes.set(pid, process);
     this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);

@@ -266,8 +266,9 @@ export class Machines {
     });
   }
 
-  #view({ record }: MachineController): MachineView {
-    return viewOf(record, { ...this.#deps, warm: this.#controllers.warm });
+  #view({ record, listening }: MachineController): MachineView {
+    const view = viewOf(record, { ...this.#deps, warm: this.#controllers.warm });
+    return listening === undefined ? view : { ...view, listening };
   }
 }
 
