@@ -42,8 +42,10 @@ describe("what a directory is taken for", () => {
       image: undefined,
       build: undefined,
       port: 8080,
-      portReason: "is a guess",
+      portReason: undefined,
       setPort: false,
+      memoryMb: 256,
+      cpus: 1,
     });
   });
 
@@ -113,8 +115,8 @@ describe("what a directory is taken for", () => {
 
 describe("what is written", () => {
   test.each([
-    ["an image", { image: 'oci:/srv/a "b"' }],
-    ["no image", {}],
+    ["an image", { image: 'oci:/srv/a "b"', internalPort: 8080 }],
+    ["no image", { internalPort: 8080 }],
   ])("is valid without a warning, with %s", (_, options) => {
     write("package.json", {});
     const { file, findings } = readAppFile(launchText(plan(options)));
@@ -126,6 +128,21 @@ describe("what is written", () => {
       env: { PORT: "8080" },
       services: [{ protocol: "http", internal_port: 8080, autostop: "suspend", autostart: true, idle_timeout: 300 }],
       restart: { policy: "on-failure", max_retries: 10 },
+    });
+  });
+
+  test("leaves out a port that nothing says, and the variable with it", () => {
+    write("server.js", "");
+    const { file, findings } = readAppFile(launchText(plan()));
+    expect(findings).toEqual([]);
+    expect(file).toMatchObject({ env: {}, services: [{ portNamed: false, config: { internal_port: 8080 } }] });
+  });
+
+  test("has what the options say", () => {
+    const { file } = readAppFile(launchText(plan({ internalPort: 3000, vmMemory: 512, vmCpus: 2 })));
+    expect(file).toMatchObject({
+      services: [{ portNamed: true, config: { internal_port: 3000 } }],
+      sizes: [{ memoryMb: 512, cpus: 2 }],
     });
   });
 
@@ -156,7 +173,9 @@ describe("the command", () => {
 
   test("writes the file once, and again with --force only", async () => {
     vi.spyOn(process, "cwd").mockReturnValue(folder);
-    expect((await run()).text).toMatch(/^Wrote hibernaut\.toml: app my-shop, port 8080, no image yet\.\nNext:/);
+    expect((await run()).text).toMatch(
+      /^Wrote hibernaut\.toml: app my-shop, the port to be found out, no image yet\.\nNext:/,
+    );
     await expect(run({ name: "other" })).rejects.toThrow("hibernaut.toml already exists. Add --force to replace it.");
     expect(readFileSync(join(folder, "hibernaut.toml"), "utf8")).toContain('app = "my-shop"');
     expect((await run({ name: "other", force: true })).document).toEqual({
@@ -166,7 +185,9 @@ describe("the command", () => {
       image: null,
       builder: null,
       port: 8080,
+      port_guessed: true,
     });
+    await expect(run({ now: true, deploy: false })).rejects.toThrow("--now deploys at once, and --no-deploy does not.");
   });
 
   test("does not shadow a fly.toml, and takes names only that the platform takes", async () => {

@@ -3,7 +3,7 @@ import type { AppPlan } from "./plan.ts";
 
 /** A commented `hibernaut.toml`, valid without warnings. */
 export function launchText(plan: AppPlan): string {
-  const { app, port, portReason, setPort } = plan;
+  const { app, port, portReason, setPort, memoryMb, cpus } = plan;
   return `# How Hibernaut runs this app. docs/app-file.md explains every key.
 # After a change: hibernaut config validate, then hibernaut deploy
 
@@ -14,11 +14,9 @@ ${imageLines(plan)}
 
 [env]
   # Environment variables of the app. Keep passwords out: hibernaut secrets set NAME=value
-${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
+${setPort && portReason !== undefined ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
-[http_service]
-  # The port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. The port ${portReason}.
-  internal_port = ${port}
+${portLines(plan)}
   # What to do with an idle machine. "suspend": save it to disk; it resumes where it left off, in milliseconds.
   # "stop": shut it down; it starts from scratch. "off": keep it running.
   auto_stop_machines = "suspend"
@@ -42,9 +40,20 @@ ${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
 [[vm]]
   # A suspend writes all memory to disk: with less memory, the machine sleeps and wakes faster.
-  memory = "256mb"
-  cpus = 1
+  memory = "${memoryMb}mb"
+  cpus = ${cpus}
 `;
+}
+
+/** A port that nothing names is left out: a deploy adds it below the header of the table. */
+function portLines({ port, portReason }: AppPlan): string {
+  if (portReason === undefined)
+    return `# internal_port is the port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. Nothing in
+# this directory names one, so the app is told PORT=${port}, and the first deploy adds the port that it really listens on.
+[http_service]`;
+  return `[http_service]
+  # The port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. The port ${portReason}.
+  internal_port = ${port}`;
 }
 
 function imageLines({ image, build }: AppPlan): string {

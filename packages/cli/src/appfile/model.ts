@@ -76,6 +76,8 @@ export interface Service {
   groups: string[];
   /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `tcp`: TCP ports; `private`: no port at all. */
   reach: "web" | "other" | "tcp" | "private";
+  /** Whether the file names `internal_port`. Otherwise it is what the reader was told to assume. */
+  portNamed: boolean;
   config: ServiceConfig;
 }
 

@@ -7,12 +7,13 @@ import type { Reading } from "./read.ts";
 
 /**
  * Reads the named app file, or the one of the directory. The name is relative to the current directory. With `complete`,
- * files that it names and that cannot be read are errors, too: a deploy may not need them, as with `--image`.
+ * files that it names and that cannot be read are errors, too: a deploy may not need them, as with `--image`. `port` is
+ * where the app listens if the file does not say it.
  */
 export async function readNamed(
   option: string | undefined,
-  { complete = false }: { complete?: boolean } = {},
-): Promise<Reading & { name: string }> {
+  { complete = false, port }: { complete?: boolean; port?: number | undefined } = {},
+): Promise<Reading & { name: string; path: string }> {
   const path = option ?? findAppFile(process.cwd());
   if (path === undefined)
     throw new UsageError(
@@ -20,7 +21,7 @@ export async function readNamed(
     );
   const { readAppFile } = await import("./read.ts");
   const missing = complete ? (file: string) => unreadable(resolve(dirname(path), file)) : undefined;
-  return { name: option ?? relative(process.cwd(), path), ...readAppFile(textOf(path), missing) };
+  return { path, name: option ?? relative(process.cwd(), path), ...readAppFile(textOf(path), missing, port) };
 }
 
 /** The code of the error with which a file cannot be read; undefined if it can. */

@@ -1,8 +1,9 @@
 /** What `hibernaut launch` guesses from a directory; the user can see and change every guess. Pure. */
 import { type Builder, type Detected, detect } from "../build/detect.ts";
+import { DEFAULT_CPUS, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import type { Folder } from "./folder.ts";
+import { DEFAULT_PORT } from "./services.ts";
 
-const DEFAULT_PORT = 8080;
 /** A directory with at least {@link LEAST_ROOT_FOLDERS} of these is a root file system. */
 const ROOT_FOLDERS = ["bin", "etc", "lib", "root", "sbin", "usr", "var"];
 const LEAST_ROOT_FOLDERS = 4;
@@ -15,26 +16,43 @@ export interface AppPlan {
   /** How the image is built, if there is none. */
   build: Detected | undefined;
   port: number;
-  /** Where the port comes from: the end of the sentence "The port ...". */
-  portReason: string;
+  /** Where the port comes from: the end of the sentence "The port ...". Undefined when nothing says it. */
+  portReason: string | undefined;
   /** Whether to tell the app its port in the variable PORT. */
   setPort: boolean;
+  memoryMb: number;
+  cpus: number;
+}
+
+/** What the options of the command say in place of guesses. */
+interface LaunchOptions {
+  image?: string;
+  name?: string;
+  internalPort?: number;
+  vmMemory?: number;
+  vmCpus?: number;
 }
 
 /** Makes the guesses. */
-export function planLaunch(folder: Folder, { image, name }: { image?: string; name?: string }): AppPlan {
+export function planLaunch(
+  folder: Folder,
+  { image, name, internalPort, vmMemory = DEFAULT_MEMORY_MB, vmCpus = DEFAULT_CPUS }: LaunchOptions,
+): AppPlan {
   const detected = detect(folder);
   const kind = kindOf(folder, image, detected);
   const packageName = folder.packageJson?.name;
-  const found = guessPort(folder);
+  const found =
+    internalPort === undefined ? guessPort(folder) : { port: internalPort, reason: "is from --internal-port" };
   return {
     kind,
     app: name ?? appName(typeof packageName === "string" && packageName !== "" ? packageName : folder.name),
     image: image ?? folder.images[0],
     build: image === undefined && folder.images.length === 0 ? detected : undefined,
     port: found?.port ?? DEFAULT_PORT,
-    portReason: found?.reason ?? "is a guess",
+    portReason: found?.reason,
     setPort: folder.packageJson !== undefined || ["node", "static", "python", "go"].includes(kind),
+    memoryMb: vmMemory,
+    cpus: vmCpus,
   };
 }
 

@@ -15,7 +15,7 @@ import { METRICS, readBuild, readDeploy, readInit } from "./release.ts";
 import { readMounts, readRestarts, readSizes } from "./resources.ts";
 import { readSchedules } from "./schedules.ts";
 import { Section } from "./section.ts";
-import { readServices } from "./services.ts";
+import { DEFAULT_PORT, readServices } from "./services.ts";
 
 /** The result of reading an app file. */
 export interface Reading {
@@ -35,8 +35,9 @@ export type Missing = (path: string) => string | undefined;
  * Reads `hibernaut.toml` or `fly.toml`. Never throws: errors in the text are among the findings.
  *
  * @param missing looks for the files that the text names. Without it, nobody looks.
+ * @param port where the app listens if the text does not say it
  */
-export function readAppFile(text: string, missing: Missing = () => undefined): Reading {
+export function readAppFile(text: string, missing: Missing = () => undefined, port = DEFAULT_PORT): Reading {
   const source = text.replace(/^\uFEFF/, "");
   let document: Record<string, unknown>;
   try {
@@ -45,14 +46,14 @@ export function readAppFile(text: string, missing: Missing = () => undefined): R
     return { file: undefined, findings: [syntaxFinding(error)] };
   }
   const findings = new Findings(findPositions(source, decodeKey));
-  const file = readDocument(new Section(document, [], findings, missing));
+  const file = readDocument(new Section(document, [], findings, missing), port);
   const list = findings.list;
   return { file: list.some(({ severity }) => severity === "error") ? undefined : file, findings: list };
 }
 
-function readDocument(top: Section): AppFile {
+function readDocument(top: Section, port: number): AppFile {
   const groups = readGroups(top);
-  const { services, checks } = readServices(top, groups);
+  const { services, checks } = readServices(top, groups, port);
   const file: AppFile = {
     app: readName(top),
     primaryRegion: top.string("primary_region"),
@@ -105,7 +106,8 @@ function readVariable(section: Section, name: string): [string, string] | undefi
   return section.error(name, 'Variables are text. Use quotes, as in "value".');
 }
 
-function decodeKey(quoted: string): string {
+/** The name that a quoted key stands for. */
+export function decodeKey(quoted: string): string {
   return Object.keys(parse(`${quoted} = 0`))[0] ?? "";
 }
 

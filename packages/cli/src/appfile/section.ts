@@ -2,8 +2,8 @@
  * Reads a table of an app file key by key, and remembers which keys were read: `finish` reports the others as unknown,
  * so that nothing in a file is dropped silently.
  */
-import type { Findings } from "./findings.ts";
 import { elsewhere } from "./elsewhere.ts";
+import type { Findings } from "./findings.ts";
 import { nearest } from "./nearest.ts";
 import type { Path } from "./positions.ts";
 import { parseMegabytes, parseSeconds } from "./quantities.ts";

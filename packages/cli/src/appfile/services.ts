@@ -10,8 +10,8 @@ import type { Check, Service } from "./model.ts";
 import { type Reached, readPorts } from "./ports.ts";
 import type { Section } from "./section.ts";
 
-/** As on Fly. */
-const DEFAULT_PORT = 8080;
+/** Where an app listens of whose port nothing says anything. As on Fly. */
+export const DEFAULT_PORT = 8080;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 /** What the platform accepts. */
 const MAX_LIMIT = 1_000_000;
@@ -31,14 +31,14 @@ interface ReadService {
   checks: Check[];
 }
 
-/** Reads both forms. */
-export function readServices(top: Section, groups: Groups): Services {
-  const found = top.sections("http_service").map((section) => readService(section, groups, WEB));
+/** Reads both forms. A service that names no port has `port`. */
+export function readServices(top: Section, groups: Groups, port: number): Services {
+  const found = top.sections("http_service").map((section) => readService(section, { groups, port }, WEB));
   for (const section of top.sections("services")) {
     if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
     if (section.raw("protocol") === "udp") section.ignoredWhole("Not supported: UDP. The service is ignored.");
     else if (found.length > 0 && !section.has("internal_port")) section.ignoredWhole(NO_PORT);
-    else found.push(readService(section, groups, readPorts(section)));
+    else found.push(readService(section, { groups, port }, readPorts(section)));
   }
   warnOfSecond(found);
   warnOfRules(found);
@@ -53,20 +53,25 @@ const NO_PORT =
 /** Every port of `[http_service]` is HTTP. */
 const WEB: Reached = { reach: "web", ports: [], options: {} };
 
-function readService(section: Section, groups: Groups, { reach, ports, options, ...said }: Reached): ReadService {
+function readService(
+  section: Section,
+  { groups, port }: { groups: Groups; port: number },
+  { reach, ports, options, ...said }: Reached,
+): ReadService {
   const httpOptions = { ...options, ...readHttpOptions(section) };
   const replayFrom = readReplayFrom(section);
   const concurrency = readConcurrency(section);
   const before: ServiceConfig = {
     protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
-    internal_port: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
+    internal_port: section.integer("internal_port", PORTS) ?? port,
     ...said,
     ...(ports.length > 0 && { ports }),
     ...(replayFrom && { replay_from: replayFrom }),
     ...(Object.keys(httpOptions).length > 0 && { http_options: httpOptions }),
     ...(concurrency && { concurrency }),
   };
-  const service: Service = { groups: groups.of(section), reach, config: readFields(section, SERVICE_FIELDS, before) };
+  const config = readFields(section, SERVICE_FIELDS, before);
+  const service: Service = { groups: groups.of(section), reach, portNamed: section.has("internal_port"), config };
   checkWaking(section, service);
   checkPlacement(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];

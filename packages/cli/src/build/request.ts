@@ -1,7 +1,7 @@
 /** What the app file and the options of a command ask to build. */
 import { dirname, resolve } from "node:path";
 import type { AppFile, Build } from "../appfile/model.ts";
-import { byReach } from "../appfile/services.ts";
+import { byReach, DEFAULT_PORT } from "../appfile/services.ts";
 import { UsageError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
 import { readSecret } from "./dockerfile-plan.ts";
@@ -19,9 +19,6 @@ export interface BuildRequest extends Build {
   /** Seconds. */
   timeout: number;
 }
-
-/** What an app listens on if nothing says so. */
-const DEFAULT_PORT = 8080;
 
 /** What the file and the options ask for. The directory is that of the app file. Pure. */
 export function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {

@@ -1,20 +1,14 @@
 /** `hibernaut deploy` and `hibernaut releases`: turn an app file into running machines. */
-import type { Machine, Release } from "@hibernaut/client";
-import { answersAt } from "../answering.ts";
-import type { Built } from "../build/build.ts";
+import type { Release } from "@hibernaut/client";
 import { BUILD_OPTIONS } from "../build/options.ts";
-import { type Command, command, type Result, timeOption } from "../command.ts";
-import type { Context } from "../context.ts";
+import { type Command, command, timeOption } from "../command.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
-import type { Stage } from "../deploy/strategy.ts";
-import { CliError, toFailure, UsageError } from "../failure.ts";
+import { UsageError } from "../failure.ts";
 import { listText } from "../listing.ts";
-import { given } from "../option-values.ts";
 import { TABLE } from "../output-format.ts";
-import { ago, lines } from "../terminal.ts";
-import { insteadOfSuspend } from "../unsuspendable.ts";
-import { provide, UPLOAD } from "../upload/provide.ts";
+import { ago } from "../terminal.ts";
+import { UPLOAD } from "../upload/provide.ts";
 
 const DEFAULT_RELEASES = 25;
 
@@ -63,75 +57,10 @@ const deploy = command({
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
   ],
   async run(named, _args, options) {
-    const [
-      { readDeployment, requireSecrets },
-      { planDeploy },
-      { runReleaseCommand },
-      { reporting },
-      { rollOut },
-      { planStages, strategyRefusal },
-      { ReleaseTemplates },
-    ] = await Promise.all([
-      import("../deploy/deployment.ts"),
-      import("../deploy/plan.ts"),
-      import("../deploy/release-command.ts"),
-      import("../deploy/reporting.ts"),
-      import("../deploy/rollout.ts"),
-      import("../deploy/strategy.ts"),
-      import("../deploy/release-templates.ts"),
-    ]);
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
-    const deployment = await readDeployment(named, options);
-    if (options.buildOnly) return buildResult(deployment.built);
-    const { groups, deploy: asked, statusPage, release: before } = deployment;
-    const strategy = options.strategy ?? asked.strategy ?? "rolling";
-    const context = named.preferring(deployment.app);
-    const client = await context.client();
-    await ensureApp(context);
-    await requireSecrets(context, groups);
-    const { ref: image } = await provide(context, deployment.image, options);
-    const release = await client.createRelease(context.app, { image });
-    const done = await reporting(client, { app: context.app, version: release.version }, async () => {
-      const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);
-      const refused = strategyRefusal(strategy, (await plan()).steps);
-      if (refused !== undefined) throw new CliError("failed_precondition", refused);
-      if (before !== undefined && !options.skipReleaseCommand) await runReleaseCommand(context, release, before);
-      const { steps, others, leftovers, away } = await plan();
-      for (const { id, host } of away)
-        context.warn(
-          `Host ${host} is unreachable, and its machine ${id} keeps its version. Deploy again once the host is back.`,
-        );
-      for (const { id } of others)
-        context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
-      if (options.host !== undefined && !steps.some(({ kind }) => kind === "create"))
-        context.say(
-          "No machine is created, so --host has no effect: machines stay where they are. `hibernaut machine move` moves one.",
-        );
-      const say = (step: string) => context.say(step);
-      const templates = asked.template === true ? new ReleaseTemplates(context, release.version, say) : undefined;
-      const cleared = await clearing(context, leftovers, release);
-      const stages = planStages(steps, { strategy, maxUnavailable: asked.maxUnavailable });
-      const results = await rollOut(context, [...cleared, ...stages], {
-        place: given({ host: options.host, region: options.region }),
-        waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
-        onStep: say,
-        prewarm: prewarmOf(options.prewarm, asked.prewarm),
-        templates,
-      });
-      await templates?.deleteEarlier();
-      return results;
-    });
-    if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });
-    await warnOfUnsuspendable(context, new Set(done.map(({ machine_id: id }) => id)));
-    const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
-    return {
-      document: { release: release.version, image: release.image, machines: done },
-      text: lines(
-        `Deployed release ${release.version} of ${context.app}: ${summary(done)}.`,
-        served && (await answersAt(context)),
-      ),
-    };
+    const { deployFindingPort } = await import("../deploy/deploy.ts");
+    return deployFindingPort(named, options);
   },
 });
 
@@ -164,68 +93,6 @@ const releases = command({
     return { document: list, text: listText(list, listing, options) };
   },
 });
-
-function buildResult(built: Built | undefined): Result {
-  if (built !== undefined) return { document: built, text: built.image };
-  throw new CliError(
-    "failed_precondition",
-    "There is nothing to build, because the app file names an image. Remove `image` under [build] to build the directory.",
-  );
-}
-
-/** The option only says whether: what the machines wait for is up to the app file. */
-function prewarmOf(option: boolean | undefined, asked: boolean | "prepared" | undefined): boolean | "prepared" {
-  if (option === false) return false;
-  return asked === "prepared" ? asked : (option ?? asked ?? false);
-}
-
-/** Destroys what an interrupted deploy has left, unless a deploy is in progress to which it may belong. */
-async function clearing(context: Context, leftovers: Machine[], { version }: Release): Promise<Stage[]> {
-  if (leftovers.length === 0) return [];
-  const list = await (await context.client()).listReleases(context.app);
-  if (list.some((other) => other.status === "pending" && other.version !== version)) {
-    for (const { id } of leftovers)
-      context.say(`Machine ${id} belongs to another deploy, which has not ended yet, and is left alone.`);
-    return [];
-  }
-  return [{ actions: leftovers.map((machine) => ({ do: "retire", machine, why: "leftover" })), undo: false }];
-}
-
-async function ensureApp(context: Context): Promise<void> {
-  const { app } = context;
-  const client = await context.client();
-  try {
-    // A token that is limited to the app may not create it.
-    await client.getApp(app);
-  } catch (missing) {
-    if (toFailure(missing).error !== "not_found") throw missing;
-    try {
-      await client.createApp(app);
-      context.say(`Created app ${app}.`);
-    } catch (error) {
-      const failure = toFailure(error).error;
-      // The first sentence says which apps the token reaches.
-      if (failure === "permission_denied") throw missing;
-      if (failure !== "already_exists") throw error;
-    }
-  }
-}
-
-/** Warns of machines that should be suspended when they are idle, and cannot be; once for each reason. */
-async function warnOfUnsuspendable(context: Context, ids: ReadonlySet<string>): Promise<void> {
-  const machines = await (await context.client()).listMachines(context.app);
-  const deployed = machines.filter(({ id }) => ids.has(id));
-  for (const [instead, group] of Map.groupBy(deployed, insteadOfSuspend)) {
-    if (instead === undefined) continue;
-    const which = `Machine${group.length === 1 ? "" : "s"} ${group.map(({ id }) => id).join(", ")}`;
-    context.warn(`${which}: auto_stop_machines is "suspend", but an idle machine ${instead}.`);
-  }
-}
-
-function summary(machines: readonly { action: string }[]): string {
-  const counts = Map.groupBy(machines, ({ action }) => action);
-  return [...counts].map(([action, list]) => `${list.length} ${action}`).join(", ") || "no machines";
-}
 
 /** At the top level, because people type them most. */
 export const deployCommands: readonly Command[] = [deploy, releases];

@@ -24,13 +24,16 @@ interface Deployment {
   release: { config: MachineConfig; timeout: number | undefined } | undefined;
 }
 
-interface DeploymentOptions extends BuildOptions {
+/** What the options of the command say about that. */
+export interface DeploymentOptions extends BuildOptions {
   config?: string;
   image?: string;
   env?: string[];
   strict?: boolean;
   /** No app is needed for that. */
   buildOnly?: boolean;
+  /** Where the app was found to listen, if the file does not name a port. */
+  port?: number | undefined;
 }
 
 /**
@@ -39,20 +42,32 @@ interface DeploymentOptions extends BuildOptions {
  */
 export async function readDeployment(
   context: Context,
-  { config, image: named, env, strict = false, ...building }: DeploymentOptions,
+  { config, image: named, env, strict = false, port, ...building }: DeploymentOptions,
 ): Promise<Deployment> {
-  const [{ readNamed, unusable }, { findingText }, { machineConfigs, releaseConfig }, { withLocalFiles }] =
-    await Promise.all([
-      import("../appfile/named.ts"),
-      import("../appfile/findings.ts"),
-      import("../appfile/machine-configs.ts"),
-      import("../appfile/files.ts"),
-    ]);
-  const { name, file, findings } = await readNamed(config);
+  const [
+    { readNamed, unusable },
+    { portOfMachines },
+    { findingText },
+    { machineConfigs, releaseConfig },
+    { withLocalFiles },
+  ] = await Promise.all([
+    import("../appfile/named.ts"),
+    import("./found-port.ts"),
+    import("../appfile/findings.ts"),
+    import("../appfile/machine-configs.ts"),
+    import("../appfile/files.ts"),
+  ]);
+  const { name, file: written, findings } = await readNamed(config);
   for (const finding of findings) context.say(findingText(finding, name));
   const errors = findings.filter(({ severity }) => severity === "error").length;
-  if (file === undefined || (strict && findings.length > 0)) throw unusable(name, errors, findings.length - errors);
-  if (building.buildOnly !== true) requireApp(context.preferring(file.app).app);
+  if (written === undefined || (strict && findings.length > 0)) throw unusable(name, errors, findings.length - errors);
+  let file = written;
+  if (building.buildOnly !== true) {
+    const ofApp = context.preferring(written.app);
+    requireApp(ofApp.app);
+    const known = port ?? (await portOfMachines(ofApp, written));
+    if (known !== undefined) ({ file = written } = await readNamed(config, { port: known }));
+  }
   const complete = withLocalFiles(file, name);
   const variables = pairs("--env", env);
   const built =

@@ -44,6 +44,16 @@ function hasRun({ config, state, crash }: Machine): boolean {
   return config.schedule !== undefined && state === "stopped" && crash === null;
 }
 
+/** A machine that stays on a new version that does not work. */
+export class DoesNotWork extends CliError {
+  readonly machineId: string;
+
+  constructor(machineId: string, message: string) {
+    super("failed_precondition", message);
+    this.machineId = machineId;
+  }
+}
+
 /** The error for a machine that does not work, with what to do next. */
 export function stoppedError(
   context: Context,
@@ -51,10 +61,10 @@ export function stoppedError(
   { text: why, lastWords: words = "" }: { text: string; lastWords?: string },
   left: number,
   oldImage: string | undefined,
-): CliError {
+): DoesNotWork {
   const rest = left === 0 ? "" : `The other ${left} machine${left === 1 ? " keeps" : "s keep"} the old version. `;
   const back = oldImage === undefined ? "" : `, or go back: hibernaut deploy --app ${context.app} --image ${oldImage}`;
   const what = `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}`;
   const next = `${rest}See \`hibernaut logs --app ${context.app} -m ${id}\`, fix it and deploy again${back}.`;
-  return new CliError("failed_precondition", [what, next].join(words === "" ? " " : "\n"));
+  return new DoesNotWork(id, [what, next].join(words === "" ? " " : "\n"));
 }

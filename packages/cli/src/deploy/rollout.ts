@@ -46,8 +46,8 @@ async function carryOutAndWait(
 ): Promise<StepResult> {
   if (step.kind !== "keep") options.onStep(describe(step));
   const done = await carryOutWhenFree(context, step, options);
-  // An earlier deploy, cut off since, may have left it half way up.
-  if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state)) return done;
+  // An earlier deploy may have left it half way up if it was cut off, and unreachable if it failed.
+  if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state) && step.machine.unreachable === null) return done;
   const { machine_id: id } = done;
   if (done.action === "restored" && step.kind === "update" && !step.running) {
     options.onStep(`Machine ${id} is ${done.state}, with the state that the template of the new version has.`);

@@ -1,0 +1,88 @@
+/** Finds out where an app listens whose app file names no port, and writes it into the file. */
+import { readFileSync, writeFileSync } from "node:fs";
+import type { Machine } from "@hibernaut/client";
+import type { AppFile } from "../appfile/model.ts";
+import { readNamed } from "../appfile/named.ts";
+import { openService, withPort } from "../appfile/open-port.ts";
+import type { Context } from "../context.ts";
+import { CliError, toFailure } from "../failure.ts";
+import { groupOf } from "./plan.ts";
+
+/** What a program listens on that takes connections at every address of its machine. */
+const ANYWHERE: readonly string[] = ["0.0.0.0", "::", "::ffff:0.0.0.0"];
+
+/** Ends a release whose app listens on another port than was assumed. The next one has that port. */
+export class FoundPort extends CliError {
+  readonly port: number;
+
+  constructor(port: number) {
+    super("failed_precondition", `The app listens on port ${port}, which the next release has.`);
+    this.port = port;
+  }
+}
+
+/**
+ * The port of the app's machines, for a file that names none: an earlier deploy may have found it, and the file may be
+ * another copy. Undefined if the file names one, or the machines do not agree on one.
+ */
+export async function portOfMachines(context: Context, file: AppFile): Promise<number | undefined> {
+  const service = openService(file);
+  if (service === undefined) return undefined;
+  const machines = await machinesOf(context);
+  const own = machines.filter((machine) => service.groups.includes(groupOf(machine) ?? ""));
+  const ports = new Set(own.flatMap(({ config }) => (config.services ?? []).map((one) => one.internal_port)));
+  return ports.size === 1 ? [...ports][0] : undefined;
+}
+
+async function machinesOf(context: Context): Promise<Machine[]> {
+  try {
+    return await (await context.client()).listMachines(context.app);
+  } catch (error) {
+    // The deploy creates it.
+    if (toFailure(error).error === "not_found") return [];
+    throw error;
+  }
+}
+
+/**
+ * After a machine turned out not to work: the port on which its app listens instead, if that is beyond doubt, which is
+ * then written into the app file. Undefined otherwise. Once a release of the app was complete, its port is not a guess
+ * any more.
+ */
+export async function foundPort(
+  named: Context,
+  machineId: string,
+  config: string | undefined,
+): Promise<number | undefined> {
+  const { path, name, file } = await readNamed(config);
+  if (file === undefined || openService(file) === undefined) return undefined;
+  const context = named.preferring(file.app);
+  const client = await context.client();
+  const port = onlyPort(await client.getMachine(context.app, machineId));
+  if (port === undefined) return undefined;
+  if ((await client.listReleases(context.app)).some(({ status }) => status === "complete")) return undefined;
+  context.say(`The app listens on port ${port}, and ${name} names no port. ${write(path, port)} Deploying again.`);
+  return port;
+}
+
+/** The one port of all addresses on which a machine's app listens where requests do not arrive. Pure. */
+export function onlyPort({ listening = [] }: Pick<Machine, "listening">): number | undefined {
+  const [port, ...others] = new Set(listening.map((listener) => listener.port));
+  const isOpen = listening.some(({ address }) => ANYWHERE.includes(address));
+  return isOpen && others.length === 0 ? port : undefined;
+}
+
+/** Writes the port into the file. Says what it did, or what is left to do: the machines have the port either way. */
+function write(path: string, port: number): string {
+  const line = `\`internal_port = ${port}\``;
+  try {
+    const text = withPort(readFileSync(path, "utf8"), port);
+    if (text !== undefined) {
+      writeFileSync(path, text);
+      return `Wrote ${line} into it.`;
+    }
+  } catch {
+    // It can be read, and not be written: as below.
+  }
+  return `It could not be written into the file: add ${line} to the service yourself.`;
+}

@@ -1,0 +1,112 @@
+/** An app whose file names no port, and that listens elsewhere than was assumed. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Context } from "../../src/context.ts";
+import { foundPort, onlyPort } from "../../src/deploy/found-port.ts";
+import { freshCli } from "../helpers.ts";
+
+const at = (address: string, port: number) => ({ address, port });
+
+test.each<[string, { address: string; port: number }[] | undefined, number | undefined]>([
+  ["at all addresses", [at("0.0.0.0", 3000)], 3000],
+  ["at those of IPv6, which take IPv4 too", [at("::", 3000), at("0.0.0.0", 3000)], 3000],
+  ["at two ports", [at("0.0.0.0", 3000), at("0.0.0.0", 9090)], undefined],
+  ["at two ports, one of them inside only", [at("0.0.0.0", 3000), at("127.0.0.1", 9229)], undefined],
+  ["inside only", [at("127.0.0.1", 3000)], undefined],
+  ["at one address", [at("10.0.2.15", 3000)], undefined],
+  ["nowhere", undefined, undefined],
+])("an app that listens %s", (_what, listening, port) =>
+  expect(onlyPort(listening === undefined ? {} : { listening })).toBe(port),
+);
+
+const FILE =
+  'app = "shop" # mine\n[build]\nimage = "app:1"\n\n# The web.\n[http_service]\n  # Sleep.\n  auto_stop_machines = "suspend"\n';
+const FOUND = FILE.replace("[http_service]\n", "[http_service]\n  internal_port = 3000\n");
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hibernaut-port-"));
+  file = join(folder, "hibernaut.toml");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("after a machine did not work", () => {
+  const said: string[] = [];
+  beforeEach(() => void said.splice(0));
+
+  /** What is found for a machine that listens on 3000, of an app with releases that ended so, and this file. */
+  async function find(text: string, ...releases: string[]): Promise<number | undefined> {
+    writeFileSync(file, text);
+    const client = {
+      getMachine: async () => ({ listening: [at("0.0.0.0", 3000)] }),
+      listReleases: async () => releases.map((status) => ({ status })),
+    };
+    const context = { app: "shop", client: async () => client, say: (line: string) => said.push(line) };
+    const named = { preferring: () => context } as unknown as Context;
+    return foundPort(named, "m1", file);
+  }
+
+  test("its port is taken, said, and written into the file that names none", async () => {
+    expect(await find(FILE, "failed", "abandoned")).toBe(3000);
+    expect(readFileSync(file, "utf8")).toBe(FOUND);
+    expect(said).toEqual([
+      `The app listens on port 3000, and ${file} names no port. Wrote \`internal_port = 3000\` into it. Deploying again.`,
+    ]);
+  });
+
+  test("a port that the file names, or with which a release worked, is left alone", async () => {
+    const named = FOUND.replace("3000", "8080");
+    expect(await find(named, "failed")).toBeUndefined();
+    expect(readFileSync(file, "utf8")).toBe(named);
+    expect(await find(FILE, "failed", "complete")).toBeUndefined();
+    expect(readFileSync(file, "utf8")).toBe(FILE);
+    expect(said).toEqual([]);
+  });
+
+  test("what is left to do is said where the file has no place for it", async () => {
+    const inline = 'http_service = { auto_stop_machines = "off" }\n';
+    expect(await find(inline, "failed")).toBe(3000);
+    expect(readFileSync(file, "utf8")).toBe(inline);
+    expect(said[0]).toContain(
+      "could not be written into the file: add `internal_port = 3000` to the service yourself.",
+    );
+  });
+});
+
+describe("a deploy of an app that listens on 3000, whatever it should", () => {
+  const cli = freshCli();
+  beforeEach(() => {
+    cli.server.world.host.stubborn = [at("0.0.0.0", 3000)];
+  });
+  const deploy = () => cli.hibernaut(`deploy --config ${file}`);
+
+  test("works at once, and the next one changes nothing, from another copy of the file neither", async () => {
+    writeFileSync(file, FILE);
+    const first = await deploy();
+    expect(first.code, first.stderr).toBe(0);
+    expect(readFileSync(file, "utf8")).toBe(FOUND);
+    expect((await cli.json("releases")).document).toMatchObject([
+      { status: "complete" },
+      { status: "failed", description: "The app listens on port 3000, which the next release has." },
+    ]);
+    expect((await deploy()).stdout).toContain("1 kept");
+    writeFileSync(file, FILE);
+    expect((await deploy()).stdout).toContain("1 kept");
+    expect((await cli.json("machine list")).document).toMatchObject([
+      { config: { services: [{ internal_port: 3000 }] } },
+    ]);
+  });
+
+  test("fails with a port that the file names, also when it is repeated without a change", {
+    tags: "again",
+  }, async () => {
+    writeFileSync(file, FOUND.replace("3000", "8080"));
+    for (const _ of [1, 2])
+      expect(await deploy()).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("0.0.0.0:3000: name that port"),
+      });
+  });
+});
