@@ -37,10 +37,43 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "secrets show": "Values are never shown again. Names and digests: hibernaut secrets list.",
 };
 
-/** What to use instead of a command that does not exist, such as `scale vm`. */
+/** Options that people type by habit after flyctl's `launch` and `deploy`, and what to do instead. */
+const OPTIONS_ELSEWHERE: Readonly<Record<string, string>> = {
+  "launch --org": "Leave it out: a platform has no organizations.",
+  "launch -o": "Leave it out: a platform has no organizations.",
+  "launch --region": "Leave it out, and name the region when you deploy: hibernaut deploy --region <region>.",
+  "launch -r": "Leave it out, and name the region when you deploy: hibernaut deploy --region <region>.",
+  "launch --copy-config": "An app file that is there works as it is: leave out launch, and run hibernaut deploy.",
+  "launch --generate-name":
+    "Leave it out: the name is the package's or the directory's. --name <name> chooses another.",
+  "launch --app": "The name of the app: --name <name>.",
+  "launch -a": "The name of the app: --name <name>.",
+  "launch --vm-size": "Use --vm-memory 512mb and --vm-cpus 2, or write size under [[vm]] in the app file.",
+  "launch --vm-cpu-kind": "Leave it out: there is one kind of CPU.",
+  "launch --ha": "Leave it out: one machine is created. For two: hibernaut scale count 2, after the first deploy.",
+  "launch --dockerfile": 'Write dockerfile = "<path>" under [build] in the app file.',
+  "launch --env": "Write it under [env] in the app file.",
+  "launch -e": "Write it under [env] in the app file.",
+  "launch --secret": "After the first deploy: hibernaut secrets set NAME=value.",
+  "launch --local-only": "Leave it out: images are built on this machine.",
+  "launch --remote-only": "Leave it out: images are built on this machine.",
+  "launch --strategy": "Name it when you deploy: hibernaut deploy --strategy <strategy>.",
+  "launch --from": "Clone the repository yourself, and run hibernaut launch in its directory.",
+  "deploy --yes": "Leave it out: a deploy asks nothing.",
+  "deploy -y": "Leave it out: a deploy asks nothing.",
+  "deploy --now": "Leave it out: a deploy begins at once.",
+  "deploy --ha": "Leave it out: a first deploy creates one machine. For two: hibernaut scale count 2.",
+  "deploy --local-only": "Leave it out: images are built on this machine.",
+  "deploy --remote-only": "Leave it out: images are built on this machine.",
+  "deploy --no-cache": "To build everything again: --no-build-cache.",
+  "deploy --detach": "Leave it out: a deploy waits until the new version works.",
+};
+
+/** What to use instead of a command that does not exist, such as `scale vm`, or of an option, such as `launch --org`. */
 export function elsewhere(words: readonly string[]): string | undefined {
   const key = words.join(" ");
-  return Object.hasOwn(ELSEWHERE, key) ? ELSEWHERE[key] : undefined;
+  const list = [ELSEWHERE, OPTIONS_ELSEWHERE].find((one) => Object.hasOwn(one, key));
+  return list?.[key];
 }
 
 /**

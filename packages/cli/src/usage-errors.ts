@@ -19,6 +19,11 @@ export function pathOf(parser: Parser): string {
   return parser.parent === null ? parser.name() : `${pathOf(parser.parent)} ${parser.name()}`;
 }
 
+/** The words after `hibernaut`. */
+function wordsOf(parser: Parser): string[] {
+  return pathOf(parser).split(" ").slice(1);
+}
+
 /** The names and aliases of the commands below `parser`. */
 function namesBelow(parser: Parser): string[] {
   return parser.commands.flatMap((command) => [command.name(), ...command.aliases()]);
@@ -27,18 +32,31 @@ function namesBelow(parser: Parser): string[] {
 function wayOut({ code, message }: CommanderError, parser: Parser): string | undefined {
   if (code === "commander.unknownCommand") return wayOutOfCommand(parser.args[0] ?? "", parser);
   if (code !== "commander.unknownOption") return undefined;
-  const [, flag = ""] = /'--?([^'=]+)/.exec(message) ?? [];
+  const [, typed = ""] = /'(--?[^'=]+)/.exec(message) ?? [];
+  const other = elsewhere([...wordsOf(parser), typed]);
+  if (other !== undefined) return other;
+  const flag = typed.replace(/^--?/, "");
   const known = parser.options.flatMap(({ long }) => (long === undefined || long === null ? [] : long.slice(2)));
   const near = closest(flag, known);
   return near === undefined ? undefined : `Did you mean --${near}?`;
 }
 
 function wayOutOfCommand(word: string, parser: Parser): string {
-  const nouns = pathOf(parser).split(" ").slice(1);
-  const other = elsewhere([...nouns, word]);
+  const other = elsewhere([...wordsOf(parser), word]);
   if (other !== undefined) return other;
   const near = closest(word, namesBelow(parser));
-  return near === undefined ? `See \`${pathOf(parser)} --help\`.` : `Did you mean ${near}?`;
+  if (near !== undefined) return `Did you mean ${near}?`;
+  const below = parser.commands.filter(({ commands }) => commands.some((command) => isCalled(command, word)));
+  const [last, ...others] = below.map((noun) => `${pathOf(noun)} ${word}`).toReversed();
+  if (last === undefined || others.length >= MOST_MEANT) return `See \`${pathOf(parser)} --help\`.`;
+  return `Did you mean ${others.length === 0 ? "" : `${others.toReversed().join(", ")} or `}${last}?`;
+}
+
+/** A verb that more nouns have than this says nothing about which is meant. */
+const MOST_MEANT = 3;
+
+function isCalled(command: Parser, word: string): boolean {
+  return [command.name(), ...command.aliases()].includes(word);
 }
 
 /** `error: unknown command 'x'` without the further lines that the parser adds. */

@@ -69,6 +69,12 @@ describe("wrong usage ends with 2", () => {
     ["ssh console", /^Error: Unknown command 'ssh'\. A shell in a machine: hibernaut console/],
     ["auth login", /^Error: Unknown command 'auth'\. For images: hibernaut registry login/],
     ["rollback", /hibernaut deploy --image <reference>/],
+    ["fork", "Error: Unknown command 'fork'. Did you mean hibernaut machine fork?\n"],
+    ["list", "Error: Unknown command 'list'. See `hibernaut --help`.\n"],
+    ["launch --org personal", "Error: Unknown option '--org'. Leave it out: a platform has no organizations.\n"],
+    ["launch --ha=false", /^Error: Unknown option '--ha=false'\. Leave it out: one machine is created\./],
+    ["launch -r fra", /^Error: Unknown option '-r'\. Leave it out, and name the region when you deploy/],
+    ["deploy --remote-only", /^Error: Unknown option '--remote-only'\. Leave it out: images are built on this machine/],
     ["scale vm shared", /^Error: Unknown command 'vm'\. Memory: hibernaut scale memory/],
     [
       "machine run x --memory lots",
@@ -109,7 +115,9 @@ describe("wrong usage ends with 2", () => {
     await hibernaut("apps create shop");
     expect(refused).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^Error: No app\. Add --app/),
+      stderr: expect.stringMatching(
+        /^Error: No app\. The platform has none yet: create one with `hibernaut apps create/,
+      ),
     });
   });
 
