@@ -35,12 +35,14 @@ export class Context {
 
   /**
    * Looks for the app if nothing names one: if the platform has only one, that is meant. Throws a usage error that lists
-   * them if there are several.
+   * them if there are several, and one that says what to do if there are none.
    */
   async findOnlyApp(): Promise<void> {
     if (isAppNamed(this.#app, process.env, process.cwd())) return;
     const apps = (await (await this.client()).listApps()).map(({ name }) => name);
     if (apps.length > 1) throw new UsageError(`Which app? Add --app with one of: ${shortList(apps)}.`);
+    if (apps.length === 0)
+      throw new UsageError("No app. The platform has none yet: create one with `hibernaut apps create <name>`.");
     [this.#onlyApp] = apps;
   }
 

@@ -1,5 +1,6 @@
 /** The `hibernaut` program: parses the command line, runs one command, prints its result and sets the exit code. */
 import { CommanderError } from "commander";
+import { carryOut } from "./carrying-out.ts";
 import type { Result } from "./command.ts";
 import { NOUNS } from "./commands.ts";
 import { Context } from "./context.ts";
@@ -34,9 +35,8 @@ async function main(args: string[]): Promise<number> {
     async (command, given, options, globals) => {
       const afterDashes = end === -1 ? undefined : args.length - end - 1;
       const context = new Context({ ...globals, afterDashes });
-      if (command.ofApp === true && command.appIsNamed !== true) await context.findOnlyApp();
       const paged = isPaged(command) && (options as { pager?: boolean }).pager !== false;
-      code = await report(await command.run(context, given, options), { json, paged });
+      code = await report(await carryOut(command, context, given, options), { json, paged });
     },
     (text) => {
       help += text;
