@@ -1,7 +1,8 @@
 /** Turns the parser's errors into sentences that lead to the help of the right command. */
 import type { CommanderError, Command as Parser } from "commander";
 import { UsageError } from "./failure.ts";
-import { closest, elsewhere } from "./suggest.ts";
+import { elsewhere } from "./habits.ts";
+import { closest } from "./suggest.ts";
 
 /** Explains an error, and what to do next. */
 export function explain(error: CommanderError, parser: Parser): UsageError {

@@ -69,7 +69,7 @@ describe("wrong usage ends with 2", () => {
     ["ssh console", /^Error: Unknown command 'ssh'\. A shell in a machine: hibernaut console/],
     ["auth login", /^Error: Unknown command 'auth'\. For images: hibernaut registry login/],
     ["rollback", /hibernaut deploy --image <reference>/],
-    ["fork", "Error: Unknown command 'fork'. Did you mean hibernaut machine fork?\n"],
+    ["fork", "Error: Unknown command 'fork'. Did you mean hibernaut machine fork or hibernaut sandbox fork?\n"],
     ["list", "Error: Unknown command 'list'. See `hibernaut --help`.\n"],
     ["launch --org personal", "Error: Unknown option '--org'. Leave it out: a platform has no organizations.\n"],
     ["launch --ha=false", /^Error: Unknown option '--ha=false'\. Leave it out: one machine is created\./],

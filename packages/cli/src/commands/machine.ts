@@ -18,7 +18,7 @@ import { whyCommands } from "./machine-why.ts";
 
 export const machine: Noun = {
   name: "machine",
-  aliases: ["machines"],
+  aliases: ["machines", "m"],
   summary: "Create, run, suspend, resume and destroy machines",
   commands: [
     ...makeCommands,

@@ -262,7 +262,7 @@ function scheduleText({
 
 export const volumes: Noun = {
   name: "volumes",
-  aliases: ["volume"],
+  aliases: ["volume", "vol"],
   summary: "Manage volumes",
   commands: [create, list, show, update, extend, destroy],
   nouns: [
