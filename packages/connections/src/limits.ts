@@ -15,6 +15,12 @@ const USUAL_FILES = 1024;
  */
 export const BACKLOG = 4096;
 
+/**
+ * Requests that a port carries out at once whose requests may last: one waits for a minute, or follows a program for days.
+ * A client that is alone gets half, one for each machine that a bridge has room for.
+ */
+const REQUESTS_AT_ONCE = 2048;
+
 export interface ConnectionLimits {
   /** Connections of clients, at all ports together. */
   clients: number;
@@ -22,6 +28,8 @@ export interface ConnectionLimits {
   machines: number;
   /** Connections of one client address. 0: as many as are left to others. */
   perAddress: number;
+  /** Requests that are carried out at once, at each port that limits them. */
+  requests: number;
 }
 
 /**
@@ -31,7 +39,7 @@ export interface ConnectionLimits {
  */
 export function connectionLimits(mostFiles: number | undefined, perAddress = 0): ConnectionLimits {
   const each = Math.max(1, Math.floor(((mostFiles ?? USUAL_FILES) * (1 - RESERVED)) / 2));
-  return { clients: each, machines: each, perAddress };
+  return { clients: each, machines: each, perAddress, requests: REQUESTS_AT_ONCE };
 }
 
 /** The connections of one client, or of all. */

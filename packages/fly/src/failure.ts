@@ -87,6 +87,12 @@ export function failureOf(error: unknown): { status: number; body: Failure } {
   return { status: 500, body };
 }
 
+/** After how many seconds a client that was refused for what it has or does too much of may try again. */
+export function waitOf(error: unknown): number {
+  const { retry_after_s: seconds } = error instanceof PlatformRefusal ? error.details : {};
+  return typeof seconds === "number" ? seconds : 1;
+}
+
 function textOf({ code, message, details }: PlatformRefusal): string {
   if (code !== "not_found") return `${code}: ${message}`;
   // A client looks for it after a blank.

@@ -1,7 +1,7 @@
 /** What other packages may use. */
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
-import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp } from "@hibernaut/connections";
+import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp, RequestPlaces } from "@hibernaut/connections";
 import type { Listen } from "@hibernaut/settings";
 import type { FastifyInstance } from "fastify";
 import type { FlyNeeds } from "./contract.ts";
@@ -22,7 +22,7 @@ export async function openFly({ at, tls, connections, ...needs }: OpenOptions): 
   url: string;
   close(): Promise<void>;
 }> {
-  const app = await buildFly(needs, tls?.options);
+  const app = await buildFly({ ...needs, places: new RequestPlaces(connections) }, tls?.options);
   tls?.follow(app);
   guardHttp(app.server, connections, tls !== undefined);
   try {

@@ -1,10 +1,11 @@
 /** Fly's API: routes that ask the platform's own, with the token of the client. */
 import { randomUUID } from "node:crypto";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
+import type { RequestPlaces } from "@hibernaut/connections";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { admit } from "./admit.ts";
 import type { FlyNeeds } from "./contract.ts";
-import { failureOf } from "./failure.ts";
+import { failureOf, Refusal, waitOf } from "./failure.ts";
 import { graphqlRoute } from "./graphql.ts";
 import { allRoutes } from "./routes/all.ts";
 import { routesOn } from "./routes/table.ts";
@@ -19,12 +20,19 @@ const ARRIVAL_MS = 30_000;
 /** Replies have what is nobody's business but the client's, and are JSON only. */
 const FOR_BROWSERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
+const TOO_MANY =
+  "resource_exhausted: Too many requests of this address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, or wait for several machines one after another.";
+
 /** Returns the server, ready to listen. */
-export async function buildFly(needs: FlyNeeds, tls?: SecureContextOptions & TlsOptions): Promise<FastifyInstance> {
+export async function buildFly(
+  needs: FlyNeeds & { places: RequestPlaces },
+  tls?: SecureContextOptions & TlsOptions,
+): Promise<FastifyInstance> {
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const { status, body } = failureOf(error);
     if (status === 500) needs.log.warn({ err: error }, "a request to Fly's API failed");
     void reply.header("fly-request-id", request.id);
+    if (status === 429) void reply.header("retry-after", waitOf(error));
     return reply.code(status).send(body);
   };
   const options = {
@@ -50,6 +58,9 @@ export async function buildFly(needs: FlyNeeds, tls?: SecureContextOptions & Tls
     "onRequest",
     async (request, reply) => void reply.headers({ ...FOR_BROWSERS, "fly-request-id": request.id }),
   );
+  app.addHook("onRequest", async ({ raw }, reply) => {
+    if (!needs.places.take(raw, reply.raw)) throw new Refusal(429, TOO_MANY);
+  });
   app.addHook("onRequest", admit(needs));
   acceptOnlyJson(app);
   allRoutes(routesOn(app, needs));

@@ -1,8 +1,10 @@
 /** Fly's port of one host shows what all hosts of a cluster have. */
+import { RequestPlaces } from "@hibernaut/connections";
 import { expect, onTestFinished, test } from "vitest";
 import { verifyToken } from "../../api/src/tokens.ts";
 import { askWithin } from "../../api/src/within.ts";
 import { startApiHosts } from "../../api/test/cluster-hosts.ts";
+import { budgetOf } from "../../platform/test/helpers/connections.ts";
 import { buildFly } from "../src/server.ts";
 
 test("lists, volumes and secrets are those of all hosts", async () => {
@@ -20,6 +22,7 @@ test("lists, volumes and secrets are those of all hosts", async () => {
     ask: (request) => askWithin(here.api, request),
     grantOf: (token) => verifyToken(here.tokens, token),
     log: { info() {}, warn() {} },
+    places: new RequestPlaces(budgetOf()),
   });
   onTestFinished(() => fly.close());
   const call = async (method: "GET" | "POST" | "DELETE", url: string, body?: object) => {

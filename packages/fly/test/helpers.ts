@@ -1,9 +1,11 @@
 /** Fly's API over a platform on a fake host. Everything is gone when the test is over. */
+import type { ConnectionBudget } from "@hibernaut/connections";
 import { onTestFinished } from "vitest";
 import { verifyToken } from "../../api/src/tokens.ts";
 import { askWithin } from "../../api/src/within.ts";
 import { startApi, type TestApi } from "../../api/test/helpers.ts";
-import { buildFly } from "../src/server.ts";
+import { budgetOf } from "../../platform/test/helpers/connections.ts";
+import { openFly } from "../src/index.ts";
 
 export interface Answer<T = Record<string, unknown>> {
   status: number;
@@ -24,18 +26,18 @@ export interface TestFly {
   ): Promise<Answer<T>>;
 }
 
-export async function startFly(): Promise<TestFly> {
+/** `limits`: of connections and requests. */
+export async function startFly(limits: Partial<ConnectionBudget["limits"]> = {}): Promise<TestFly> {
   const platform = await startApi();
-  const app = await buildFly({
+  const { url, close } = await openFly({
+    at: { host: "127.0.0.1", port: 0 },
+    connections: budgetOf(limits),
     ask: (request) => askWithin(platform.api, request),
     grantOf: (token) => verifyToken(platform.tokens, token),
     log: { info() {}, warn: ({ err }: { err?: Error }, message) => console.log(message, err) },
   });
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  const address = app.server.address();
-  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   onTestFinished(async () => {
-    await app.close();
+    await close();
     await platform.close();
   });
   return {

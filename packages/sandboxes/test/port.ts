@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { DescMessage } from "@bufbuild/protobuf";
 import { createConnectRouter } from "@connectrpc/connect";
+import type { ConnectionBudget } from "@hibernaut/connections";
 import type { Scope } from "@hibernaut/domain/scopes";
 import { openVault } from "@hibernaut/secrets/open";
 import { readSettings } from "@hibernaut/settings";
@@ -70,7 +71,8 @@ function answerOf(machine: string, { task, args }: FakeCommand, says: string): F
   }
 }
 
-export async function openPort() {
+/** `limits`: of connections and requests. */
+export async function openPort(limits: Partial<ConnectionBudget["limits"]> = {}) {
   const world = await newWorld();
   /** What guests were asked to do. */
   const done: { machine: string; task: string | undefined }[] = [];
@@ -95,7 +97,13 @@ export async function openPort() {
     ...{ HIBERNAUT_SANDBOX_LISTEN: "127.0.0.1:0", HIBERNAUT_SANDBOX_DOMAIN: DOMAIN },
   });
   const opened = await openSandboxes(settings, {
-    ...{ resources: platform, builds: world.store.builds, connections: budgetOf(), kept: new KeptCommands(), log },
+    ...{
+      resources: platform,
+      builds: world.store.builds,
+      connections: budgetOf(limits),
+      kept: new KeptCommands(),
+      log,
+    },
     verify: (key) => verifyToken(world.store.tokens, key),
     secret: () => Buffer.alloc(32, 1),
     vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),

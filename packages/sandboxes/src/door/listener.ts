@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
-import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp } from "@hibernaut/connections";
+import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp, RequestPlaces } from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import type { Listen } from "@hibernaut/settings";
-import { failureOf } from "../failure.ts";
+import { failureOf, Refusal } from "../failure.ts";
 
 /** What requests are for. */
 export interface Door {
@@ -26,11 +26,15 @@ interface ListenOptions {
   log: { warn(details: object, message: string): void };
 }
 
+const TOO_MANY =
+  "Too many requests of this address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, and try again.";
+
 /** Opens the port. Rejects with `unavailable` if that is not possible. */
 export async function openDoor(
   door: Door,
   { at, tls, connections, log }: ListenOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
+  const places = new RequestPlaces(connections);
   const handler = (request: IncomingMessage, response: ServerResponse) => {
     // The adapter of the services listens once more for every message that it writes.
     response.setMaxListeners(0);
@@ -40,6 +44,11 @@ export async function openDoor(
         response.writeHead(204).end();
         return;
       }
+    }
+    if (!places.take(request, response)) {
+      response.setHeader("Retry-After", "1");
+      refuse(door, request, response, new Refusal(429, TOO_MANY), log);
+      return;
     }
     background(
       door.handle(request, response).catch((error: unknown) => refuse(door, request, response, error, log)),
