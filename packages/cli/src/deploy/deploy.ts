@@ -11,7 +11,7 @@ import { lines } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { provide } from "../upload/provide.ts";
 import { type DeploymentOptions, readDeployment, requireSecrets } from "./deployment.ts";
-import { FoundPort, foundPort } from "./found-port.ts";
+import { FoundPort, foundPort, hasWorked } from "./found-port.ts";
 import { DoesNotWork } from "./healthy.ts";
 import { planDeploy } from "./plan.ts";
 import { runReleaseCommand } from "./release-command.ts";
@@ -53,9 +53,10 @@ async function deployOnce(named: Context, options: DeployOptions): Promise<Resul
   await ensureApp(context);
   await requireSecrets(context, groups);
   const { ref: image } = await provide(context, deployment.image, options);
+  const untried = !(await hasWorked(context));
   const release = await client.createRelease(context.app, { image });
   const done = await reporting(client, { app: context.app, version: release.version }, async () => {
-    const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);
+    const plan = async () => planDeploy(groups, await client.listMachines(context.app), release, { untried });
     const refused = strategyRefusal(strategy, (await plan()).steps);
     if (refused !== undefined) throw new CliError("failed_precondition", refused);
     if (before !== undefined && !options.skipReleaseCommand) await runReleaseCommand(context, release, before);

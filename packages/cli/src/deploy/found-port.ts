@@ -60,9 +60,14 @@ export async function foundPort(
   const client = await context.client();
   const port = onlyPort(await client.getMachine(context.app, machineId));
   if (port === undefined) return undefined;
-  if ((await client.listReleases(context.app)).some(({ status }) => status === "complete")) return undefined;
+  if (await hasWorked(context)) return undefined;
   context.say(`The app listens on port ${port}, and ${name} names no port. ${write(path, port)} Deploying again.`);
   return port;
+}
+
+/** Whether a release of the app was complete. */
+export async function hasWorked(context: Context): Promise<boolean> {
+  return (await (await context.client()).listReleases(context.app)).some(({ status }) => status === "complete");
 }
 
 /** The one port of all addresses on which a machine's app listens where requests do not arrive. Pure. */

@@ -13,7 +13,10 @@ export interface WantedGroup {
 
 export type Step =
   | { kind: "create"; group: string; config: MachineConfig }
-  /** `running`: the machine is replaced and must pass its checks. Otherwise it stays asleep and starts with the new version. */
+  /**
+   * `running`: the machine is replaced and must pass its checks, and is started if it sleeps. Otherwise it stays asleep and
+   * starts with the new version.
+   */
   | { kind: "update"; group: string; machine: Machine; config: MachineConfig; running: boolean }
   | { kind: "keep"; group: string; machine: Machine };
 
@@ -33,11 +36,16 @@ const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restartin
 /** What the metadata keys begin with that deploys write. */
 const DEPLOY_KEYS = "hibernaut_";
 
-/** Compares the wanted groups with the existing machines. All get the image of the release, by its digest. */
+/**
+ * Compares the wanted groups with the existing machines. All get the image of the release, by its digest.
+ *
+ * @param untried whether no release of the app ever worked. Then a machine that sleeps says nothing, and must pass, too
+ */
 export function planDeploy(
   wanted: ReadonlyMap<string, WantedGroup>,
   all: readonly Machine[],
   release: Pick<Release, "image" | "pinned_image">,
+  { untried = false }: { untried?: boolean } = {},
 ): DeployPlan {
   const steps: Step[] = [];
   const away = all.filter(isUnreachable);
@@ -53,8 +61,10 @@ export function planDeploy(
     );
     for (const machine of own) {
       const next = withLabels(withWall(config, machine), machine);
-      if (isCurrent(machine, next, release.image.digest)) steps.push({ kind: "keep", group, machine });
-      else steps.push({ kind: "update", group, machine, config: next, running: isUp(machine) });
+      // A machine on a schedule has its times.
+      const running = isUp(machine) || (untried && next.schedule === undefined);
+      const isKept = isCurrent(machine, next, release.image.digest) && running === isUp(machine);
+      steps.push(isKept ? { kind: "keep", group, machine } : { kind: "update", group, machine, config: next, running });
     }
     const present = own.length + away.filter((machine) => mayBelongTo(machine, group)).length;
     for (let missing = count - present; missing > 0; missing -= 1)

@@ -5,7 +5,7 @@ import { hasCrashed, lastWords } from "../crashed.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { stoppedError, untilHealthy } from "./healthy.ts";
-import type { Step } from "./plan.ts";
+import { isUp, type Step } from "./plan.ts";
 import { type Booted, carryOutAction, type RolloutOptions, type StepResult, undoBoots } from "./replacing.ts";
 import type { Stage } from "./strategy.ts";
 
@@ -49,6 +49,7 @@ async function carryOutAndWait(
   // An earlier deploy may have left it half way up if it was cut off, and unreachable if it failed.
   if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state) && step.machine.unreachable === null) return done;
   const { machine_id: id } = done;
+  if (step.kind === "update" && step.running && !isUp(step.machine)) await start(context, id, options);
   if (done.action === "restored" && step.kind === "update" && !step.running) {
     options.onStep(`Machine ${id} is ${done.state}, with the state that the template of the new version has.`);
     return done;
@@ -68,6 +69,12 @@ async function carryOutAndWait(
   if (!verdict.ok) throw stoppedError(context, id, verdict, left, old?.config.image);
   options.onStep(`Machine ${id} is running the new version: ${verdict.text}.`);
   return { ...done, state: "running" };
+}
+
+/** Starts a machine that sleeps, once it has the new version. */
+async function start(context: Context, id: string, options: RolloutOptions): Promise<void> {
+  await waitFor(context, id, ["settled"], options);
+  await (await context.client()).startMachine(context.app, id);
 }
 
 /** Waits until the platform has tried the new version, which has to pass, and has let the machine sleep again. */

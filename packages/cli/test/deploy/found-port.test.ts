@@ -77,19 +77,26 @@ describe("after a machine did not work", () => {
 
 describe("a deploy of an app that listens on 3000, whatever it should", () => {
   const cli = freshCli();
-  beforeEach(() => {
-    cli.server.world.host.stubborn = [at("0.0.0.0", 3000)];
-  });
+  beforeEach(() => listens("0.0.0.0", 3000));
+  function listens(...where: Parameters<typeof at>): void {
+    cli.server.world.host.stubborn = [at(...where)];
+  }
   const deploy = () => cli.hibernaut(`deploy --config ${file}`);
 
-  test("works at once, and the next one changes nothing, from another copy of the file neither", async () => {
+  test("finds that, and the next one changes nothing, from another copy of the file neither", async () => {
     writeFileSync(file, FILE);
+    listens("127.0.0.1", 8080);
+    expect((await deploy()).stderr).toContain("have it listen on 0.0.0.0:8080");
+    // While it was mended, the machine fell asleep: it is started, as nobody knows whether it works.
+    await cli.hibernaut("machine suspend");
+    listens("0.0.0.0", 3000);
     const first = await deploy();
     expect(first.code, first.stderr).toBe(0);
     expect(readFileSync(file, "utf8")).toBe(FOUND);
     expect((await cli.json("releases")).document).toMatchObject([
       { status: "complete" },
       { status: "failed", description: "The app listens on port 3000, which the next release has." },
+      { status: "failed" },
     ]);
     expect((await deploy()).stdout).toContain("1 kept");
     writeFileSync(file, FILE);

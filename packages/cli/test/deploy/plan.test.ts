@@ -39,6 +39,16 @@ const planned = (machines: Machine[], count?: number, wanted = config()) =>
 const plan = (...given: Parameters<typeof planned>) =>
   planned(...given).steps.map((step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`));
 
+test("as long as no release worked, a machine that sleeps says nothing: it must pass, unless it has its own times", () => {
+  const asleep = machine("a", { state: "suspended" });
+  const jobs = config({ schedule: "daily" });
+  const wanted = (its: MachineConfig) => new Map([["app", { config: its }]]);
+  const { steps } = planDeploy(wanted(config()), [asleep], RELEASE, { untried: true });
+  expect(steps).toMatchObject([{ kind: "update", running: true }]);
+  const scheduled = { ...asleep, config: jobs };
+  expect(planDeploy(wanted(jobs), [scheduled], RELEASE, { untried: true }).steps).toMatchObject([{ kind: "keep" }]);
+});
+
 describe("the plan", () => {
   const old = { image: { ref: "shop:1", digest: "sha256:old" } };
   test.each<[string, Machine[], number | undefined, string[]]>([

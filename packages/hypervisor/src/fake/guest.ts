@@ -11,6 +11,7 @@ import {
   FrameReader,
   FrameType,
   HelloOffset,
+  isLoopback,
   Key,
   type Listener,
   milliseconds,
@@ -204,8 +205,9 @@ export class FakeGuest {
     if (type === FrameType.ping) this.#send(FrameType.pong, payload);
     if (type === FrameType.set) this.#configure(payload);
     if (type === FrameType.run) {
-      if (!this.#ports.every((port) => this.stubborn?.some((one) => one.port === port) ?? true))
-        this.listening = this.stubborn;
+      const { stubborn } = this;
+      const isReached = (port: number) => stubborn?.some((one) => one.port === port && !isLoopback(one)) ?? true;
+      if (!this.#ports.every(isReached)) this.listening = stubborn;
       this.state = { ...this.state, phase: 1, ready: !this.crashes && this.listening === undefined };
       this.#send(FrameType.started, Buffer.alloc(4));
       if (this.crashes) this.exit(1);
