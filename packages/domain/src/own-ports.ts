@@ -23,18 +23,17 @@ export interface Listens {
 
 /** Returns the ports that no TCP service can have. A port that the system chooses is not known yet. */
 export function ownPorts(settings: Listens): ReadonlySet<number> {
-  const { apiListen, proxyListen, proxyTlsListen, peerListen } = settings;
-  const listens = [apiListen, proxyListen, proxyTlsListen, peerListen];
-  const ports = [DNS_PORT, ...ETCD_PORTS, ...listens.flatMap((listen) => listen?.port ?? []), ...closedPorts(settings)];
+  const { proxyListen, proxyTlsListen } = settings;
+  const listens = [proxyListen.port, proxyTlsListen?.port ?? 0];
+  const ports = [DNS_PORT, ...ETCD_PORTS, ...listens, ...controlPorts(settings, true)];
   return new Set(ports.filter((port) => port > 0));
 }
 
-/** Returns the ports, besides those of the API and of other hosts, that control or show the platform: machines reach none of them. */
-export function closedPorts({
-  proxyMetricsListen,
-  sandboxListen,
-  flyListen,
-}: Pick<Listens, "proxyMetricsListen" | "sandboxListen" | "flyListen">): number[] {
-  const listens = [proxyMetricsListen, sandboxListen, flyListen];
+/** Returns the ports that control or show the platform: machines reach none of them. Other hosts come to `peerListen`, if there are any. */
+export function controlPorts(
+  { apiListen, proxyMetricsListen, sandboxListen, flyListen, peerListen }: Listens,
+  isInCluster: boolean,
+): number[] {
+  const listens = [apiListen, proxyMetricsListen, sandboxListen, flyListen, isInCluster ? peerListen : undefined];
   return listens.flatMap((listen) => listen?.port ?? []).filter((port) => port > 0);
 }

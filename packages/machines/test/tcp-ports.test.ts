@@ -1,5 +1,5 @@
 /** A TCP port leads to one app. */
-import { ownPorts } from "@hibernaut/domain/own-ports";
+import { controlPorts, ownPorts } from "@hibernaut/domain/own-ports";
 import type { TcpHandler } from "@hibernaut/domain/tcp-handlers";
 import { beforeEach, expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
@@ -71,5 +71,10 @@ test("the platform's own ports are all that it listens on, and etcd's", () => {
   const listens = { apiListen: on(4280), proxyListen: on(0), proxyTlsListen: on(443), peerListen: on(4290) };
   expect([...ownPorts({ ...listens, proxyMetricsListen: on(9100) })].toSorted((a, b) => a - b)).toEqual([
     53, 443, 2379, 2380, 4280, 4290, 9100,
+  ]);
+  const chosen = { ...listens, apiListen: on(0), flyListen: on(0), sandboxListen: on(0) };
+  expect(controlPorts(chosen, false)).toEqual([]);
+  expect(controlPorts({ ...chosen, apiListen: on(1), sandboxListen: on(2), flyListen: on(3) }, true)).toEqual([
+    1, 2, 3, 4290,
   ]);
 });

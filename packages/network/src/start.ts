@@ -1,14 +1,17 @@
 /** The machines' network as the platform starts it. */
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { closedPorts, type Listens } from "@hibernaut/domain/own-ports";
+import { controlPorts, type Listens } from "@hibernaut/domain/own-ports";
 import type { Settings } from "@hibernaut/settings";
 import { type Endpoint, type KnownMachine, networkMachine, type Refused } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
 
 interface StartedNetwork extends OpenedNetwork {
-  /** Protects the API's port, once it is known, from the machines. */
-  protectApi(port: number): Promise<void>;
+  /** Closes a port that the system chose to machines, once its URL is known. One that the settings name is closed already. */
+  opened(what: ControlListen, url: string): Promise<void>;
 }
+
+/** What listens where machines must not come, on ports that may be 0. */
+type ControlListen = "apiListen" | "sandboxListen" | "flyListen";
 
 interface StartOptions {
   machines: readonly MachineRecord[];
@@ -35,8 +38,10 @@ export async function startNetwork(
   settings: Settings,
   { machines, alive, dropSnapshots, controlPlane, onRefused, log }: StartOptions,
 ): Promise<StartedNetwork> {
+  let listens: Listens = settings;
+  const portsOf = () => controlPorts(listens, controlPlane !== undefined);
   const control = {
-    controlPorts: controlPorts(settings, settings.apiListen.port, controlPlane !== undefined),
+    controlPorts: portsOf(),
     controlAddresses: (await controlPlane?.addresses()) ?? [],
   };
   const network = await openNetwork(settings.network, {
@@ -65,21 +70,17 @@ export async function startNetwork(
   });
   return {
     ...network,
-    protectApi(port) {
-      control.controlPorts = controlPorts(settings, port, controlPlane !== undefined);
-      return network.protect(control);
+    async opened(what, url) {
+      if (settings[what]?.port !== 0) return;
+      listens = { ...listens, [what]: { port: Number(new URL(url).port) } };
+      control.controlPorts = portsOf();
+      await network.protect(control);
     },
     close() {
       end?.();
       return network.close();
     },
   };
-}
-
-/** The host's ports that control or show the platform itself: nothing for the apps in its machines. */
-function controlPorts(settings: Listens, apiPort: number, isInCluster: boolean): number[] {
-  const ports = [apiPort, ...closedPorts(settings), isInCluster ? settings.peerListen.port : 0];
-  return ports.filter((port) => port !== 0);
 }
 
 /** Returns what a network needs to know about a machine, and whether the machine has memory to lose. */

@@ -41,7 +41,7 @@ let outside: Outside;
 /** `a` and `b` are of one app; `c` is of another; `absent` is of the first and has never been started. */
 let a: Machine, b: Machine, c: Machine, absent: Machine;
 let gateway: string;
-let apiPort: number;
+let apiPort: number, flyPort: number, sandboxPort: number;
 let open: Service, local: Service;
 /** What the host's sockets heard, as `text from address`: one on all addresses, one on the loopback. */
 const heard: string[] = [];
@@ -105,13 +105,19 @@ const seen = async ({ private_address: address }: Machine, path = "") =>
 
 describe.skipIf(!isRoot)("a bridge", () => {
   beforeAll(async () => {
-    const settings = { HIBERNAUT_NETWORK: "bridge", HIBERNAUT_API_LISTEN: "0.0.0.0:0" };
+    const settings = {
+      HIBERNAUT_NETWORK: "bridge",
+      HIBERNAUT_API_LISTEN: "0.0.0.0:0",
+      HIBERNAUT_FLY_LISTEN: "0.0.0.0:0",
+      HIBERNAUT_SANDBOX_LISTEN: "0.0.0.0:0",
+    };
     let image: string;
     [place, outside, image] = await Promise.all([Place.open(settings), Outside.open(), probeImage()]);
     await place.client.createApp("mail");
     [open, local] = await Promise.all([serve("0.0.0.0", "welcome\r\n"), serve("127.0.0.1", "inside\r\n")]);
     udp = { open: await listen("0.0.0.0"), local: await listen("127.0.0.1") };
-    apiPort = Number(new URL(place.served.apiUrl).port);
+    const { apiUrl, flyUrl, sandboxUrl } = place.served;
+    [apiPort = 0, flyPort = 0, sandboxPort = 0] = [apiUrl, flyUrl, sandboxUrl].map((url) => Number(new URL(url).port));
     [a, b, c] = await Promise.all([machine("shop", image), machine("shop", image), machine("mail", image)]);
     absent = await machine("shop", image, false);
     gateway = (await shell(a, "ip route show default")).split(" ")[2] ?? "";
@@ -177,6 +183,13 @@ describe.skipIf(!isRoot)("a bridge", () => {
       ["a service of the host's loopback", () => a, () => ["tcp", gateway, local.port], () => "ECONNREFUSED"],
       ["the API", () => a, () => ["tcp", gateway, apiPort], () => "ECONNREFUSED"],
       ["the API at another address of the host", () => a, () => ["tcp", HOST_OUTSIDE, apiPort], () => "ECONNREFUSED"],
+      [
+        "the port of Fly's clients, which the system chose",
+        () => a,
+        () => ["tcp", gateway, flyPort],
+        () => "ECONNREFUSED",
+      ],
+      ["the sandboxes' port, likewise", () => a, () => ["tcp", gateway, sandboxPort], () => "ECONNREFUSED"],
       ["the metadata address", () => a, () => ["tcp", METADATA, PORTS.hello], () => "EHOSTUNREACH"],
       ["the outside, as the host", () => a, () => ["tcp", OUTSIDE, PORTS.hello], () => `hello ${HOST_OUTSIDE}`],
       ["the outside, from another app", () => c, () => ["tcp", OUTSIDE, PORTS.hello], () => `hello ${HOST_OUTSIDE}`],

@@ -418,7 +418,7 @@ async function runLocked(
   await bundles.collect(bundlesInUse(store));
   const apiUrl = await listenForApi(api, settings.apiListen, connections);
   cluster?.handle("api", (socket, from) => shared?.accept(api, socket, from));
-  if (settings.apiListen.port === 0) await network.protectApi(Number(new URL(apiUrl).port));
+  await network.opened("apiListen", apiUrl);
   const configFile = join(configFolder(environment), "config.json");
   const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
   shared?.publishToken(admin.token);
@@ -466,6 +466,8 @@ async function runLocked(
   const fly = await openFlyPort(settings, { api, tokens: store.tokens, connections, log });
   open.defer(() => fly?.close());
   open.defer(() => sandboxes?.close());
+  if (sandboxes !== undefined) await network.opened("sandboxListen", sandboxes.url);
+  if (fly !== undefined) await network.opened("flyListen", fly.url);
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);
