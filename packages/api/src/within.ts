@@ -1,5 +1,6 @@
 /** Requests that other parts of this process make, such as the port for Fly's clients. */
 import { randomUUID } from "node:crypto";
+import type { AskPlatform, PlatformRequest } from "@hibernaut/fly";
 import type { FastifyRequest } from "fastify";
 import type { Api } from "./deps.ts";
 
@@ -9,25 +10,14 @@ export const WITHIN_HEADER = "hibernaut-within";
 /** Those under way: when their clients have gone, and the reply, once there is one. */
 const underWay = new Map<string, { client: AbortSignal; reply?: unknown }>();
 
-interface Asked {
-  method: "GET" | "POST" | "PATCH" | "DELETE" | "PUT";
-  url: string;
-  headers: Record<string, string>;
-  payload?: string;
-  /** The address of the client that it is asked for. */
-  remoteAddress: string;
-  /** Aborted when that client is gone. */
-  signal: AbortSignal;
-}
-
 /**
  * Asks the API as a client would, without a connection. Settles with its answer, also for a client that is gone by then: what it
  * waited for ends as if its connection had. The reply is the one that the route made, which nobody may change.
  */
 export async function askWithin(
   api: Api,
-  { signal: client, headers, ...asked }: Asked,
-): Promise<{ statusCode: number; reply: unknown }> {
+  { signal: client, headers, ...asked }: PlatformRequest,
+): ReturnType<AskPlatform> {
   const id = randomUUID();
   const request: { client: AbortSignal; reply?: unknown } = { client };
   underWay.set(id, request);

@@ -1,5 +1,5 @@
 import { Compile } from "typebox/schema";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { extractComponents } from "../src/openapi.ts";
 import { testApi } from "./helpers.ts";
 import type { ApiDocument } from "./openapi-check.ts";
@@ -13,6 +13,21 @@ test("the document is OpenAPI 3.1, every reference in it resolves, and every sch
     expect(names).toContain(name);
   expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
   for (const schema of names) Compile({ $ref: `#/components/schemas/${schema}`, components: document.components });
+});
+
+test("the document is written once, and is the same for everyone who asks", async () => {
+  const { server } = await testApi();
+  const written = vi.spyOn(JSON, "stringify");
+  const ask = async () => {
+    const reply = await fetch(`${server.url}/openapi.json`);
+    return { type: reply.headers.get("content-type"), text: await reply.text() };
+  };
+  const first = await ask();
+  expect(first.type).toBe("application/json; charset=utf-8");
+  written.mockClear();
+  expect(await ask()).toEqual(first);
+  expect(written.mock.calls.filter(([value]) => typeof value === "object" && "openapi" in value)).toEqual([]);
+  written.mockRestore();
 });
 
 const state = { title: "State", enum: ["on", "off"] };
