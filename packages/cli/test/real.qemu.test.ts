@@ -111,6 +111,8 @@ test("the program in the client library's document runs as it is", async () => {
 
 test("the tour prints what its recording shows, apart from names, times and measurements", {
   tags: "again",
+  // Two cold starts and a dozen commands, on a busy host.
+  timeout: 300_000,
 }, async () => {
   const commands = tourOf(await readFile(join(ROOT, "README.md"), "utf8"));
   const update = commands.findIndex((command) => LAST_PART.test(command));

@@ -1,6 +1,6 @@
 /** The controllers of all machines: lookup, creation, recovery and shutdown. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 import { findNamed } from "@hibernaut/domain/naming";
 import { Admission } from "./admission/admission.ts";
 import { HostMemory } from "./admission/host-memory.ts";

@@ -120,7 +120,7 @@ async function play(launch: boolean, warm: boolean, steps: Step[]): Promise<void
       if (pause === "at rest") await platform.machines.wait("shop", record.id, [...AT_REST], { timeoutMs: 5000 });
       else for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     }
-    const state = await platform.machines.wait("shop", record.id, [...AT_REST], { timeoutMs: 5000 });
+    const { state } = await platform.machines.wait("shop", record.id, [...AT_REST], { timeoutMs: 5000 });
     await platform.close();
     const final = platform.machines.get("shop", record.id).record;
     expect(isResting(final.state) || final.state === "destroyed", `${state} then ${final.state}`).toBe(true);

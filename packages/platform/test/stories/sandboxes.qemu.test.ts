@@ -104,7 +104,8 @@ test("forks begin where their parent is, and none opens with the token of anothe
 test("a sandbox ends when its time is over; one that pauses wakes when its port is asked", {
   tags: "again",
 }, async () => {
-  const short = await create({ timeoutMs: 3000 });
+  const short = await create();
+  await short.setTimeout(1000);
   await expect.poll(() => short.isRunning(), { timeout: 30_000 }).toBe(false);
   await expect(Sandbox.getInfo(short.sandboxId, agents)).rejects.toThrow(/not found/);
 
@@ -112,7 +113,7 @@ test("a sandbox ends when its time is over; one that pauses wakes when its port 
   const server = `require("http").createServer((q, r) => r.end(q.method + " " + q.url + " " + process.pid)).listen(3000, "127.0.0.1")`;
   const { pid } = await web.commands.run(`exec node -e '${server}'`, { background: true });
   const ask = () => port(web.sandboxId, 3000);
-  await expect.poll(async () => (await ask()).status, { timeout: 30_000 }).toBe(200);
+  await expect.poll(async () => (await ask()).status, { timeout: 90_000 }).toBe(200);
   expect(await (await port(web.sandboxId, 3001)).json()).toMatchObject({ code: 502, port: 3001 });
   await web.setTimeout(1000);
   await expect.poll(async () => (await web.getInfo()).state, { timeout: 30_000 }).toBe("paused");
