@@ -235,8 +235,9 @@ export class FakeGuest {
 
   #stop(signal: number, graceMs: number): void {
     this.asked.push({ signal, graceMs });
-    const isKilled = signal === constants.signals.SIGKILL || graceMs === 0;
-    if (this.deaf && !isKilled) return;
+    const { SIGKILL, SIGWINCH } = constants.signals;
+    const isKilled = signal === SIGKILL || graceMs === 0;
+    if ((this.deaf || signal === SIGWINCH) && !isKilled) return;
     this.exit(0);
     setImmediate(this.#powerOff);
   }
