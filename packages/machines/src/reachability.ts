@@ -42,7 +42,7 @@ export function whyUnreachable(ports: readonly number[], listeners: readonly Lis
       settlesMs: OTHER_PORT_SETTLES_MS,
     };
   return {
-    why: `nothing listens on port ${missing}, which is the port of the service, but the app listens on ${listText(others)}: name that port as the service's (--port, or internal_port in the app file), or have the app listen on 0.0.0.0:${missing}`,
+    why: `nothing listens on port ${missing}, which is the port of the service, but the app listens on ${listText(others)}: name ${isOne(others) ? "that port" : "the one for requests"} as the service's (--port, or internal_port in the app file), or have the app listen on 0.0.0.0:${missing}`,
     settlesMs: OTHER_PORT_SETTLES_MS,
   };
 }
@@ -114,6 +114,10 @@ export class Reachability {
     this.#why = why;
     this.#tell(why);
   }
+}
+
+function isOne(listeners: readonly Listener[]): boolean {
+  return new Set(listeners.map(({ port }) => port)).size === 1;
 }
 
 function listText(listeners: readonly Listener[]): string {

@@ -42,7 +42,12 @@ describe("why requests do not reach an app", () => {
     ["loopback only", [80], [at("127.0.0.1", 80)], /listens on 127\.0\.0\.1:80 only.*have it listen on 0\.0\.0\.0:80$/],
     ["IPv6 loopback only", [80], [at("::1", 80)], /listens on \[::1\]:80 only/],
     ["another port", [9999], [at("0.0.0.0", 4000)], /port 9999.*listens on 0\.0\.0\.0:4000/],
-    ["several others", [9], [at("0.0.0.0", 4), at("::", 4), at("::1", 5)], /on 0\.0\.0\.0:4, \[::\]:4 and \[::1\]:5:/],
+    [
+      "several others",
+      [9],
+      [at("0.0.0.0", 4), at("::", 4), at("::1", 5)],
+      /on 0\.0\.0\.0:4, \[::\]:4 and \[::1\]:5: name the one/,
+    ],
     [
       "another port, on loopback only: the port alone would not help",
       [8080],
