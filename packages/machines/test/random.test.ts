@@ -24,7 +24,9 @@ const WEIGHTS = {
   start: 8,
   suspend: 8,
   stop: 3,
+  stop_hurried: 2,
   restart: 2,
+  restart_hurried: 1,
   update: 3,
   prewarm: 3,
   destroy: 1,
@@ -89,6 +91,10 @@ async function act(event: Exclude<RandomEvent, "kill">, id: string, { host }: Wo
       return machines.update("shop", id, SMALL);
     case "prewarm":
       return machines.update("shop", id, SMALL, { prewarm: "healthy" });
+    case "stop_hurried":
+      return machines.stop("shop", id, {}, { timeout: 0 });
+    case "restart_hurried":
+      return machines.restart("shop", id, { signal: "SIGKILL" });
     case "destroy":
     case "destroy_forced":
       return machines.destroy("shop", id, { force: event === "destroy_forced" });
