@@ -39,7 +39,8 @@ async function built(request: BuildRequest, report: Report, builds: string): Pro
   using limit = limited(request.timeout);
   const ignore = ignoreOf(request.directory, request.ignorefile);
   const { signal } = limit;
-  const job: Job = { folder, place, ignore, port: request.port, fresh: request.fresh, report, signal };
+  const { port, commandNamed, fresh } = request;
+  const job: Job = { folder, place, ignore, port, commandNamed, fresh, report, signal };
   if (builder === "dockerfile") {
     const { buildDockerfile } = await import("./dockerfile.ts");
     return { ...(await buildDockerfile(job, request)), builder };

@@ -14,6 +14,8 @@ export interface Job {
   place: Place;
   ignore: Ignore;
   port: number;
+  /** Whether the app file says what every machine runs, so that the image need not. */
+  commandNamed: boolean;
   /** Whether to make everything again. */
   fresh: boolean;
   report: Report;

@@ -2,6 +2,7 @@
 import type { Folder } from "../appfile/folder.ts";
 import { CliError } from "../failure.ts";
 import { PYTHON_FILES } from "./detect.ts";
+import type { Job } from "./job.ts";
 
 /** Servers for Python's web interfaces, and how each is told where the app is. The first that is required is used. */
 const SERVERS: readonly { name: string; words(module: string, port: number): string[] }[] = [
@@ -16,13 +17,21 @@ const SERVERS: readonly { name: string; words(module: string, port: number): str
   },
 ];
 
-/** The command, from the files of the directory and the text of its requirements. Throws when nothing can be started. */
-export function pythonCommand({ entries, path }: Folder, requirements: string, port: number): string[] {
+/**
+ * The command, from the files of the directory and the text of its requirements. Throws when nothing can be started, and the
+ * app file does not say what the machines run either.
+ */
+export function pythonCommand(
+  { entries, path }: Folder,
+  requirements: string,
+  { port, commandNamed }: Pick<Job, "port" | "commandNamed">,
+): string[] {
   const file = PYTHON_FILES.find((name) => entries.includes(name));
+  if (file === undefined && commandNamed) return ["python3"];
   if (file === undefined)
     throw new CliError(
       "build_unknown",
-      `${path} has no ${PYTHON_FILES.join(", ")}, so it is not known how the app starts. Add one of them, or write a Dockerfile.`,
+      `${path} has no ${PYTHON_FILES.join(", ")}, so it is not known how the app starts. Add one of them, name the command under [processes] in the app file, or write a Dockerfile.`,
     );
   const required = requirementNames(requirements);
   const server = SERVERS.find(({ name }) => required.includes(name));

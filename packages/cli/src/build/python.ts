@@ -41,10 +41,10 @@ interface Python {
 }
 
 export async function buildPython(job: Job): Promise<Made> {
-  const { folder, place, port, report, signal } = job;
+  const { folder, place, port, commandNamed, report, signal } = job;
   const file = join(folder.path, "requirements.txt");
   const requirements = existsSync(file) ? await readFile(file, "utf8") : "";
-  const command = pythonCommand(folder, requirements, port);
+  const command = pythonCommand(folder, requirements, { port, commandNamed });
   const answer = await runTool("python3", ["-c", ASK], { cwd: place.work, log: place.log, signal });
   const python = JSON.parse(answer) as Python;
   const base = await report.progress(

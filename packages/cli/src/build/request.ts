@@ -12,6 +12,8 @@ export interface BuildRequest extends Build {
   directory: string;
   /** The port that the app should listen on; the image sets PORT. */
   port: number;
+  /** Whether the app file says what every machine runs, so that the image need not. */
+  commandNamed: boolean;
   /** For a Dockerfile: `id=<name>,src=<file>` or `id=<name>,env=<variable>`. */
   secrets: string[];
   /** Whether to make everything again. */
@@ -24,6 +26,7 @@ export interface BuildRequest extends Build {
 export function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {
   const [service] = file.services.toSorted(byReach);
   const { dockerfile, target, args, ...others } = file.build;
+  const { init = {} } = file.machine;
   const secrets = options.buildSecret ?? [];
   for (const secret of secrets)
     if (readSecret(secret) === undefined)
@@ -37,6 +40,7 @@ export function buildRequest(file: AppFile, appFile: string, options: BuildOptio
     target: options.buildTarget ?? target,
     args: { ...args, ...pairs("--build-arg", options.buildArg) },
     secrets,
+    commandNamed: (init.cmd ?? init.exec) !== undefined || file.groups.every(({ command }) => command !== undefined),
     port: service?.config.internal_port ?? DEFAULT_PORT,
     fresh: options.buildCache === false,
     timeout: options.buildTimeout ?? BUILD_TIMEOUT_S,

@@ -56,12 +56,15 @@ test.each([
   ["fastapi\nuvicorn[standard]\n", ["python3", "-m", "uvicorn", "--host", "0.0.0.0", "--port", "8080", "app:app"]],
 ])("a Python app with the requirements %j starts with %j", (requirements, command) => {
   const folder = { path: "/srv/api", entries: ["app.py", "server.py"] } as never;
-  expect(pythonCommand(folder, requirements, 8080)).toEqual(command);
+  expect(pythonCommand(folder, requirements, { port: 8080, commandNamed: false })).toEqual(command);
 });
 
 test("requirements are names, whatever else is on the line", () => {
   expect(requirementNames("A.b_c[x]>=1; python_version < '4'\n--hash=1\n\n# no\n")).toEqual(["a.b_c"]);
-  expect(() => pythonCommand({ path: "/srv/api", entries: [] } as never, "", 1)).toThrow(/has no main\.py/);
+  const command = (commandNamed: boolean) =>
+    pythonCommand({ path: "/srv/api", entries: [] } as never, "", { port: 1, commandNamed });
+  expect(() => command(false)).toThrow(/has no main\.py.*name the command under \[processes\] in the app file/);
+  expect(command(true), "as the error advises").toEqual(["python3"]);
 });
 
 /** A stand-in for the program `go`, which records how it was called and writes a script in place of a program. */

@@ -54,7 +54,15 @@ export class Project {
 
   build(changes: Partial<BuildRequest> = {}): Promise<Built> {
     const none = { builder: undefined, dockerfile: undefined, target: undefined, ignorefile: undefined };
-    const some = { directory: this.path, args: {}, secrets: [], port: 8080, fresh: false, timeout: 60 };
+    const some = {
+      directory: this.path,
+      args: {},
+      secrets: [],
+      port: 8080,
+      commandNamed: false,
+      fresh: false,
+      timeout: 60,
+    };
     const progress = <T>(label: string, work: Promise<T>): Promise<T> => {
       this.said.push(label);
       return work;
