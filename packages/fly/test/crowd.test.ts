@@ -51,3 +51,12 @@ test("a connection has one request under way, however many it sends", async () =
   expect(statuses).toEqual(["408", "429", "429"]);
   expect(await askFrom(CROWD, machine, { headers }).answer).toMatchObject({ status: 200 });
 });
+
+test("a token beyond its rate is told when to come back", async () => {
+  const { call } = await startFly({}, { rates: { reads: 1, changes: 0, execs: 0 } });
+  expect(await call("GET", "/v1/apps")).toMatchObject({ status: 200 });
+  const { status, headers } = await call("GET", "/v1/apps");
+  expect(status).toBe(429);
+  // The rest of a minute.
+  expect(Number(headers.get("retry-after"))).toBeGreaterThan(1);
+});

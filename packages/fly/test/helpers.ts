@@ -26,9 +26,12 @@ export interface TestFly {
   ): Promise<Answer<T>>;
 }
 
-/** `limits`: of connections and requests. */
-export async function startFly(limits: Partial<ConnectionBudget["limits"]> = {}): Promise<TestFly> {
-  const platform = await startApi();
+/** `limits`: of connections and requests. `changes` replace parts of the platform behind it. */
+export async function startFly(
+  limits: Partial<ConnectionBudget["limits"]> = {},
+  changes: Parameters<typeof startApi>[0] = {},
+): Promise<TestFly> {
+  const platform = await startApi(changes);
   const { url, close } = await openFly({
     at: { host: "127.0.0.1", port: 0 },
     connections: budgetOf(limits),
