@@ -3,7 +3,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import websocket from "@fastify/websocket";
 import type { Write } from "@hibernaut/cluster";
+import { TOO_MANY_REQUESTS } from "@hibernaut/connections";
 import type { JudgedMachine } from "@hibernaut/domain/app-status";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { usageMetrics } from "@hibernaut/metering";
 import type { TokenRecord } from "@hibernaut/store";
 import fastify, { LogController } from "fastify";
@@ -132,6 +134,10 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   const metrics = apiMetrics(deps.machines, deps.registry);
   usageMetrics(metrics.registry, deps.usage, () => deps.apps.list());
   app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id));
+  app.addHook("onRequest", async ({ raw }, reply) => {
+    if (!deps.places.take(raw, reply.raw))
+      throw new HibernautError("resource_exhausted", TOO_MANY_REQUESTS, { retry_after_s: 1 });
+  });
   app.addHook("onResponse", async (request, reply) => {
     metrics.observe(request, reply);
     const { method, url } = request;

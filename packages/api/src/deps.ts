@@ -1,8 +1,10 @@
 /** What the API needs from the rest of the platform. */
+
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { BackupService } from "@hibernaut/backup";
 import type { CertificateService } from "@hibernaut/certs";
 import type { ClusterAdmin, ClusterHosts, PeerClient, SharedRecords, View, Write } from "@hibernaut/cluster";
+import type { RequestPlaces } from "@hibernaut/connections";
 import type { Activity } from "@hibernaut/domain/awake";
 import type { EventStream, Webhooks } from "@hibernaut/events";
 import type { HypervisorIdentity } from "@hibernaut/hypervisor";
@@ -91,6 +93,8 @@ export interface ApiDeps
   registries: RegistryLogins;
   usage: Usage;
   quotas: Quotas;
+  /** Which requests are carried out at once. */
+  places: Pick<RequestPlaces, "take">;
   /** Serves over TLS. By default, without. */
   tls?: ApiTls | undefined;
   /** The origins whose pages may use the API from a browser. By default, none. */

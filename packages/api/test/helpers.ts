@@ -1,6 +1,7 @@
 /** The API on a free port, over a platform on a fake host. Everything is gone when it is closed. */
 import { join } from "node:path";
 import { openCertificates } from "@hibernaut/certs/open";
+import { RequestPlaces } from "@hibernaut/connections";
 import { EventStream, openWebhooks } from "@hibernaut/events";
 import { openImages } from "@hibernaut/images/open";
 import type { LogBlocks, Resources } from "@hibernaut/machines";
@@ -114,7 +115,9 @@ export async function startApi(
     await platform.close();
     await world.dispose();
   };
+  const connections = budgetOf();
   const api = await buildApi({
+    places: new RequestPlaces(connections),
     ...platform,
     images: library,
     uploads,
@@ -144,7 +147,7 @@ export async function startApi(
     await closePlatform();
     throw error;
   });
-  const url = await listenForApi(api, { host: "127.0.0.1", port: 0 }, budgetOf());
+  const url = await listenForApi(api, { host: "127.0.0.1", port: 0 }, connections);
   const { token } = createToken(tokens, "test");
   return {
     api,

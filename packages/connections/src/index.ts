@@ -4,6 +4,6 @@ export { guard, guardHttp } from "./guard.ts";
 export { BACKLOG, connectionLimits } from "./limits.ts";
 export { cannotListen } from "./listening.ts";
 export { openConnections } from "./open.ts";
-export { RequestPlaces } from "./requests.ts";
+export { RequestPlaces, TOO_MANY_REQUESTS } from "./requests.ts";
 export type { Seat } from "./seat.ts";
 export type { Shares } from "./shares.ts";

@@ -4,6 +4,10 @@ import type { ConnectionBudget } from "./budget.ts";
 import type { Seat } from "./seat.ts";
 import { Shares } from "./shares.ts";
 
+/** What a client is told that gets no place. */
+export const TOO_MANY_REQUESTS =
+  "Too many requests of this address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, and try again.";
+
 export class RequestPlaces {
   readonly #budget: Pick<ConnectionBudget, "seatOf">;
   readonly #shares: Shares;

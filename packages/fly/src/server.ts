@@ -1,7 +1,7 @@
 /** Fly's API: routes that ask the platform's own, with the token of the client. */
 import { randomUUID } from "node:crypto";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
-import type { RequestPlaces } from "@hibernaut/connections";
+import { type RequestPlaces, TOO_MANY_REQUESTS } from "@hibernaut/connections";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { admit } from "./admit.ts";
 import type { FlyNeeds } from "./contract.ts";
@@ -19,9 +19,6 @@ const ARRIVAL_MS = 30_000;
 
 /** Replies have what is nobody's business but the client's, and are JSON only. */
 const FOR_BROWSERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
-
-const TOO_MANY =
-  "resource_exhausted: Too many requests of this address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, or wait for several machines one after another.";
 
 /** Returns the server, ready to listen. */
 export async function buildFly(
@@ -59,7 +56,7 @@ export async function buildFly(
     async (request, reply) => void reply.headers({ ...FOR_BROWSERS, "fly-request-id": request.id }),
   );
   app.addHook("onRequest", async ({ raw }, reply) => {
-    if (!needs.places.take(raw, reply.raw)) throw new Refusal(429, TOO_MANY);
+    if (!needs.places.take(raw, reply.raw)) throw new Refusal(429, `resource_exhausted: ${TOO_MANY_REQUESTS}`);
   });
   app.addHook("onRequest", admit(needs));
   acceptOnlyJson(app);

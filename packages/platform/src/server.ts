@@ -19,7 +19,7 @@ import {
 import { Backups } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
-import { openConnections } from "@hibernaut/connections";
+import { openConnections, RequestPlaces } from "@hibernaut/connections";
 import { ownPorts } from "@hibernaut/domain/own-ports";
 import { EventStream, openWebhooks } from "@hibernaut/events";
 import { BundleStore } from "@hibernaut/guest/bundles";
@@ -367,6 +367,7 @@ async function runLocked(
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
     quotas,
+    places: new RequestPlaces(connections),
     tls: apiTlsOf(settings),
     corsOrigins: settings.apiCorsOrigins,
     audit,

@@ -3,7 +3,14 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Duplex } from "node:stream";
-import { BACKLOG, type ConnectionBudget, cannotListen, guardHttp, RequestPlaces } from "@hibernaut/connections";
+import {
+  BACKLOG,
+  type ConnectionBudget,
+  cannotListen,
+  guardHttp,
+  RequestPlaces,
+  TOO_MANY_REQUESTS,
+} from "@hibernaut/connections";
 import { background } from "@hibernaut/lib/background";
 import type { Listen } from "@hibernaut/settings";
 import { failureOf, Refusal } from "../failure.ts";
@@ -26,9 +33,6 @@ interface ListenOptions {
   log: { warn(details: object, message: string): void };
 }
 
-const TOO_MANY =
-  "Too many requests of this address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, and try again.";
-
 /** Opens the port. Rejects with `unavailable` if that is not possible. */
 export async function openDoor(
   door: Door,
@@ -47,7 +51,7 @@ export async function openDoor(
     }
     if (!places.take(request, response)) {
       response.setHeader("Retry-After", "1");
-      refuse(door, request, response, new Refusal(429, TOO_MANY), log);
+      refuse(door, request, response, new Refusal(429, TOO_MANY_REQUESTS), log);
       return;
     }
     background(
