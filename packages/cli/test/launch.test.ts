@@ -131,11 +131,15 @@ describe("what is written", () => {
     });
   });
 
-  test("leaves out a port that nothing says, and the variable with it", () => {
+  test("leaves out a port that nothing says, and the variable if the image has it", () => {
     write("server.js", "");
     const { file, findings } = readAppFile(launchText(plan()));
     expect(findings).toEqual([]);
     expect(file).toMatchObject({ env: {}, services: [{ portNamed: false, config: { internal_port: 8080 } }] });
+    write("package.json", {});
+    write("Dockerfile", "FROM scratch\n");
+    const { file: other } = readAppFile(launchText(plan()));
+    expect(other).toMatchObject({ env: { PORT: "8080" }, services: [{ portNamed: false }] });
   });
 
   test("has what the options say", () => {

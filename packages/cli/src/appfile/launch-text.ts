@@ -14,7 +14,7 @@ ${imageLines(plan)}
 
 [env]
   # Environment variables of the app. Keep passwords out: hibernaut secrets set NAME=value
-${setPort && portReason !== undefined ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
+${setPort && (portReason !== undefined || !setsPort(plan)) ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
 ${portLines(plan)}
   # What to do with an idle machine. "suspend": save it to disk; it resumes where it left off, in milliseconds.
@@ -46,14 +46,19 @@ ${portLines(plan)}
 }
 
 /** A port that nothing names is left out: a deploy adds it below the header of the table. */
-function portLines({ port, portReason }: AppPlan): string {
+function portLines({ port, portReason, setPort }: AppPlan): string {
   if (portReason === undefined)
     return `# internal_port is the port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. Nothing in
-# this directory names one, so the app is told PORT=${port}, and the first deploy adds the port that it really listens on.
+# this directory names one, so ${setPort ? `the app is told PORT=${port}` : `${port} is assumed`}, and the first deploy adds the port that it really listens on.
 [http_service]`;
   return `[http_service]
   # The port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. The port ${portReason}.
   internal_port = ${port}`;
+}
+
+/** Whether the image tells the app its port, so that the file, in which a deploy may add another, need not. */
+function setsPort({ build }: AppPlan): boolean {
+  return build !== undefined && build.builder !== "dockerfile";
 }
 
 function imageLines({ image, build }: AppPlan): string {

@@ -21,6 +21,9 @@ export class FoundPort extends CliError {
   }
 }
 
+/** Linux gives an app that names no port one from here on, and another at each start. */
+const FIRST_RANDOM_PORT = 32_768;
+
 /**
  * The port of the app's machines, for a file that names none: an earlier deploy may have found it, and the file may be
  * another copy. Undefined if the file names one, or the machines do not agree on one.
@@ -74,7 +77,8 @@ export async function hasWorked(context: Context): Promise<boolean> {
 export function onlyPort({ listening = [] }: Pick<Machine, "listening">): number | undefined {
   const [port, ...others] = new Set(listening.map((listener) => listener.port));
   const isOpen = listening.some(({ address }) => ANYWHERE.includes(address));
-  return isOpen && others.length === 0 ? port : undefined;
+  if (!isOpen || port === undefined || others.length > 0) return undefined;
+  return port < FIRST_RANDOM_PORT ? port : undefined;
 }
 
 /** Writes the port into the file. Says what it did, or what is left to do: the machines have the port either way. */

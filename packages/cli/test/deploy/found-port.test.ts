@@ -16,6 +16,7 @@ test.each<[string, { address: string; port: number }[] | undefined, number | und
   ["at two ports, one of them inside only", [at("0.0.0.0", 3000), at("127.0.0.1", 9229)], undefined],
   ["inside only", [at("127.0.0.1", 3000)], undefined],
   ["at one address", [at("10.0.2.15", 3000)], undefined],
+  ["on a port that Linux chose", [at("0.0.0.0", 40_123)], undefined],
   ["nowhere", undefined, undefined],
 ])("an app that listens %s", (_what, listening, port) =>
   expect(onlyPort(listening === undefined ? {} : { listening })).toBe(port),
