@@ -49,7 +49,7 @@ ${portLines(plan)}
 function portLines({ port, portReason, setPort }: AppPlan): string {
   if (portReason === undefined)
     return `# internal_port is the port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. Nothing in
-# this directory names one, so ${setPort ? `the app is told PORT=${port}` : `${port} is assumed`}, and the first deploy adds the port that it really listens on.
+# this directory names one, so the first deploy adds that on which the app really listens. Until then, ${setPort ? `PORT is ${port}` : `it is ${port}`}.
 [http_service]`;
   return `[http_service]
   # The port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. The port ${portReason}.
