@@ -134,10 +134,6 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   const metrics = apiMetrics(deps.machines, deps.registry);
   usageMetrics(metrics.registry, deps.usage, () => deps.apps.list());
   app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id));
-  app.addHook("onRequest", async ({ raw }, reply) => {
-    if (!deps.places.take(raw, reply.raw))
-      throw new HibernautError("resource_exhausted", TOO_MANY_REQUESTS, { retry_after_s: 1 });
-  });
   app.addHook("onResponse", async (request, reply) => {
     metrics.observe(request, reply);
     const { method, url } = request;
@@ -181,6 +177,11 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
         request.peer = cluster.connections.get(request.raw.socket) ?? null;
       });
     secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
+    // Whose request has come this far has a token: nobody without one takes the places of those.
+    secured.addHook("onRequest", async ({ raw, token }, reply) => {
+      if (token !== null && !deps.places.take(raw, reply.raw, token.id))
+        throw new HibernautError("resource_exhausted", TOO_MANY_REQUESTS, { retry_after_s: 1 });
+    });
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
     requireUpgrades(secured);
     if (cluster !== undefined) {

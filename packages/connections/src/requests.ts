@@ -6,13 +6,13 @@ import { Shares } from "./shares.ts";
 
 /** What a client is told that gets no place. */
 export const TOO_MANY_REQUESTS =
-  "Too many requests of this address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, and try again.";
+  "Too many requests of this token or address are under way, or this one was sent before the reply to the one before. Wait for some of them to end, and try again.";
 
 export class RequestPlaces {
   readonly #budget: Pick<ConnectionBudget, "seatOf">;
   readonly #shares: Shares;
-  /** Connections with a request under way. */
-  readonly #busy = new WeakSet<Seat>();
+  /** The newest reply of each connection. */
+  readonly #newest = new WeakMap<Seat, ServerResponse>();
 
   /** Of one port, whose connections `budget` holds. */
   constructor(budget: Pick<ConnectionBudget, "seatOf" | "limits">) {
@@ -23,18 +23,20 @@ export class RequestPlaces {
   /**
    * Gives a request its place until its reply is over. Returns false if its client has as many as it leaves to others, or
    * sends a second one before the reply to the first: that one would learn only later that its connection is gone.
+   *
+   * @param who who shares: by default the client's address. A token, where one is known: a crowd behind one address is not
+   * one client then, and a client with many addresses is
    */
-  take({ socket }: Pick<IncomingMessage, "socket">, reply: ServerResponse): boolean {
+  take({ socket }: Pick<IncomingMessage, "socket">, reply: ServerResponse, who?: string): boolean {
     const seat = this.#budget.seatOf(socket);
     // The platform itself handed it over.
     if (seat === undefined) return true;
-    const { key } = seat.client;
-    if (this.#busy.has(seat) || !this.#shares.take(key)) return false;
-    this.#busy.add(seat);
-    reply.once("close", () => {
-      this.#busy.delete(seat);
-      this.#shares.give(key);
-    });
+    const key = who ?? seat.client.key;
+    // Not until its `close`, which over TLS comes after the client has read it, and has sent its next request.
+    const isBusy = this.#newest.get(seat)?.writableEnded === false;
+    if (isBusy || !this.#shares.take(key)) return false;
+    this.#newest.set(seat, reply);
+    reply.once("close", () => this.#shares.give(key));
     return true;
   }
 }

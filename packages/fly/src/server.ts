@@ -4,6 +4,7 @@ import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { type RequestPlaces, TOO_MANY_REQUESTS } from "@hibernaut/connections";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { admit } from "./admit.ts";
+import { tokenOf } from "./ask.ts";
 import type { FlyNeeds } from "./contract.ts";
 import { failureOf, Refusal, waitOf } from "./failure.ts";
 import { graphqlRoute } from "./graphql.ts";
@@ -55,10 +56,12 @@ export async function buildFly(
     "onRequest",
     async (request, reply) => void reply.headers({ ...FOR_BROWSERS, "fly-request-id": request.id }),
   );
-  app.addHook("onRequest", async ({ raw }, reply) => {
-    if (!needs.places.take(raw, reply.raw)) throw new Refusal(429, `resource_exhausted: ${TOO_MANY_REQUESTS}`);
-  });
   app.addHook("onRequest", admit(needs));
+  // Whose request has come this far has a token: nobody without one takes the places of those.
+  app.addHook("onRequest", async ({ raw, headers }, reply) => {
+    if (!needs.places.take(raw, reply.raw, tokenOf(headers.authorization)))
+      throw new Refusal(429, `resource_exhausted: ${TOO_MANY_REQUESTS}`);
+  });
   acceptOnlyJson(app);
   allRoutes(routesOn(app, needs));
   graphqlRoute(app, needs);

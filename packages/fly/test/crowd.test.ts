@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
+import { createToken } from "../../api/src/tokens.ts";
 import { askFrom } from "../../platform/test/helpers/slow-client.ts";
 import { startFly } from "./helpers.ts";
 
@@ -21,14 +22,16 @@ async function shop() {
 
 test("one client's waits leave places for others, and end with their connections", async () => {
   const { platform, machine, headers } = await shop();
-  const ask = (from: string, path = "") => askFrom(from, `${machine}${path}`, { headers });
+  const others = { authorization: `Bearer ${createToken(platform.tokens, "other").token}` };
+  const ask = (from: string, path = "") =>
+    askFrom(from, `${machine}${path}`, { headers: from === OTHER ? others : headers });
   const waits = Array.from({ length: REQUESTS / 2 }, () => ask(CROWD, "/wait?state=destroyed&timeout=60"));
   await vi.waitFor(() => expect(platform.open.waits).toBe(REQUESTS / 2));
 
   const refused = await ask(CROWD).answer;
   expect(refused).toMatchObject({ status: 429, headers: { "retry-after": "1", "fly-request-id": expect.any(String) } });
   expect(JSON.parse(refused.body)).toMatchObject({
-    error: expect.stringMatching(/^resource_exhausted: Too many requests of this address/),
+    error: expect.stringMatching(/^resource_exhausted: Too many requests of this token/),
     status: "unknown",
   });
   expect(await ask(OTHER).answer).toMatchObject({ status: 200 });

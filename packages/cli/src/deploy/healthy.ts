@@ -1,5 +1,5 @@
 /** Waits until a machine has shown that its new version works. */
-import type { Machine, WaitState } from "@hibernaut/client";
+import type { Machine, MachineState, WaitState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { hasCrashed, lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
@@ -7,6 +7,9 @@ import { firstReached, waitForRun } from "../waiting.ts";
 
 /** States in which a machine has shown whether it works. */
 const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
+
+/** Where a machine is that the platform let sleep. */
+const ASLEEP: ReadonlySet<MachineState> = new Set(["suspending", "suspended", "stopping", "stopped"]);
 
 type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
 
@@ -23,7 +26,7 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
   const { status, reason: text } = machine.health;
   if (status === "healthy") return { ok: true, text };
   // One with a short idle timeout may be asleep by now.
-  if (reached === "healthy") return { ok: true, text: `it worked, and is ${machine.state} now` };
+  if (reached === "healthy" && fellAsleep(machine)) return { ok: true, text: `it worked, and is ${machine.state} now` };
   if (hasRun(machine)) return { ok: true, text: "it ran, and exited" };
   const late = `it did not ${machine.state === "running" ? "pass" : "come up"} within ${waitTimeout} s`;
   if (reached === undefined) return { ok: false, text: `${late}: ${text}` };
@@ -37,6 +40,11 @@ async function verdict(context: Context, machine: Machine, waitTimeout: number):
   if (tells) return firstReached(context, machine.id, VERDICTS, { waitTimeout });
   const { health, state } = await waitForRun(context, machine.id, { waitTimeout });
   return health.status === "healthy" ? "healthy" : (state as WaitState);
+}
+
+/** An app that worked and has crashed since does not work. */
+function fellAsleep(machine: Machine): boolean {
+  return ASLEEP.has(machine.state) && !hasCrashed(machine);
 }
 
 /** A machine on a schedule is done when its app has exited without a failure. */

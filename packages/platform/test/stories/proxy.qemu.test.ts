@@ -36,9 +36,7 @@ test("a suspended machine's own process answers, and says that it was resumed; 2
   await destroy(id);
 });
 
-test("a machine that is set to stop is stopped when idle, and cold starts for the next request", {
-  tags: "again",
-}, async () => {
+test("a machine that is set to stop is stopped when idle, and cold starts for the next request", async () => {
   const { machine_id: id } = await place.machine(service({ autostop: "stop", idle_timeout: 1 }));
   const before = await ask(target());
   await place.reach(id, "stopped");

@@ -48,11 +48,12 @@ export async function openDoor(
         response.writeHead(204).end();
         return;
       }
-    }
-    if (!places.take(request, response)) {
-      response.setHeader("Retry-After", "1");
-      refuse(door, request, response, new Refusal(429, TOO_MANY_REQUESTS), log);
-      return;
+      // What goes to programs in sandboxes is open to everybody, who must not take the places of those with a key.
+      if (!places.take(request, response)) {
+        response.setHeader("Retry-After", "1");
+        refuse(door, request, response, new Refusal(429, TOO_MANY_REQUESTS), log);
+        return;
+      }
     }
     background(
       door.handle(request, response).catch((error: unknown) => refuse(door, request, response, error, log)),

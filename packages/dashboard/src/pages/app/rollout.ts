@@ -16,6 +16,9 @@ const REQUEST_S = 30;
 /** States in which a machine has shown whether it works. */
 const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
 
+/** Where a machine is that the platform let sleep. */
+const ASLEEP: ReadonlySet<MachineState> = new Set(["suspending", "suspended", "stopping", "stopped"]);
+
 /** How far one machine is. */
 export interface Step {
   id: string;
@@ -95,7 +98,8 @@ async function untilWell(api: BrowserClient, app: string, id: string): Promise<s
   const reached = await inRequests((wait) => api.firstReached(app, id, { ...wait, state: VERDICTS }));
   const { health, state, crash, state_reason: reason, config } = await api.getMachine(app, id);
   if (health.status === "healthy") return `is running: ${health.reason}`;
-  if (reached === "healthy") return `worked, and is ${state} now`;
+  // One that worked and has crashed since does not work.
+  if (reached === "healthy" && ASLEEP.has(state) && crash === null) return `worked, and is ${state} now`;
   // A machine on a schedule is done when its app has exited without a failure.
   if (config.schedule !== undefined && state === "stopped" && crash === null) return "ran, and exited";
   throw new Error(state === "running" ? health.reason : (crash?.reason ?? reason ?? `It is ${state}.`));
