@@ -1,4 +1,8 @@
-/** `machine cp` and `machine forward` with a machine whose image has no shell and no tar: only the app, as user 1000. */
+/**
+ * `machine cp` and `machine forward` with a machine whose image has no shell and no tar: only the app, as user 1000.
+ *
+ * @module-tag again
+ */
 import { type ChildProcess, execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -67,7 +71,7 @@ test("a path that is not there, a target that is a file, and a machine that slee
   expect(await readdir(here)).toEqual(["d"]);
 });
 
-test("a copy that is cut off leaves the old file and nothing else", { tags: "again" }, async () => {
+test("a copy that is cut off leaves the old file and nothing else", async () => {
   await writeFile(local("old"), "old");
   expect(await cp("old", ":/tmp/cut/")).toMatchObject({ code: 2 });
   await mkdir(local("cut"));
@@ -114,7 +118,7 @@ describe("forward", () => {
     return text(socket);
   };
 
-  test("several connections at once, and one whose client has nothing more to say", { tags: "again" }, async () => {
+  test("several connections at once, and one whose client has nothing more to say", async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask("/health")));
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 200 [^]*fine/);
     expect(await ask("/wait/300")).toMatch(/began [^]*ended/);
@@ -146,7 +150,7 @@ describe("forward", () => {
     open.destroy();
   });
 
-  test("Ctrl-C ends it, with connections that are open or were refused", { tags: "again" }, async () => {
+  test("Ctrl-C ends it, with connections that are open or were refused", async () => {
     expect(forward.exitCode, said).toBeNull();
     said = "";
     const [open, refused] = [connect(address), connect(closed)];

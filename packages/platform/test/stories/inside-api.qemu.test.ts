@@ -1,4 +1,8 @@
-/** What programs inside a machine may ask of the platform, over the socket in their file system. */
+/**
+ * What programs inside a machine may ask of the platform, over the socket in their file system.
+ *
+ * @module-tag again
+ */
 import type { Machine } from "@hibernaut/client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { Place } from "../helpers/served.ts";
@@ -45,7 +49,7 @@ describe("a machine whose programs ask", () => {
     ({ machine_id: id } = await machineOf("exec sleep 3600"));
   });
 
-  test("keeps itself awake for a while, and says why", { tags: "again" }, async () => {
+  test("keeps itself awake for a while, and says why", async () => {
     const put = (ttl: number) =>
       sh(
         id,

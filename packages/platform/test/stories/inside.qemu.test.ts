@@ -1,4 +1,8 @@
-/** What an app finds inside its machine, and how its end is told. */
+/**
+ * What an app finds inside its machine, and how its end is told.
+ *
+ * @module-tag again
+ */
 import { expect, test } from "vitest";
 import { Notes } from "../helpers/notebook.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
@@ -107,7 +111,7 @@ test.each([
     { init: { exec: ["no-such-program"] } },
     { state: "failed", state_reason: expect.stringMatching(/could not be run: No such file or directory/) },
   ],
-])("an app that %s is told as that", { tags: "again" }, async (_what, config, told) => {
+])("an app that %s is told as that", async (_what, config, told) => {
   const { machine_id: id } = await place.machine({ ...config, services: [], restart: { policy: "no" } });
   await place.reach(id, "stopped", "failed");
   expect(await place.get(id)).toMatchObject(told);
