@@ -6,9 +6,12 @@ import { decodeKey, readAppFile } from "./read.ts";
 /** The header of a table that is written as one: not an inline table, and not the dots in the name of a key. */
 const HEADER = /^\s*\[{1,2}\s*(?:http_service|services)\s*\]{1,2}\s*(?:#.*)?$/;
 
-/** The only service of the file, if it leaves its port out. With several, nothing says whose port is found. */
+/**
+ * The only service of the file, if it leaves its port out. With several, or with several process groups of it, nothing says
+ * whose port is found.
+ */
 export function openService({ services: [service, ...others] }: AppFile): Service | undefined {
-  return service?.portNamed === false && others.length === 0 ? service : undefined;
+  return service?.portNamed === false && service.groups.length === 1 && others.length === 0 ? service : undefined;
 }
 
 /**

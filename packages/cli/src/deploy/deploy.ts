@@ -82,7 +82,8 @@ async function deployOnce(named: Context, options: DeployOptions): Promise<Resul
       prewarm: prewarmOf(options.prewarm, asked.prewarm),
       templates,
     }).catch(async (error: unknown) => {
-      if (!(error instanceof DoesNotWork)) throw error;
+      // Only once: an app that moves from port to port has none that a file could name.
+      if (!(error instanceof DoesNotWork) || options.port !== undefined) throw error;
       // What went wrong counts, also if nobody can be asked any more.
       const port = await foundPort(named, error.machineId, options.config).catch(() => undefined);
       throw port === undefined ? error : new FoundPort(port);

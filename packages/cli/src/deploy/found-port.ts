@@ -68,9 +68,13 @@ export async function foundPort(
   return port;
 }
 
-/** Whether a release of the app was complete. */
+/** How many releases the platform lists at most. */
+const MOST_RELEASES = 100;
+
+/** Whether a release of the app was complete, of those that are known. */
 export async function hasWorked(context: Context): Promise<boolean> {
-  return (await (await context.client()).listReleases(context.app)).some(({ status }) => status === "complete");
+  const releases = await (await context.client()).listReleases(context.app, { limit: MOST_RELEASES });
+  return releases.some(({ status }) => status === "complete");
 }
 
 /** The one port of all addresses on which a machine's app listens where requests do not arrive. Pure. */

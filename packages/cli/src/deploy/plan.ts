@@ -18,7 +18,8 @@ export type Step =
    * starts with the new version.
    */
   | { kind: "update"; group: string; machine: Machine; config: MachineConfig; running: boolean }
-  | { kind: "keep"; group: string; machine: Machine };
+  /** `tries`: where the deploy waits, the machine, which sleeps, is started and must pass its checks. */
+  | { kind: "keep"; group: string; machine: Machine; tries: boolean };
 
 interface DeployPlan {
   /** Running machines first: they show whether the new version works. */
@@ -39,7 +40,8 @@ const DEPLOY_KEYS = "hibernaut_";
 /**
  * Compares the wanted groups with the existing machines. All get the image of the release, by its digest.
  *
- * @param untried whether no release of the app ever worked. Then a machine that sleeps says nothing, and must pass, too
+ * @param untried whether no release of the app ever worked. Then a machine that is suspended says nothing, and must
+ *   pass, too. One that is stopped stays so: its owner may have stopped it
  */
 export function planDeploy(
   wanted: ReadonlyMap<string, WantedGroup>,
@@ -62,9 +64,11 @@ export function planDeploy(
     for (const machine of own) {
       const next = withLabels(withWall(config, machine), machine);
       // A machine on a schedule has its times.
-      const running = isUp(machine) || (untried && next.schedule === undefined);
-      const isKept = isCurrent(machine, next, release.image.digest) && running === isUp(machine);
-      steps.push(isKept ? { kind: "keep", group, machine } : { kind: "update", group, machine, config: next, running });
+      const tries = untried && machine.state === "suspended" && next.schedule === undefined;
+      const step: Step = isCurrent(machine, next, release.image.digest)
+        ? { kind: "keep", group, machine, tries }
+        : { kind: "update", group, machine, config: next, running: isUp(machine) || tries };
+      steps.push(step);
     }
     const present = own.length + away.filter((machine) => mayBelongTo(machine, group)).length;
     for (let missing = count - present; missing > 0; missing -= 1)

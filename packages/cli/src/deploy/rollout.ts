@@ -44,12 +44,14 @@ async function carryOutAndWait(
   left: number,
   options: RolloutOptions,
 ): Promise<StepResult> {
-  if (step.kind !== "keep") options.onStep(describe(step));
+  const tries = step.kind === "keep" && step.tries;
+  if (step.kind !== "keep" || tries) options.onStep(describe(step));
   const done = await carryOutWhenFree(context, step, options);
   // An earlier deploy may have left it half way up if it was cut off, and unreachable if it failed.
-  if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state) && step.machine.unreachable === null) return done;
+  if (step.kind === "keep" && !tries && !IN_TRANSIT.has(step.machine.state) && step.machine.unreachable === null)
+    return done;
   const { machine_id: id } = done;
-  if (step.kind === "update" && step.running && !isUp(step.machine)) await start(context, id, options);
+  if (tries || (step.kind === "update" && step.running && !isUp(step.machine))) await start(context, id, options);
   if (done.action === "restored" && step.kind === "update" && !step.running) {
     options.onStep(`Machine ${id} is ${done.state}, with the state that the template of the new version has.`);
     return done;
@@ -139,7 +141,9 @@ function doneTo({ id, state }: Machine, action: StepResult["action"]): StepResul
   return { machine_id: id, action, state };
 }
 
-function describe(step: Exclude<Step, { kind: "keep" }>): string {
+function describe(step: Step): string {
+  if (step.kind === "keep")
+    return `Starting machine ${step.machine.id}, which is ${step.machine.state}: no release of the app has worked yet`;
   if (step.kind === "create") return `Creating a machine in process group ${step.group}`;
   return step.running
     ? `Replacing machine ${step.machine.id}`

@@ -43,7 +43,7 @@ describe("the line is added below the header, and every other byte stays", () =>
   ])("%s has no place for it", (_what, text) => expect(withPort(text, 3000)).toBeUndefined());
 });
 
-test("a port is open that the file leaves out, if there is one service", () => {
+test("a port is open that the file leaves out, if there is one service, of one process group", () => {
   const isOpen = (text: string) => {
     const { file } = readAppFile(text);
     return file !== undefined && openService(file) !== undefined;
@@ -51,6 +51,9 @@ test("a port is open that the file leaves out, if there is one service", () => {
   expect(isOpen("[http_service]\n")).toBe(true);
   expect(isOpen("[http_service]\ninternal_port = 8080\n")).toBe(false);
   expect(isOpen('app = "a"\n')).toBe(false);
+  const groups = '[processes]\nweb = "a"\nadmin = "b"\n[http_service]\n';
+  expect(isOpen(groups)).toBe(true);
+  expect(isOpen(`${groups}processes = ["web", "admin"]\n`)).toBe(false);
   expect(isOpen("[http_service]\n[[services]]\ninternal_port = 25\nprotocol = 'tcp'\nports = [{ port = 25 }]\n")).toBe(
     false,
   );

@@ -82,7 +82,7 @@ describe("a deploy of an app that listens on 3000, whatever it should", () => {
   function listens(...where: Parameters<typeof at>): void {
     cli.server.world.host.stubborn = [at(...where)];
   }
-  const deploy = () => cli.hibernaut(`deploy --config ${file}`);
+  const deploy = (options = "") => cli.hibernaut(`deploy --config ${file} ${options}`);
 
   test("finds that, and the next one changes nothing, from another copy of the file neither", async () => {
     writeFileSync(file, FILE);
@@ -91,20 +91,52 @@ describe("a deploy of an app that listens on 3000, whatever it should", () => {
     // While it was mended, the machine fell asleep: it is started, as nobody knows whether it works.
     await cli.hibernaut("machine suspend");
     listens("0.0.0.0", 3000);
+    writeFileSync(file, FILE.replace("app:1", "app:2"));
     const first = await deploy();
     expect(first.code, first.stderr).toBe(0);
-    expect(readFileSync(file, "utf8")).toBe(FOUND);
+    expect(readFileSync(file, "utf8")).toBe(FOUND.replace("app:1", "app:2"));
     expect((await cli.json("releases")).document).toMatchObject([
       { status: "complete" },
       { status: "failed", description: "The app listens on port 3000, which the next release has." },
       { status: "failed" },
     ]);
     expect((await deploy()).stdout).toContain("1 kept");
-    writeFileSync(file, FILE);
+    writeFileSync(file, FILE.replace("app:1", "app:2"));
     expect((await deploy()).stdout).toContain("1 kept");
     expect((await cli.json("machine list")).document).toMatchObject([
       { config: { services: [{ internal_port: 3000 }] } },
     ]);
+  });
+
+  test.each([
+    ["suspend", "is started, with its memory, to see whether it works", "running"],
+    ["stop", "stays so, as its owner wants it", "stopped"],
+  ])("before any release worked, a machine after `%s` that is current %s", async (how, _what, state) => {
+    writeFileSync(file, FOUND.replace("3000", "8080"));
+    expect((await deploy()).code).toBe(1);
+    const machine = async () => (await cli.json("machine list")).document[0];
+    const { version } = await machine();
+    await cli.hibernaut(`machine ${how}`);
+    expect((await deploy()).stdout).toContain("1 kept");
+    expect(await machine()).toMatchObject({ version, state });
+  });
+
+  test("is deployed once more only: an app that takes another port each time ends it with what is wrong", async () => {
+    writeFileSync(
+      file,
+      `${FILE.split("# The web")[0]}http_service = { auto_stop_machines = "off" }\n`.replace(
+        "[build]\nimage",
+        "build.image",
+      ),
+    );
+    let port = 3000;
+    Object.defineProperty(cli.server.world.host, "stubborn", { get: () => [at("0.0.0.0", port++)] });
+    const { code, stderr } = await deploy();
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("0.0.0.0:3001: name that port"),
+    });
+    expect(stderr.split("Deploying again")).toHaveLength(2);
   });
 
   test("fails with a port that the file names, also when it is repeated without a change", {

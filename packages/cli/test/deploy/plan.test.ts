@@ -39,14 +39,19 @@ const planned = (machines: Machine[], count?: number, wanted = config()) =>
 const plan = (...given: Parameters<typeof planned>) =>
   planned(...given).steps.map((step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`));
 
-test("as long as no release worked, a machine that sleeps says nothing: it must pass, unless it has its own times", () => {
+test("as long as no release worked, a machine that is suspended must pass, and keeps its memory where it is current", () => {
   const asleep = machine("a", { state: "suspended" });
   const jobs = config({ schedule: "daily" });
   const wanted = (its: MachineConfig) => new Map([["app", { config: its }]]);
-  const { steps } = planDeploy(wanted(config()), [asleep], RELEASE, { untried: true });
-  expect(steps).toMatchObject([{ kind: "update", running: true }]);
-  const scheduled = { ...asleep, config: jobs };
-  expect(planDeploy(wanted(jobs), [scheduled], RELEASE, { untried: true }).steps).toMatchObject([{ kind: "keep" }]);
+  const planOf = (one: Machine, its = config()) => planDeploy(wanted(its), [one], RELEASE, { untried: true }).steps;
+  const older = { image: { ref: "shop:1", digest: "sha256:old" } };
+  expect(planOf(asleep)).toMatchObject([{ kind: "keep", tries: true }]);
+  expect(planOf({ ...asleep, ...older })).toMatchObject([{ kind: "update", running: true }]);
+  // Its owner may have stopped it, and a machine on a schedule has its times.
+  const stopped = machine("a", { state: "stopped" });
+  expect(planOf(stopped)).toMatchObject([{ kind: "keep", tries: false }]);
+  expect(planOf({ ...stopped, ...older })).toMatchObject([{ kind: "update", running: false }]);
+  expect(planOf({ ...asleep, config: jobs }, jobs)).toMatchObject([{ kind: "keep", tries: false }]);
 });
 
 describe("the plan", () => {
