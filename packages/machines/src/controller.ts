@@ -3,6 +3,7 @@
  * in the machine's queue, and its outcome is decided on in turn.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import type { StopConfig } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { isResting, type MachineRecord, mayTravel } from "@hibernaut/domain/machine";
 import { Steps } from "@hibernaut/domain/operation";
@@ -71,6 +72,8 @@ export class MachineController {
   /** What others see in place of the record while an outcome cannot be stored. */
   #unstored: Unstored | undefined;
   #closed = false;
+  /** Of the last stop that began, over those of the machine. */
+  #stopTerms: StopConfig = {};
   /** Absent unless the machine is being moved to another host. */
   #departure: Departure | undefined;
   /** What programs in the machine are told and say. */
@@ -400,6 +403,7 @@ export class MachineController {
       now: this.#deps.clock?.() ?? new Date(),
       id: newUlid(),
       limits: limitsOf(this.#record, this.#deps),
+      stopTerms: this.#stopTerms,
       startRefusal: () => this.#deps.quotas?.startRefusal(this.#record.app),
     };
     return decide(this.#record, event, context);
@@ -449,6 +453,7 @@ export class MachineController {
     }
     // A platform that is shutting down leaves the wait to the next one.
     if (effect.type === "back_off" && this.#closed) return;
+    if (effect.type === "halt") this.#stopTerms = effect.terms ?? {};
     const patient = effect.type === "apply_update" && effect.patient;
     const reason = `${effect.type.replace("_", " ")} was requested`;
     background(

@@ -7,8 +7,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Mount } from "@hibernaut/domain/volume";
 import type { GuestConfig, GuestIdentity } from "@hibernaut/guest";
 import type { ImageConfig } from "@hibernaut/images";
-
-const STOP_TIMEOUT_S = 5;
+import { OWN_TIMEOUT_S } from "./decide/stop-terms.ts";
 
 /** `exec` replaces everything; `entrypoint` and `cmd` replace the image's, and a new entrypoint drops the image's cmd, as in Docker. */
 export function commandOf(config: MachineConfig, image: ImageConfig): string[] {
@@ -94,8 +93,7 @@ export function stopOf(
   const wanted = { ...config.stop_config, ...terms };
   const name = wanted.signal ?? image?.stopSignal ?? "SIGTERM";
   const number = /^\d+$/.test(name) ? Number(name) : constants.signals[name as NodeJS.Signals];
-  return {
-    signal: number ?? constants.signals.SIGTERM,
-    graceMs: (wanted.timeout ?? STOP_TIMEOUT_S) * 1000,
-  };
+  const signal = number ?? constants.signals.SIGTERM;
+  // Nothing is left to wait for after SIGKILL, whatever the guest says.
+  return { signal, graceMs: signal === constants.signals.SIGKILL ? 0 : (wanted.timeout ?? OWN_TIMEOUT_S) * 1000 };
 }

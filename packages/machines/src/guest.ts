@@ -18,6 +18,10 @@ export interface LiveGuest {
   vmm: Vmm;
   agent: GuestAgent;
   reachability: Reachability;
+  /** Once it is to end: when no request is open any more, and until when they have time, on this process's clock. */
+  finishing?: { requests: Promise<void>; until: number };
+  /** After that: how the app was asked to exit, a signal by number, and when it is killed, on the same clock. */
+  asked?: { signal: number; killAt: number };
 }
 
 /** A paused VMM that is kept as a cache of the snapshot that was taken of it. */

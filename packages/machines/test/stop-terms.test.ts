@@ -51,7 +51,7 @@ test("the terms are of this stop only; what they leave out says the machine, and
   expect(last?.asked).toEqual([{ signal: 15, graceMs: 300_000 }]);
 });
 
-test("a stop under way gives way to one with terms, and is one stop in the end; without terms, the first one counts", async () => {
+test("a stop under way gives way to one with less time, and is one stop in the end; without terms, the first one counts", async () => {
   const { id, asked } = await deaf();
   shop.machines.restart("shop", id);
   await asked(1);
@@ -64,10 +64,68 @@ test("a stop under way gives way to one with terms, and is one stop in the end; 
   expect(shop.record(id).state).toBe("stopping");
   shop.machines.stop("shop", id, {}, { signal: "SIGKILL" });
   await shop.reach(id, "stopped");
-  expect((await asked(3))[2]).toEqual({ signal: 9, graceMs: 300_000 });
+  expect((await asked(3))[2]).toEqual({ signal: 9, graceMs: 0 });
   expect(shop.events(id, "halted")).toHaveLength(1);
+  expect(shop.events(id, "stop").map(({ from, to, details }) => [from, to, details])).toEqual([
+    ["stopping", "stopping", { signal: "SIGKILL" }],
+    ["stopping", "stopping", { timeout: 60 }],
+    ["stopping", "stopping", {}],
+  ]);
   // Only the first one gave them time.
   expect(finishing).toBe(1);
+});
+
+test("a stop that asks for more time, or the same, changes nothing: not the end, no second signal, no request that is cut off", async () => {
+  const { id, guest, asked } = await deaf();
+  requests = Promise.withResolvers();
+  shop.machines.stop("shop", id, {}, { timeout: 60 });
+  const insist = async () => {
+    for (const terms of [
+      { timeout: 60 },
+      { timeout: 300 },
+      { signal: "SIGTERM" },
+      { signal: "SIGTERM", timeout: 61 },
+    ]) {
+      shop.machines.stop("shop", id, {}, terms);
+      await tick();
+    }
+  };
+  await insist();
+  // Another signal is one to the app, once it gets any.
+  shop.machines.stop("shop", id, {}, { signal: "SIGINT", timeout: 300 });
+  await tick();
+  expect(guest.asked).toEqual([]);
+  shop.machines.stop("shop", id, {}, { signal: "SIGTERM" });
+  requests.resolve();
+  await asked(1);
+  await insist();
+  expect(guest.asked).toEqual([{ signal: 15, graceMs: 60_000 }]);
+  expect(finishing).toBe(1);
+  expect(shop.events(id, "stop").map(({ details }) => details)).toEqual([
+    { signal: "SIGTERM" },
+    { signal: "SIGINT", timeout: 300 },
+    { timeout: 60 },
+  ]);
+  shop.machines.stop("shop", id, {}, { signal: "SIGINT", timeout: 300 });
+  const { signal, graceMs = 0 } = (await asked(2))[1] ?? {};
+  expect(signal).toBe(2);
+  expect(graceMs).toBeLessThanOrEqual(60_000);
+  shop.machines.stop("shop", id, {}, { timeout: 0 });
+  await shop.reach(id, "stopped");
+});
+
+test("a guest that ignores everything is ended when the last of its time is over, although more is asked for", async () => {
+  for (const terms of [{ timeout: 1 }, { signal: "SIGKILL" }]) {
+    await shop.restart({ settings: { slowFactor: 0.001 } });
+    const { id, guest, asked } = await deaf();
+    guest.deafToAll = true;
+    shop.machines.stop("shop", id);
+    await asked(1);
+    shop.machines.stop("shop", id, {}, terms);
+    await asked(2);
+    shop.machines.stop("shop", id, {}, { signal: "SIGWINCH", timeout: 300 });
+    expect(await shop.reach(id, "stopped"), JSON.stringify(terms)).toBe("stopped");
+  }
 });
 
 test("a restart that is told to hurry starts the machine again", async () => {

@@ -3,6 +3,8 @@
  * the machine carries it out afterwards, and the `wait` route waits for the result.
  */
 import type { ServerResponse } from "node:http";
+import type { StopConfig } from "@hibernaut/domain/config";
+import { HibernautError } from "@hibernaut/domain/errors";
 import { STOP_TIMEOUT_S } from "@hibernaut/domain/limits";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
@@ -86,6 +88,7 @@ export function actionRoutes(
     route("Stop a machine and discard its snapshot", { ...ofItself, audited }, stopShapes),
     async (request, reply) => {
       const { app_name: appName, machine_id: id } = request.params;
+      if (request.insideMachine !== null) refuseTerms(request.body);
       machines.stop(appName, id, requester(request, reply), request.body);
       return { ok: true as const };
     },
@@ -109,6 +112,14 @@ export function actionRoutes(
       machines.cordon(params.app_name, params.machine_id, { on: action === "cordon" });
       return { ok: true as const };
     });
+}
+
+/** A machine must not choose how long its own end takes, or which signal it gets: that is for its owner to say. */
+function refuseTerms(terms: StopConfig = {}): void {
+  const field = Object.keys(terms)[0];
+  if (field === undefined) return;
+  const message = `A machine cannot say how it is stopped, only that it is. Leave ${field} out; \`stop_config\` of the machine says how.`;
+  throw new HibernautError("permission_denied", message, { field });
 }
 
 /** Settles when the reply is sent, or its client is gone. */

@@ -89,6 +89,8 @@ export class FakeGuest {
   refusesToBecome = false;
   /** Its app exits at no other signal than SIGKILL. */
   deaf = false;
+  /** Its agent does nothing about a stop: whatever is in it has taken the guest over. */
+  deafToAll = false;
   /** How it was asked to stop: signals by number, and how long until SIGKILL. */
   readonly asked: { signal: number; graceMs: number }[] = [];
   /** Where the app listens. Undefined when it listens where it should. */
@@ -236,6 +238,7 @@ export class FakeGuest {
   #stop(signal: number, graceMs: number): void {
     this.asked.push({ signal, graceMs });
     const { SIGKILL, SIGWINCH } = constants.signals;
+    if (this.deafToAll) return;
     const isKilled = signal === SIGKILL || graceMs === 0;
     if ((this.deaf || signal === SIGWINCH) && !isKilled) return;
     this.exit(0);

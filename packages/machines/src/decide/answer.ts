@@ -23,6 +23,8 @@ interface Situation {
   asleep?: boolean | undefined;
   /** Whether the machine is destroyed after this: see `auto-destroy.ts`. */
   final?: boolean | undefined;
+  /** Whether someone says how the app is asked to exit. */
+  onTerms?: boolean | undefined;
 }
 
 export type Rule = (situation: Situation) => Answer;

@@ -105,7 +105,8 @@ export const COMMAND_TABLE: Record<MachineState, Record<CommandName, Rule>> = {
   },
   updating: {
     start: stay("running"),
-    restart: stay("running"),
+    // The update ends the guest by its own rules: nothing would come of the terms.
+    restart: (situation) => (situation.onTerms === true ? busy("updated") : stay("running"))(situation),
     suspend: busy("updated"),
     stop: busy("updated"),
     update: busy("updated"),

@@ -12,6 +12,7 @@ import { occupies } from "./occupies.ts";
 import { endsPrewarm, prewarmAfter } from "./prewarm.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
 import { mayHaveGuest, refused, step, unchanged } from "./step.ts";
+import { superseding } from "./stop-terms.ts";
 
 /** States in which a machine that has a snapshot will resume from it, unless someone discards it. */
 const WILL_RESUME: readonly MachineState[] = ["suspended", "failed", "starting"];
@@ -31,6 +32,7 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
     goal,
     force: command.type === "destroy" && command.force === true,
     final: isFinal(record, command),
+    onTerms: termsOf(command) !== undefined,
   });
   if (answer.kind === "refuse") {
     const message = `Machine ${id} is ${state}: ${answer.reason}.`;
@@ -44,18 +46,35 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
     ...changesBy(record, { command, moves: answer.kind === "move" }, context),
     ...prewarmAfter(record, command, context.now),
   };
-  const decision = onTerms(step(record, { type: command.type, answer, changes, details }, context), record, command);
+  const stepped = step(record, { type: command.type, answer, changes, details }, context);
+  const decision = onTerms(stepped, record, command, context);
   const overQuota = !occupies(record) && occupies(decision.record) ? context.startRefusal?.() : undefined;
   if (overQuota !== undefined) return refused(record, overQuota);
   // A request waits for this one, and a power cut that loses it ends the request, too.
   return command.type === "start" && command.unattended === true ? { ...decision, unsynced: true } : decision;
 }
 
-/** A stop on terms of its own. While one is under way, it takes the place of that one, so that nobody waits for the first. */
-function onTerms(decision: Decision, { state }: MachineRecord, command: Command): Decision {
-  const { terms } = command as { terms?: StopConfig };
-  if (terms === undefined || decision.record.state !== "stopping") return decision;
-  return { ...decision, effect: { type: "halt", terms, ...(state === "stopping" && { again: true }) } };
+/** A stop on terms of its own. It takes the place of one under way whose end it brings nearer, which the history tells. */
+function onTerms(
+  decision: Decision,
+  { state, config }: MachineRecord,
+  command: Command,
+  context: DecideContext,
+): Decision {
+  const terms = termsOf(command);
+  const { record, tell } = decision;
+  if (terms === undefined || record.state !== "stopping") return decision;
+  if (state !== "stopping") return { ...decision, effect: { type: "halt", terms } };
+  const next = superseding(config.stop_config, context.stopTerms ?? {}, terms);
+  if (next === undefined) return decision;
+  const at = context.now.toISOString();
+  const history = tell.history ?? { at, type: command.type, from: state, to: state, details: command.details ?? {} };
+  const effect = { type: "halt", ...next } as const;
+  return { ...decision, record: { ...record, updatedAt: at }, effect, tell: { ...tell, history } };
+}
+
+function termsOf(command: Command): StopConfig | undefined {
+  return command.type === "stop" || command.type === "restart" ? command.terms : undefined;
 }
 
 /** An idle machine is suspended or stopped, or keeps running because its owner wants that of one that cannot be suspended. */

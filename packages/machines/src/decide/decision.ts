@@ -1,4 +1,5 @@
 /** What `decide` needs to know in addition to record and event, and what it answers. */
+import type { StopConfig } from "@hibernaut/domain/config";
 import type { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
 import type { EligibilityLimits } from "../eligibility.ts";
@@ -11,6 +12,8 @@ export interface DecideContext {
   /** A fresh ULID, for the generation or version that the decision may create. */
   id: string;
   limits: EligibilityLimits;
+  /** The terms of the stop under way, over those of the machine. */
+  stopTerms?: StopConfig | undefined;
   /** Why the machine's app may not have one more machine that runs; undefined if it may. By default, it may. */
   startRefusal?(): HibernautError | undefined;
 }

@@ -9,10 +9,11 @@ export type Effect =
   | { type: "back_off"; until: string | null }
   | { type: "capture"; generation: string }
   /**
-   * `terms`: of this stop, over those of the machine. `again`: it takes the place of a stop under way, whose guest it ends.
+   * `terms`: of this stop, over those of the machine. `hurried`: it takes the place of a stop
+   * under way, and does not wait for open requests.
    * Neither is stored: the platform that continues a stop asks as the machine says.
    */
-  | { type: "halt"; terms?: StopConfig; again?: true }
+  | { type: "halt"; terms?: StopConfig; hurried?: true }
   /** `patient`: waits for the stop in progress instead of cutting it short. */
   | { type: "apply_update"; patient: boolean }
   | { type: "remove" }

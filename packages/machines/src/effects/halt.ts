@@ -6,7 +6,7 @@ import { abortable, within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Effect, EffectOutcome } from "../decide/index.ts";
 import { stopOf } from "../environment.ts";
-import type { MachineGuest } from "../guest.ts";
+import type { LiveGuest, MachineGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
 
 /** From the end of the app to the end of the VMM: a flush of the disks and a power off. */
@@ -98,7 +98,7 @@ async function discardSnapshots(
 
 /** Rejects when something takes its place, which the guest is then left to. */
 async function endGuest(
-  { record, destroying, terms, again }: HaltInput & { destroying: boolean; terms?: StopConfig; again?: true },
+  { record, destroying, terms, hurried }: HaltInput & { destroying: boolean; terms?: StopConfig; hurried?: true },
   ports: HaltPorts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -106,26 +106,45 @@ async function endGuest(
   // A suspended machine may have a kept VMM.
   if (live === undefined) return void (await ports.guest.kill());
   const image = await ports.images.get(record.imageDigest);
-  // Nobody waits for a machine that is destroyed, and nobody who asks once more, or for SIGKILL, wants to wait for requests.
-  if (exit === undefined && !(destroying || again || terms?.signal === "SIGKILL"))
-    await requestsEnd({ record, terms }, ports, signal);
+  // Nobody waits for a machine that is destroyed, and nobody who asks for SIGKILL wants to wait for requests.
+  const atOnce = exit !== undefined || live.asked !== undefined;
+  if (!(atOnce || destroying || hurried || terms?.signal === "SIGKILL"))
+    await requestsEnd({ record, terms, live }, ports, signal);
   const { signal: number, graceMs: wanted } = stopOf(record.config, image?.config, terms);
   const graceMs = destroying ? Math.min(wanted, LAST_GRACE_MS) : wanted;
-  live.agent.stop(number, graceMs);
+  const killAt = ask(live, { signal: number, graceMs });
   const endMs = (hasVolumes(record) ? UNMOUNT_MS : POWER_OFF_MS) * ports.settings.slowFactor;
-  const tooLong = delay(graceMs + endMs, undefined, { ref: false });
+  const tooLong = delay(Math.max(0, killAt + endMs - performance.now()), undefined, { ref: false });
   await abortable(Promise.race([live.vmm.exited, tooLong]), signal);
   await ports.guest.kill();
 }
 
+/** Asks the app to exit, unless it was asked for the same. Returns when it is killed: never later than a stop before this said. */
+function ask(live: LiveGuest, { signal, graceMs }: { signal: number; graceMs: number }): number {
+  const now = performance.now();
+  const { asked } = live;
+  const killAt = Math.min(now + graceMs, asked?.killAt ?? Number.POSITIVE_INFINITY);
+  if (signal === asked?.signal && killAt === asked.killAt) return killAt;
+  live.agent.stop(signal, Math.max(0, Math.round(killAt - now)));
+  live.asked = { signal, killAt };
+  return killAt;
+}
+
 /** Open requests get their time, and no more of it than the app does in a stop that says how long that is. */
 async function requestsEnd(
-  { record, terms: { timeout } = {} }: HaltInput & { terms: StopConfig | undefined },
+  { record, terms: { timeout } = {}, live }: HaltInput & { terms: StopConfig | undefined; live: LiveGuest },
   { finishRequests }: HaltPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const limit = timeout === undefined ? signal : within(signal, timeout * 1000, "finishing requests");
-  await abortable(finishRequests?.(record.id) ?? Promise.resolve(), limit).catch(() => {});
+  const now = performance.now();
+  const { requests, until } = live.finishing ?? {
+    requests: finishRequests?.(record.id) ?? Promise.resolve(),
+    until: Number.POSITIVE_INFINITY,
+  };
+  const sooner = timeout === undefined ? until : Math.min(until, now + timeout * 1000);
+  live.finishing = { requests, until: sooner };
+  const limit = Number.isFinite(sooner) ? within(signal, Math.max(0, sooner - now), "finishing requests") : signal;
+  await abortable(requests, limit).catch(() => {});
   signal.throwIfAborted();
 }
 

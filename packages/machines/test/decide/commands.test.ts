@@ -59,6 +59,7 @@ describe("a command that the state does not allow", () => {
     ["starting", { type: "suspend" }, "failed_precondition", /wait for running/],
     ["suspending", UPDATE, "aborted", /being suspended; wait/],
     ["updating", { type: "stop" }, "aborted", /being updated; wait/],
+    ["updating", { type: "restart", terms: { signal: "SIGKILL" } }, "aborted", /being updated; wait/],
     ["starting", { type: "discard_snapshot", reason: "" }, "aborted", /being started; wait/],
     ["destroying", { type: "start" }, "aborted", /being destroyed; wait/],
     ["destroyed", { type: "start" }, "not_found", /it was destroyed/],
