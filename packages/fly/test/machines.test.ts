@@ -95,10 +95,14 @@ test("a stop and a restart may say how, in each of the ways that clients write i
     expect(await told("stop", { signal: "SIGINT", timeout }), String(timeout)).toEqual([
       { signal: 2, graceMs: 10_000 },
     ]);
-  expect(await told("stop", { signal: 9 })).toEqual([{ signal: 9, graceMs: 5000 }]);
+  for (const timeout of ["10m", 600, "600"])
+    expect(await told("stop", { timeout }), String(timeout)).toEqual([{ signal: 15, graceMs: 300_000 }]);
+  for (const signal of ["TERM", "15"]) expect(await told("stop", { signal }), signal).toEqual(own);
+  expect(await told("stop", { signal: 9 })).toEqual([{ signal: 9, graceMs: 0 }]);
 
   expect(await told("restart?force_stop=false")).toEqual(own);
-  expect(await told("restart?force_stop=true")).toEqual([{ signal: 9, graceMs: 5000 }]);
+  expect(await told("restart?force_stop=true")).toEqual([{ signal: 9, graceMs: 0 }]);
+  expect(await told("restart?signal=2&timeout=600")).toEqual([{ signal: 2, graceMs: 300_000 }]);
   for (const timeout of ["10", "10s", "10000000000"])
     expect(await told(`restart?force_stop=false&timeout=${timeout}&signal=SIGINT`), timeout).toEqual([
       { signal: 2, graceMs: 10_000 },
@@ -109,9 +113,9 @@ test("a stop and a restart may say how, in each of the ways that clients write i
     { timeout: "soon" },
     { timeout: -1 },
     { timeout: "-1" },
-    { timeout: "10m" },
-    { signal: "HUP" },
+    { signal: "NOTHING" },
     { signal: 64 },
+    { signal: "64" },
   ])
     expect(await call("POST", `${machine}/stop`, sent), JSON.stringify(sent)).toMatchObject({
       status: 400,

@@ -1,4 +1,5 @@
 /** What is done with a machine: start, stop, suspend, restart, signal, cordon, exec, ps, and the wait for a state. */
+import { STOP_TIMEOUT_S } from "@hibernaut/domain/limits";
 import { Type } from "typebox";
 import { durationMs } from "../config/duration.ts";
 import { wordsOf } from "../config/words.ts";
@@ -94,7 +95,7 @@ export function actionRoutes(route: Routes): void {
   route("GET", `${MACHINE}/wait`, {}, waitFor);
 }
 
-/** How a stop is, in the platform's words. What fly-go leaves out it sends as `""` and `"0s"`: the machine's own. */
+/** How a stop is, in the platform's words, and no longer than it may take here. What fly-go leaves out it sends as `""` and `"0s"`: the machine's own. */
 function termsOf({
   signal = "",
   timeout = 0,
@@ -102,11 +103,16 @@ function termsOf({
   const counts = Number(timeout);
   const isSeconds = counts >= 0 && counts < LEAST_NANOSECONDS;
   const ms = isSeconds ? counts * 1000 : durationMs(counts > 0 ? counts : timeout, "timeout");
-  return { ...(signal !== "" && { signal: signalOf(signal) }), ...(ms > 0 && { timeout: Math.ceil(ms / 1000) }) };
+  return {
+    ...(signal !== "" && { signal: signalOf(signal) }),
+    ...(ms > 0 && { timeout: Math.min(Math.ceil(ms / 1000), STOP_TIMEOUT_S.maximum) }),
+  };
 }
 
+/** By number, also as text, or by name, with or without `SIG`. */
 function signalOf(signal: string | number): string {
-  const name = typeof signal === "number" ? SIGNALS[signal] : signal;
+  const text = String(signal);
+  const name = /^-?\d+$/.test(text) ? SIGNALS[Number(text)] : text.replace(/^(?!SIG)/, "SIG");
   if (name !== undefined) return name;
   throw new Refusal(400, `invalid_argument: There is no signal ${String(signal)} to send.`);
 }
