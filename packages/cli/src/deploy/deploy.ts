@@ -5,7 +5,7 @@ import type { Built } from "../build/build.ts";
 import type { Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
-import { CliError, toFailure } from "../failure.ts";
+import { CliError, Interrupted, toFailure } from "../failure.ts";
 import { given } from "../option-values.ts";
 import { lines } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
@@ -84,8 +84,11 @@ async function deployOnce(named: Context, options: DeployOptions): Promise<Resul
     }).catch(async (error: unknown) => {
       // Only once: an app that moves from port to port has none that a file could name.
       if (!(error instanceof DoesNotWork) || options.port !== undefined) throw error;
-      // What went wrong counts, also if nobody can be asked any more.
-      const port = await foundPort(named, error.machineId, options.config).catch(() => undefined);
+      const port = await foundPort(named, error.machineId, options.config).catch((failure: unknown) => {
+        if (failure instanceof Interrupted) throw failure;
+        // What went wrong counts, also if nobody can be asked any more.
+        return undefined;
+      });
       throw port === undefined ? error : new FoundPort(port);
     });
     await templates?.deleteEarlier();

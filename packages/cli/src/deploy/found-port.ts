@@ -1,11 +1,13 @@
 /** Finds out where an app listens whose app file names no port, and writes it into the file. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Machine } from "@hibernaut/client";
 import type { AppFile } from "../appfile/model.ts";
 import { readNamed } from "../appfile/named.ts";
-import { openService, withPort } from "../appfile/open-port.ts";
+import { openService, tellingPort, withPort } from "../appfile/open-port.ts";
+import { rewrite } from "../appfile/rewrite.ts";
 import type { Context } from "../context.ts";
 import { CliError, toFailure } from "../failure.ts";
+import { interruptible } from "../interrupting.ts";
 import { groupOf } from "./plan.ts";
 
 /** What a program listens on that takes connections at every address of its machine. */
@@ -23,6 +25,27 @@ export class FoundPort extends CliError {
 
 /** Linux gives an app that names no port one from here on, and another at each start. */
 const FIRST_RANDOM_PORT = 32_768;
+
+/**
+ * What programs listen on for their operators, or for a debugger that may do anything with them. An app may open such a port
+ * before its own, and a service's port is open to everybody.
+ */
+const NOT_FOR_VISITORS: ReadonlySet<number> = new Set([
+  22, // SSH
+  2019, // the admin API of Caddy
+  5005, // the debugger of Java
+  5678, // the debugger of Python
+  6060, // the profiler of Go
+  9090, // Prometheus, and metrics of many apps
+  9091, // Prometheus' Pushgateway, and metrics
+  9100, // Prometheus' node_exporter, and metrics
+  9229, // the debugger of Node
+  9464, // metrics of OpenTelemetry
+  9901, // the admin API of Envoy
+]);
+
+/** An app that opens its own port after another may need a few seconds for that: the port must be the only one for this long. */
+const ONLY_FOR_MS = 5_000;
 
 /**
  * The port of the app's machines, for a file that names none: an earlier deploy may have found it, and the file may be
@@ -56,15 +79,23 @@ export async function foundPort(
   named: Context,
   machineId: string,
   config: string | undefined,
+  onlyForMs = ONLY_FOR_MS,
 ): Promise<number | undefined> {
   const { path, name, file } = await readNamed(config);
   if (file === undefined || openService(file) === undefined) return undefined;
   const context = named.preferring(file.app);
   const client = await context.client();
-  const port = onlyPort(await client.getMachine(context.app, machineId));
+  const look = async () => onlyPort(await client.getMachine(context.app, machineId));
+  const port = await look();
   if (port === undefined) return undefined;
   if (await hasWorked(context)) return undefined;
-  context.say(`The app listens on port ${port}, and ${name} names no port. ${write(path, port)} Deploying again.`);
+  using stop = interruptible("The deploy was interrupted.");
+  await delay(onlyForMs, undefined, { signal: stop.signal }).catch(() => stop.signal.throwIfAborted());
+  if ((await look()) !== port) return undefined;
+  stop.signal.throwIfAborted();
+  context.say(
+    `The app listens on port ${port}, and ${name} names no port. ${write(path, port)} That port is open to everybody at the app's hostname. Deploying again.`,
+  );
   return port;
 }
 
@@ -82,20 +113,21 @@ export function onlyPort({ listening = [] }: Pick<Machine, "listening">): number
   const [port, ...others] = new Set(listening.map((listener) => listener.port));
   const isOpen = listening.some(({ address }) => ANYWHERE.includes(address));
   if (!isOpen || port === undefined || others.length > 0) return undefined;
-  return port < FIRST_RANDOM_PORT ? port : undefined;
+  return port < FIRST_RANDOM_PORT && !NOT_FOR_VISITORS.has(port) ? port : undefined;
 }
 
 /** Writes the port into the file. Says what it did, or what is left to do: the machines have the port either way. */
 function write(path: string, port: number): string {
   const line = `\`internal_port = ${port}\``;
   try {
-    const text = withPort(readFileSync(path, "utf8"), port);
-    if (text !== undefined) {
-      writeFileSync(path, text);
-      return `Wrote ${line} into it.`;
-    }
+    let told = "";
+    const written = rewrite(path, (text) => {
+      if (tellingPort(text, port) !== text) told = ` and \`PORT = "${port}"\``;
+      return withPort(text, port);
+    });
+    if (written !== undefined) return `Wrote ${line}${told} into it.`;
   } catch {
-    // It can be read, and not be written: as below.
+    // It can be read, and not be written, or is not UTF-8: as below.
   }
   return `It could not be written into the file: add ${line} to the service yourself.`;
 }

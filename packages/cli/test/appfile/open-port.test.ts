@@ -36,6 +36,15 @@ describe("the line is added below the header, and every other byte stays", () =>
     expect(readAppFile(written).file?.services[0]?.config.internal_port).toBe(3000);
   });
 
+  test("with the line that `hibernaut launch` wrote for PORT, which would contradict it", () => {
+    const env = (port: string) => `# PORT = "8080"\n[env]\r\n  PORT = "${port}" # mine\r\nA = "8080"\n`;
+    expect(withPort(`${env("8080")}[http_service]\n`, 3000)).toBe(
+      `${env("3000")}[http_service]\ninternal_port = 3000\n`,
+    );
+    // The user's own stays.
+    expect(withPort(`${env("9000")}[http_service]\n`, 3000)).toContain('PORT = "9000"');
+  });
+
   test.each([
     ["an inline table", 'http_service = { auto_stop_machines = "off" }\n'],
     ["keys with dots", 'http_service.auto_stop_machines = "off"\n'],

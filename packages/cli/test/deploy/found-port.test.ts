@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Context } from "../../src/context.ts";
 import { foundPort, onlyPort } from "../../src/deploy/found-port.ts";
 import { freshCli } from "../helpers.ts";
@@ -17,6 +17,8 @@ test.each<[string, { address: string; port: number }[] | undefined, number | und
   ["inside only", [at("127.0.0.1", 3000)], undefined],
   ["at one address", [at("10.0.2.15", 3000)], undefined],
   ["on a port that Linux chose", [at("0.0.0.0", 40_123)], undefined],
+  ["for its debugger, for now", [at("0.0.0.0", 9229)], undefined],
+  ["for metrics, for now", [at("::", 9090)], undefined],
   ["nowhere", undefined, undefined],
 ])("an app that listens %s", (_what, listening, port) =>
   expect(onlyPort(listening === undefined ? {} : { listening })).toBe(port),
@@ -38,23 +40,52 @@ describe("after a machine did not work", () => {
   beforeEach(() => void said.splice(0));
 
   /** What is found for a machine that listens on 3000, of an app with releases that ended so, and this file. */
-  async function find(text: string, ...releases: string[]): Promise<number | undefined> {
+  function find(text: string | Buffer, ...releases: string[]): Promise<number | undefined> {
     writeFileSync(file, text);
+    return lookFor(0, ...releases);
+  }
+
+  async function lookFor(onlyForMs: number, ...releases: string[]): Promise<number | undefined> {
     const client = {
-      getMachine: async () => ({ listening: [at("0.0.0.0", 3000)] }),
+      getMachine: async () => ({ listening: listening() }),
       listReleases: async () => releases.map((status) => ({ status })),
     };
     const context = { app: "shop", client: async () => client, say: (line: string) => said.push(line) };
     const named = { preferring: () => context } as unknown as Context;
-    return foundPort(named, "m1", file);
+    return foundPort(named, "m1", file, onlyForMs);
   }
+  let listening = () => [at("0.0.0.0", 3000)];
 
   test("its port is taken, said, and written into the file that names none", async () => {
     expect(await find(FILE, "failed", "abandoned")).toBe(3000);
     expect(readFileSync(file, "utf8")).toBe(FOUND);
     expect(said).toEqual([
-      `The app listens on port 3000, and ${file} names no port. Wrote \`internal_port = 3000\` into it. Deploying again.`,
+      `The app listens on port 3000, and ${file} names no port. Wrote \`internal_port = 3000\` into it. That port is open to everybody at the app's hostname. Deploying again.`,
     ]);
+    said.splice(0);
+    expect(await find(`${FILE}[env]\nPORT = "8080"\n`)).toBe(3000);
+    expect(readFileSync(file, "utf8")).toBe(`${FOUND}[env]\nPORT = "3000"\n`);
+    expect(said[0]).toContain('Wrote `internal_port = 3000` and `PORT = "3000"` into it.');
+  });
+
+  test("an interruption ends the second look at once, and the file stays", async () => {
+    writeFileSync(file, FILE);
+    const looking = lookFor(HOUR_MS);
+    await vi.waitFor(() => expect(process.listenerCount("SIGTERM")).toBeGreaterThan(before));
+    process.emit("SIGTERM");
+    await expect(looking).rejects.toThrow("The deploy was interrupted.");
+    expect(process.listenerCount("SIGTERM")).toBe(before);
+    expect(readFileSync(file, "utf8")).toBe(FILE);
+  });
+  const before = process.listenerCount("SIGTERM");
+  const HOUR_MS = 3_600_000;
+
+  test("it is not taken where the app opens another one a moment later", async () => {
+    const looks = [[at("0.0.0.0", 3000)], [at("0.0.0.0", 3000), at("0.0.0.0", 5000)]];
+    listening = () => looks.shift() ?? [];
+    expect(await find(FILE)).toBeUndefined();
+    expect(readFileSync(file, "utf8")).toBe(FILE);
+    listening = () => [at("0.0.0.0", 3000)];
   });
 
   test("a port that the file names, or with which a release worked, is left alone", async () => {
@@ -73,6 +104,13 @@ describe("after a machine did not work", () => {
     expect(said[0]).toContain(
       "could not be written into the file: add `internal_port = 3000` to the service yourself.",
     );
+  });
+
+  test("and where the file is not UTF-8, whose bytes would not stay what they are", async () => {
+    const bytes = Buffer.from(`# caf\xe9\n${FILE}`, "latin1");
+    expect(await find(bytes, "failed")).toBe(3000);
+    expect(readFileSync(file)).toEqual(bytes);
+    expect(said[0]).toContain("add `internal_port = 3000` to the service yourself.");
   });
 });
 
@@ -121,7 +159,9 @@ describe("a deploy of an app that listens on 3000, whatever it should", () => {
     expect(await machine()).toMatchObject({ version, state });
   });
 
-  test("is deployed once more only: an app that takes another port each time ends it with what is wrong", async () => {
+  test("is deployed once more only: an app that takes another port each time ends it with what is wrong", {
+    tags: "again",
+  }, async () => {
     writeFileSync(
       file,
       `${FILE.split("# The web")[0]}http_service = { auto_stop_machines = "off" }\n`.replace(
