@@ -35,7 +35,7 @@ export type Command = { details?: Details } & (
       keepLayer?: string;
       /** A client asks, or the machine itself: one with `auto_destroy` is destroyed then. Default: false. */
       wanted?: boolean;
-      /** How this stop asks the app to exit. What is absent says the machine. One under way ends as they say. */
+      /** How this stop asks the app to exit. What is absent says the machine. Of one under way, they only bring the end nearer. */
       terms?: StopConfig;
     }
   | { type: "restart"; terms?: StopConfig }

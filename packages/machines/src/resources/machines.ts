@@ -144,7 +144,7 @@ export class Machines {
 
   /**
    * With `auto_destroy`, a machine that a client or the machine itself stops is destroyed after it. `terms` are of this stop
-   * alone, in place of `stop_config`; while one is under way, they take effect at once. Throws `invalid_argument` for what is
+   * alone, in place of `stop_config`; of one under way, they only bring the end nearer. Throws `invalid_argument` for what is
    * not a signal.
    */
   stop(app: string, id: string, requester: Requester = {}, terms: StopConfig = {}): void {
