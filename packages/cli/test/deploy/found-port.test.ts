@@ -37,7 +37,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("after a machine did not work", () => {
   const said: string[] = [];
-  beforeEach(() => void said.splice(0));
+  let listening: () => ReturnType<typeof at>[];
+  beforeEach(() => {
+    said.splice(0);
+    listening = () => [at("0.0.0.0", 3000)];
+  });
 
   /** What is found for a machine that listens on 3000, of an app with releases that ended so, and this file. */
   function find(text: string | Buffer, ...releases: string[]): Promise<number | undefined> {
@@ -48,13 +52,12 @@ describe("after a machine did not work", () => {
   async function lookFor(onlyForMs: number, ...releases: string[]): Promise<number | undefined> {
     const client = {
       getMachine: async () => ({ listening: listening() }),
-      listReleases: async () => releases.map((status) => ({ status })),
+      listReleases: async (_app: string, { limit = 25 } = {}) => releases.slice(0, limit).map((status) => ({ status })),
     };
     const context = { app: "shop", client: async () => client, say: (line: string) => said.push(line) };
     const named = { preferring: () => context } as unknown as Context;
     return foundPort(named, "m1", file, onlyForMs);
   }
-  let listening = () => [at("0.0.0.0", 3000)];
 
   test("its port is taken, said, and written into the file that names none", async () => {
     expect(await find(FILE, "failed", "abandoned")).toBe(3000);
@@ -85,7 +88,6 @@ describe("after a machine did not work", () => {
     listening = () => looks.shift() ?? [];
     expect(await find(FILE)).toBeUndefined();
     expect(readFileSync(file, "utf8")).toBe(FILE);
-    listening = () => [at("0.0.0.0", 3000)];
   });
 
   test("a port that the file names, or with which a release worked, is left alone", async () => {
@@ -93,6 +95,7 @@ describe("after a machine did not work", () => {
     expect(await find(named, "failed")).toBeUndefined();
     expect(readFileSync(file, "utf8")).toBe(named);
     expect(await find(FILE, "failed", "complete")).toBeUndefined();
+    expect(await find(FILE, ...Array(30).fill("failed"), "complete")).toBeUndefined();
     expect(readFileSync(file, "utf8")).toBe(FILE);
     expect(said).toEqual([]);
   });
