@@ -250,6 +250,8 @@ describe.skipIf(!isRoot)("a bridge", () => {
     beforeAll(async () => {
       eth = /dev (\S+)/.exec(await shell(a, "ip route show default"))?.[1] ?? "";
       hostPort = udp.open.address().port;
+      // It knows where the host is from now on.
+      await tryAll(a, [["tcp", gateway, open.port]]);
     });
 
     test("by its address is heard by nobody", async () => {
