@@ -43,7 +43,7 @@ const unit = {
 export default defineConfig({
   test: {
     sequence: { sequencer: SpreadingSequencer },
-    tags: [{ name: "again", description: "tries once more what another test shows: npm run test:all" }],
+    tags: [{ name: "again", description: "left to npm run test:all: see CONTRIBUTING.md" }],
     projects: [
       { test: { ...unit, name: "unit", include: UNIT.filter((file) => !APART.includes(file)), isolate: false } },
       { test: { ...unit, name: "unit-apart", include: APART } },

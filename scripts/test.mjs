@@ -3,7 +3,7 @@
  * Sets up what is missing, runs the checks, the unit tests and the tests on QEMU, looks for leftovers, and lists the
  * slowest files. The last line is the total.
  *
- * `npm run test:all` runs the tests that `npm test` leaves out because they try again what another test shows: those with
+ * `npm run test:all` runs the tests that `npm test` leaves out, as CONTRIBUTING.md says: those with
  * the tag `again`. `npm run test:long` runs what takes too long for both. `npm run test:kvm` runs chosen tests under KVM, and
  * `npm run test:cluster` runs stories through another host than the one that has the machines. All end the same way.
  *

@@ -1,5 +1,4 @@
 /** What the API needs from the rest of the platform. */
-
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { BackupService } from "@hibernaut/backup";
 import type { CertificateService } from "@hibernaut/certs";
