@@ -3,7 +3,7 @@ import { ConnectionBudget, connectionLimits } from "@hibernaut/connections";
 import { mostFiles } from "@hibernaut/lib/open-files";
 import { DEFAULT_LIMITS } from "../../../packages/proxy/src/http/limits.ts";
 import { Trust } from "../../../packages/proxy/src/http/trust.ts";
-import { TcpFronts } from "../../../packages/proxy/src/tcp/fronts.ts";
+import { placesOf, TcpFronts } from "../../../packages/proxy/src/tcp/fronts.ts";
 import { freePort } from "../../../scripts/lib/free-port.mjs";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 
@@ -25,6 +25,6 @@ const fronts = new TcpFronts({
   onAccess() {},
   log: { warn: (_fields, message) => process.stderr.write(`${message}\n`) },
 });
-fronts.update(new Map([[port, new Map([["bench", undefined]])]]), [HOST]);
+fronts.update(placesOf(new Map([[port, new Map([["bench", undefined]])]]), [HOST]));
 while (fronts.ports.length === 0) await new Promise((resolve) => setImmediate(resolve));
 ready(port);

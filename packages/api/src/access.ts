@@ -60,6 +60,11 @@ export function requireReach(token: Grant | null, app: string): void {
   throw new HibernautError("not_found", message, { app_name: app.slice(0, 80), apps: token.apps });
 }
 
+/** Throws `permission_denied` for a token that is limited to apps: what it asks for concerns others as well. */
+export function requireUnlimited(token: TokenRecord | null, scope: NeededScope): void {
+  if (token !== null && token.apps !== null) throw limitedRefusal(token, scope);
+}
+
 /** Returns those of the items that the request's token reaches, for `limited: "filtered"`. */
 export function within<T>(
   { token }: Pick<FastifyRequest, "token">,

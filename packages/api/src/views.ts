@@ -119,9 +119,10 @@ interface AppFacts {
 
 /** An app on the wire. */
 export function appWire(app: AppRecord, { machineCount, urls, closedPorts, sandboxPortUrl }: AppFacts): AppWire {
-  const { name, createdAt, statusPage = false } = app;
+  const { name, createdAt, statusPage = false, network } = app;
   return {
     ...{ name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage },
+    ...(network !== undefined && { network: { ...network, aliases: [...network.aliases] } }),
     ...(closedPorts.length > 0 && { closed_ports: closedPorts }),
     ...(sandboxPortUrl !== undefined && { sandbox_port_url: sandboxPortUrl }),
   };

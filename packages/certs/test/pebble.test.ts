@@ -88,6 +88,7 @@ async function rig({
     addresses,
     challenges,
     gateway: undefined,
+    lead: async () => {},
     connectionsSurvive: false,
     onTraffic() {},
     settings,

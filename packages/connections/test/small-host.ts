@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import type { Lease, LeaseProvider } from "../../proxy/src/contract.ts";
 import { DEFAULT_LIMITS } from "../../proxy/src/http/limits.ts";
 import { Trust } from "../../proxy/src/http/trust.ts";
-import { TcpFronts } from "../../proxy/src/tcp/fronts.ts";
+import { placesOf, TcpFronts } from "../../proxy/src/tcp/fronts.ts";
 import { openConnections } from "../src/open.ts";
 
 const [appPort = "", tcpPort = "", folder = ""] = process.argv.slice(2);
@@ -36,7 +36,7 @@ const ports = {
   https: (await secure.listen({ host: HOST, port: 0 })).port,
   tcp: Number(tcpPort),
 };
-fronts.update(new Map([[ports.tcp, new Map([["shop", undefined]])]]), [HOST]);
+fronts.update(placesOf(new Map([[ports.tcp, new Map([["shop", undefined]])]]), [HOST]));
 while (fronts.ports.length === 0) await new Promise((resolve) => setImmediate(resolve));
 
 /** Whether the platform could still open what it needs: as many files as were kept back for it. */

@@ -41,8 +41,8 @@ export function parseQuery(bytes: Buffer): Query | number | undefined {
 }
 
 /** Returns the reply to a question about `.internal`. Undefined when another name server has to answer. */
-export function answer(zone: Zone, query: Query): Buffer | undefined {
-  const found = lookUp(zone, query.name);
+export function answer(zone: Zone, query: Query, asker: string): Buffer | undefined {
+  const found = lookUp(zone, query.name, asker);
   if (found === "elsewhere") return undefined;
   if (found === undefined) return reply(query.bytes, Rcode.nameError);
   const wanted = query.type === "A" || query.type === "ANY" ? found : [];

@@ -114,7 +114,7 @@ export class DnsServer {
       const found = reachableIn(addressesIn(response), { own, isOutside: (address) => policy.isOutside(address) });
       return (await policy.learn(client, rules, found)) ? response : reply(bytes, Rcode.serverFailure);
     };
-    const answered = answer(this.#options.zone, query);
+    const answered = answer(this.#options.zone, query, client);
     if (answered !== undefined) return told(transport === "udp" ? forUdp(answered, query.udpBytes) : answered, true);
     if (!this.#questions.take(client)) return reply(bytes, Rcode.serverFailure);
     try {

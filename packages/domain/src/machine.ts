@@ -1,4 +1,5 @@
 /** The records that are stored about apps, machines and releases. */
+import type { AppNetwork } from "./app-network.ts";
 import type { MachineConfig } from "./config.ts";
 import type { LeaseTerms, MachineLease } from "./lease.ts";
 import type { QuotaOverrides } from "./quota.ts";
@@ -243,6 +244,8 @@ export interface AppRecord {
   quota?: QuotaOverrides;
   /** Whether anyone may see how it is. Absent: no. */
   statusPage?: true;
+  /** The network that it shares with other apps. Absent: its machines are among themselves. */
+  network?: AppNetwork;
 }
 
 /** A version of an app that was deployed. */

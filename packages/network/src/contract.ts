@@ -101,6 +101,14 @@ export interface Network {
   detach(machineId: string): Promise<void>;
 }
 
+/** A port of an app's own address, and the port of the gateway to which connections to it are led. */
+export interface Way {
+  /** An address of `APP_ADDRESSES`. */
+  address: string;
+  port: number;
+  to: number;
+}
+
 /** What those need who judge machines' connections by names. */
 export interface NameRules {
   /** The machine with this address, and the rules that it has. */

@@ -9,7 +9,7 @@ import type { Settings } from "@hibernaut/settings";
 import { boundMode, idsOf } from "./bound.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
 import { machineHost } from "./bridge/subnet.ts";
-import type { KnownMachine, NameRules, Network } from "./contract.ts";
+import type { KnownMachine, NameRules, Network, Way } from "./contract.ts";
 import { refuseLoss } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
@@ -25,6 +25,8 @@ export interface OpenedNetwork {
   names?: NameRules;
   /** Closes these TCP ports to machines, and no others. Has no effect in user mode. */
   protect(control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">): Promise<void>;
+  /** Leads connections to apps' own addresses to ports of the gateway. Has no effect in user mode, which has no such addresses. */
+  lead(ways: readonly Way[]): Promise<void>;
   /** Stops managing the network. It stays in place for guests that keep running. */
   close(): Promise<void>;
 }
@@ -34,7 +36,7 @@ interface NetworkOptions extends Omit<BridgeOptions, "judge"> {
   dropSnapshots: boolean;
 }
 
-const NOTHING_TO_MANAGE = { protect: async () => {}, close: async () => {} };
+const NOTHING_TO_MANAGE = { protect: async () => {}, lead: async () => {}, close: async () => {} };
 
 /**
  * Opens the network of the configured mode. `auto` keeps the mode that the machines belong to; without machines it tries
@@ -86,6 +88,7 @@ async function bridgeNetwork(modeSetting: Settings["network"], options: NetworkO
     gateway: network.gateway,
     names: network,
     protect: (control) => network.protect(control),
+    lead: (ways) => network.lead(ways),
     close: () => network.close(),
   };
 }

@@ -15,6 +15,8 @@ type ControlListen = "apiListen" | "sandboxListen" | "flyListen";
 
 interface StartOptions {
   machines: readonly MachineRecord[];
+  /** Returns what is the same for apps whose machines may reach each other. */
+  groupOf(app: string): string;
   /** Ids of machines whose guests are running. */
   alive: ReadonlySet<string>;
   /** Machines may lose their memory if the settings ask for another network than theirs. */
@@ -36,7 +38,7 @@ interface ControlPlane {
 /** Opens the network that the settings ask for, with the machines that were in it before. */
 export async function startNetwork(
   settings: Settings,
-  { machines, alive, dropSnapshots, controlPlane, onRefused, log }: StartOptions,
+  { machines, groupOf, alive, dropSnapshots, controlPlane, onRefused, log }: StartOptions,
 ): Promise<StartedNetwork> {
   let listens: Listens = settings;
   const portsOf = () => controlPorts(listens, controlPlane !== undefined);
@@ -48,7 +50,7 @@ export async function startNetwork(
     dataDir: settings.dataDir,
     subnet: settings.networkSubnet,
     machines: machines.map((record) => knownMachine(record, alive)),
-    dropSnapshots,
+    ...{ dropSnapshots, groupOf },
     ...control,
     blocked: settings.blockedNetworks,
     limits: { connections: settings.networkConnections, perSecond: settings.networkConnectionRate },

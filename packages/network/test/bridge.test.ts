@@ -26,7 +26,7 @@ const machines = fc
   .map((all) =>
     all.map(([host, app]): Port => {
       const id = host.toString(16).padStart(14, "0");
-      return { tap: tapName(names, host), mac: macOf(id), address: addressOf(subnet, host), app };
+      return { tap: tapName(names, host), mac: macOf(id), address: addressOf(subnet, host), group: app };
     }),
   );
 
@@ -38,7 +38,7 @@ function elements(ruleset: string, set: string): string[] {
 
 describe("rules", () => {
   const rules = (ports: Port[], controlPorts: number[] = [], blocked: string[] = []) =>
-    rulesetOf({ names, subnet, ports, controlPorts, controlAddresses: [], blocked });
+    rulesetOf({ names, subnet, ports, ways: [], controlPorts, controlAddresses: [], blocked });
 
   test("only the machines may send, each with its own addresses", () => {
     fc.assert(
@@ -53,11 +53,11 @@ describe("rules", () => {
     fc.assert(
       fc.property(machines, (ports) => {
         const text = rules(ports);
-        const numbers = new Map(elements(text, "app_of_tap").map((line) => line.split(" : ") as [string, string]));
-        const members = new Set(elements(text, "taps_of_app"));
+        const numbers = new Map(elements(text, "group_of_tap").map((line) => line.split(" : ") as [string, string]));
+        const members = new Set(elements(text, "taps_of_group"));
         for (const from of ports)
           for (const to of ports)
-            expect(members.has(`"${to.tap}" . ${numbers.get(`"${from.tap}"`)}`)).toBe(from.app === to.app);
+            expect(members.has(`"${to.tap}" . ${numbers.get(`"${from.tap}"`)}`)).toBe(from.group === to.group);
         expect(members.size).toBe(ports.length);
       }),
     );
@@ -67,7 +67,7 @@ describe("rules", () => {
     const refused = (blocked: string[]) =>
       rules([], [], blocked)
         .split("\n")
-        .filter((line) => line.includes("reject with icmp"))
+        .filter((line) => line.includes("type admin-prohibited"))
         .map((line) => /ip daddr != (\S+) ip daddr (\S+) /.exec(line)?.slice(1));
     const own = formatSubnet(subnet);
     const always = ["169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32"].map((network) => [own, network]);
@@ -84,7 +84,7 @@ describe("rules", () => {
       tap: tapName(names, host),
       mac: macOf(String(host)),
       address: addressOf(subnet, host),
-      app: "shop",
+      group: "shop",
     });
     const length = (count: number) => rules(Array.from({ length: count }, (_, index) => port(index + 2))).length;
     expect(length(1000) - length(500)).toBeLessThan(1.1 * (length(500) - length(0)));
@@ -144,7 +144,7 @@ describe("names", () => {
   });
 
   test("a tap is bound to its machine's address and MAC", () => {
-    const port = { tap: tapName(names, 5), mac: "02:00:00:00:00:05", address: "10.213.0.5", app: "shop" };
+    const port = { tap: tapName(names, 5), mac: "02:00:00:00:00:05", address: "10.213.0.5", group: "shop" };
     expect(tapSettings(names, port).at(-1)).toBe(
       `neighbour replace 10.213.0.5 lladdr 02:00:00:00:00:05 dev ${names.bridge} nud permanent`,
     );

@@ -29,7 +29,21 @@ vi.mock("node:dgram", async (original) => {
   return { ...dgram, createSocket: open };
 });
 
+/** A machine of the network in which `shop` is called `front`, and the worker has no service. */
+const IN_NETWORK = "10.213.0.77";
+
 const ZONE: Zone = {
+  neighboursOf: (asker) =>
+    asker !== IN_NETWORK
+      ? undefined
+      : {
+          find: (name) =>
+            ["shop", "front", "my_shop.local"].includes(name)
+              ? { app: "shop", address: "198.18.0.5" }
+              : name === "worker"
+                ? { app: "asleep" }
+                : undefined,
+        },
   gateway: "10.213.0.1",
   hasPorts: (app) => app === "shop",
   running: (app) =>
@@ -106,17 +120,31 @@ const data = ({ answers: found = [] }: DecodedPacket) => found.map((record) => "
 const rcode = (response: DecodedPacket) => (response as unknown as { rcode: string }).rcode;
 
 test("names: apps, machines, the host, and nothing else below .internal", () => {
-  expect(lookUp(ZONE, "shop.internal")).toEqual(["10.213.0.5", "10.213.0.6"]);
-  expect(lookUp(ZONE, "SHOP.Internal.")).toEqual(["10.213.0.5", "10.213.0.6"]);
-  expect(lookUp(ZONE, "asleep.internal")).toEqual([]);
-  expect(lookUp(ZONE, "bb.vm.shop.internal")).toEqual(["10.213.0.6"]);
-  expect(lookUp(ZONE, "host.hibernaut.internal")).toEqual(["10.213.0.1"]);
-  expect(lookUp(ZONE, "Shop.flycast"), "the proxy, which wakes it").toEqual(["10.213.0.1"]);
-  for (const name of ["asleep.flycast", "flycast", "a.shop.flycast"]) expect(lookUp(ZONE, name), name).toBeUndefined();
+  expect(lookUp(ZONE, "shop.internal", "10.213.0.9")).toEqual(["10.213.0.5", "10.213.0.6"]);
+  expect(lookUp(ZONE, "SHOP.Internal.", "10.213.0.9")).toEqual(["10.213.0.5", "10.213.0.6"]);
+  expect(lookUp(ZONE, "asleep.internal", "10.213.0.9")).toEqual([]);
+  expect(lookUp(ZONE, "bb.vm.shop.internal", "10.213.0.9")).toEqual(["10.213.0.6"]);
+  expect(lookUp(ZONE, "host.hibernaut.internal", "10.213.0.9")).toEqual(["10.213.0.1"]);
+  expect(lookUp(ZONE, "Shop.flycast", "10.213.0.9"), "the proxy, which wakes it").toEqual(["10.213.0.1"]);
+  for (const name of ["asleep.flycast", "flycast", "a.shop.flycast"])
+    expect(lookUp(ZONE, name, "10.213.0.9"), name).toBeUndefined();
   for (const name of ["nobody.internal", "internal", "cc.vm.shop.internal", "a.shop.internal", "x.vm.nobody.internal"])
-    expect(lookUp(ZONE, name), name).toBeUndefined();
+    expect(lookUp(ZONE, name, "10.213.0.9"), name).toBeUndefined();
   for (const name of ["example.com", "shop.internal.example.com", "", "."])
-    expect(lookUp(ZONE, name), name).toBe("elsewhere");
+    expect(lookUp(ZONE, name, "10.213.0.9"), name).toBe("elsewhere");
+});
+
+test("names: in a network, what its apps are called leads to where a connection wakes them, for its machines alone", () => {
+  for (const name of ["shop", "FRONT.", "my_shop.local", "shop.flycast", "front.flycast"])
+    expect(lookUp(ZONE, name, IN_NETWORK), name).toEqual(["198.18.0.5"]);
+  expect(lookUp(ZONE, "worker", IN_NETWORK), "running machines of an app without a service").toEqual([]);
+  expect(lookUp(ZONE, "shop.internal", IN_NETWORK), "the machines, as everywhere").toEqual([
+    "10.213.0.5",
+    "10.213.0.6",
+  ]);
+  for (const name of ["shop", "front"]) expect(lookUp(ZONE, name, "10.213.0.9"), name).toBe("elsewhere");
+  expect(lookUp(ZONE, "shop.flycast", "10.213.0.9")).toEqual(["10.213.0.1"]);
+  expect(lookUp(ZONE, "example.com", IN_NETWORK)).toBe("elsewhere");
 });
 
 describe("the server answers for .internal", () => {

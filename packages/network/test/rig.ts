@@ -176,8 +176,8 @@ export async function guestOf(
   await ip(`link delete dev ${tap}`);
   await ip(`link add ${tap} type veth peer name eth0 netns ${inside.name}`);
   onTestFinished(async () => void (await ip(`link delete dev ${tap}`)));
-  for (const line of tapSettings(names, { tap, mac: macOf(id), address, app })) await ip(line);
-  const [, ...entry] = forwardingEntry({ tap, mac, address, app }).split(" ");
+  for (const line of tapSettings(names, { tap, mac: macOf(id), address, group: app })) await ip(line);
+  const [, ...entry] = forwardingEntry({ tap, mac, address, group: app }).split(" ");
   await run("bridge", ["fdb", ...entry]);
   await inside.ip(`link set dev eth0 address ${mac} up`);
   await inside.ip(`address add ${guest.address} dev eth0`);

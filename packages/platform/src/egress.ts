@@ -37,7 +37,7 @@ export async function openNames(parts: EgressParts): Promise<{ close(): Promise<
       if (id !== undefined) onRefused(id, { destination, protocol: "dns" });
     },
   };
-  const dns = await startDns(gateway, { store, policy }, log);
+  const dns = await startDns(gateway, { store, policy, appAt: (address) => names.machineAt(address)?.app }, log);
   const gate = await openGate({
     address: gateway,
     machineAt: (address) => names.machineAt(address),

@@ -20,6 +20,7 @@ import { Backups } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
 import { openConnections, RequestPlaces } from "@hibernaut/connections";
+import { groupOf } from "@hibernaut/domain/app-network";
 import { ownPorts } from "@hibernaut/domain/own-ports";
 import { EventStream, openWebhooks } from "@hibernaut/events";
 import { BundleStore } from "@hibernaut/guest/bundles";
@@ -43,6 +44,7 @@ import { MachineFiles } from "@hibernaut/machines/files";
 import { bundlesInUse, imagesInUse } from "@hibernaut/machines/in-use";
 import { droppingRefusal, unfitText } from "@hibernaut/machines/unfit-snapshots";
 import { readPrices, Usage, UsageRecorder } from "@hibernaut/metering";
+import type { Way } from "@hibernaut/network";
 import { startNetwork } from "@hibernaut/network/start";
 import { AppAddresses, ConnectedProxies, type RunningCoordinator, startCoordinator } from "@hibernaut/proxy";
 import { openAuthority } from "@hibernaut/proxy/outward";
@@ -178,6 +180,7 @@ async function runLocked(
   const histories: { machines?: Pick<Resources["machines"], "wasRefused"> } = {};
   const network = await startNetwork(settings, {
     ...{ machines: store.machines.list(), alive, dropSnapshots, log },
+    groupOf: (app) => groupOf(app, store.apps.get(app)?.network),
     controlPlane: cluster?.controlPlane,
     onRefused(list) {
       for (const { machineId, address: destination, ...what } of list)
@@ -440,7 +443,7 @@ async function runLocked(
   // The last platform may have ended before it measured what machines wrote.
   background(recorder.measureLayers(), "measuring what machines wrote");
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
-  const inside = { connectionsSurvive, gateway: network.gateway };
+  const inside = { connectionsSurvive, gateway: network.gateway, lead: (ways: readonly Way[]) => network.lead(ways) };
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
   const coordinator = await startCoordinator({ ...parts, settings, registry, connections, tracing, cluster, log });
   cluster?.handle("proxy", (socket) => coordinator.acceptHost(socket));

@@ -106,7 +106,7 @@ async function names() {
     ...{
       address: network.gateway,
       port: 53,
-      zone: { gateway: network.gateway, running: () => [], hasPorts: () => false },
+      zone: { gateway: network.gateway, running: () => [], hasPorts: () => false, neighboursOf: () => undefined },
     },
     nameServers: async () => [{ address: "127.0.0.1", port }],
     policy: {

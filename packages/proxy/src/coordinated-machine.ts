@@ -3,7 +3,7 @@ import type { Crash, MachineRecord } from "@hibernaut/domain/machine";
 import { CONSUMED, isKnownToCrash, isPrewarming } from "@hibernaut/machines";
 import { type TableMachine, toWire } from "./messages.ts";
 import { policyOf, type ServicePolicy } from "./service-policy.ts";
-import { tcpPortsOf } from "./tcp/ports.ts";
+import { ownPortsOf, tcpPortsOf } from "./tcp/ports.ts";
 
 export interface CoordinatedMachine {
   record: MachineRecord;
@@ -40,12 +40,16 @@ export function withRecord(
   return Object.assign(before, { record, policy, pool });
 }
 
-/** Returns what proxies are told about the machine. */
-export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, healthy: boolean): TableMachine {
+/** Returns what proxies are told about the machine. `shares`: its app shares a network. */
+export function tableMachineOf(
+  { record, policy, resting }: CoordinatedMachine,
+  { healthy, shares }: { healthy: boolean; shares: boolean },
+): TableMachine {
   const { crash, lastBoot } = record;
   const tcp = tcpPortsOf(record.config);
   const plain = tcp.filter(({ tls, proxyProtocol }) => tls === undefined && proxyProtocol === undefined);
   const handled = tcp.filter((one) => !plain.includes(one));
+  const own = shares ? ownPortsOf(record.config) : [];
   return {
     id: record.id,
     app: record.app,
@@ -60,6 +64,7 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     cordoned: record.cordoned === true,
     ...(plain.length > 0 && { tcp: plain }),
     ...(handled.length > 0 && { tcpHandled: handled }),
+    ...(own.length > 0 && { own }),
     ...(policy?.wakePage && startsCold(record) && { cold: true }),
     resting: resting || isPrewarming(record),
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),

@@ -37,7 +37,7 @@ import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
-import { type PortApps, portOwners, tcpPortOf } from "./tcp/ports.ts";
+import { ownPortsByApp, type PortApps, portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 import { isVisit, waitsForColdStart } from "./wake-page.ts";
 
@@ -170,6 +170,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
   /** Which apps each port for TCP connections belongs to. */
   tcpPorts(): ReadonlyMap<number, PortApps> {
     return portOwners(this.#table.all());
+  }
+
+  /** The ports that each app has at its own address. */
+  ownPorts(): ReadonlyMap<string, ReadonlySet<number>> {
+    return ownPortsByApp(this.#table.all());
   }
 
   /** Adopts a message of the coordinator. */
@@ -306,17 +311,21 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     if (message.kind === "table") return true;
     const row = message.kind === "machine" ? message.machine : undefined;
     const id = row?.id ?? (message.kind === "gone" ? message.id : undefined);
-    return row?.tcp !== undefined || (id !== undefined && this.#table.get(id)?.row.tcp !== undefined);
+    return (
+      row?.tcp !== undefined ||
+      row?.own !== undefined ||
+      (id !== undefined && this.#table.get(id)?.row.tcp !== undefined)
+    );
   }
 
   /** The ports of a machine that is new here, or has just been changed. */
   #newPorts(message: ToProxy): number[] {
     if (message.kind !== "machine") return [];
-    const { id, state, tcp = [], tcpHandled = [] } = message.machine;
+    const { id, state, tcp = [], tcpHandled = [], own = [] } = message.machine;
     const known = this.#table.get(id)?.row;
     const changed = known === undefined || (state === "updating" && known.state !== "updating");
     const before = changed ? [] : (known.tcp ?? []).map(({ port }) => port);
-    return [...tcp, ...tcpHandled].map(({ port }) => port).filter((port) => !before.includes(port));
+    return [...tcp, ...tcpHandled, ...own].map(({ port }) => port).filter((port) => !before.includes(port));
   }
 
   /** A burst needs a machine that rests. */

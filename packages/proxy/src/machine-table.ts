@@ -84,11 +84,12 @@ export class MachineTable {
 
   /** Adds or updates a machine that has a service. Returns it, and whether its state changed. */
   put(
-    { tcpHandled, ...given }: TableMachine,
+    { tcpHandled = [], own = [], ...given }: TableMachine,
     wirePolicy: NonNullable<TableMachine["policy"]>,
   ): { machine: RoutedMachine; moved: boolean } {
     const policy = fromWire(wirePolicy);
-    const row = tcpHandled === undefined ? given : { ...given, tcp: [...(given.tcp ?? []), ...tcpHandled] };
+    const more = [...tcpHandled, ...own];
+    const row = more.length === 0 ? given : { ...given, tcp: [...(given.tcp ?? []), ...more] };
     const known = this.#machines.get(row.id);
     if (known !== undefined) {
       const differs = foundDifferently(known, row, policy);

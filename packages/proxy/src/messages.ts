@@ -34,6 +34,8 @@ export interface TableMachine {
   tcp?: TcpPort[];
   /** Those with handlers. Apart, because a proxy of an earlier release would open them without TLS. */
   tcpHandled?: TcpPort[];
+  /** Its ports at the app's own address. Apart for the same reason. Absent when the app is in no network, or has none. */
+  own?: TcpPort[];
   /** The host that has the machine. Absent if it is this one. */
   remote?: RemoteMachine;
   /** Null for a machine without a service. */

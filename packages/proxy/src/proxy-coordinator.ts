@@ -3,6 +3,7 @@
  * have open, and lets machines sleep that no proxy needs.
  */
 import type { Challenges } from "@hibernaut/certs";
+import type { AppNetwork } from "@hibernaut/domain/app-network";
 import type { Activity } from "@hibernaut/domain/awake";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
@@ -30,6 +31,8 @@ interface CoordinatorOptions {
   gateway?: string | undefined;
   /** How often to look for idle machines, in milliseconds. Machines that become idle in between are looked at then. */
   idleCheckIntervalMs: number;
+  /** Returns the network that an app shares, which never changes. By default, apps share none. */
+  networkOf?(app: string): AppNetwork | undefined;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
   /** Whether the platform starts no machines at the moment. By default, it does. */
@@ -301,7 +304,10 @@ export class ProxyCoordinator {
   }
 
   #tableMachine(machine: CoordinatedMachine): TableMachine {
-    const row = tableMachineOf(machine, this.#isHealthy(machine.record.id));
+    const row = tableMachineOf(machine, {
+      healthy: this.#isHealthy(machine.record.id),
+      shares: this.#options.networkOf?.(machine.record.app) !== undefined,
+    });
     // To proxies it is suspended already: requests that are open continue, and others wait.
     if (row.state === "running" && this.#proxies.isHeldBack(row.id)) row.state = "suspending";
     return row;

@@ -3,6 +3,7 @@ import type { TLSSocket } from "node:tls";
 import type { Challenges } from "@hibernaut/certs";
 import type { CheckRunner } from "@hibernaut/checks";
 import type { Resources } from "@hibernaut/machines";
+import type { Way } from "@hibernaut/network";
 import type { Traffic } from "@hibernaut/store";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
@@ -10,11 +11,12 @@ import type { ConnectedProxies } from "./connected-proxies.ts";
 import { coordinatorSocketPath, listenForProxies } from "./coordinator-socket.ts";
 import type { HostProxies, HostProxiesOptions } from "./hosts/open.ts";
 import { ProxyCoordinator } from "./proxy-coordinator.ts";
+import { startInside } from "./start-inside.ts";
 import { type RunningProxy, type StartProxyOptions, startProxy } from "./start-proxy.ts";
 
 interface StartCoordinatorOptions
   extends Pick<StartProxyOptions, "settings" | "connections" | "registry" | "tracing" | "log"> {
-  resources: Pick<Resources, "machines" | "hostnames" | "commands" | "drain">;
+  resources: Pick<Resources, "apps" | "machines" | "hostnames" | "commands" | "drain">;
   /** Decides whether machines may take requests. Already running, so that no machine is announced before its checks. */
   checks: Pick<CheckRunner, "isHealthy" | "subscribe">;
   proxies: ConnectedProxies;
@@ -22,6 +24,8 @@ interface StartCoordinatorOptions
   addresses: AppAddresses;
   /** The host's address in the machines' network, if they have one. */
   gateway: string | undefined;
+  /** Leads machines to apps' own addresses, where they have a network. */
+  lead(ways: readonly Way[]): Promise<void>;
   /** The challenges of certificate authorities, which proxies answer. */
   challenges: Challenges;
   /** Whether connections to a machine outlive its sleep. */
@@ -49,14 +53,15 @@ async function openHostProxies(options: HostProxiesOptions): Promise<HostProxies
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
-  const { connectionsSurvive, gateway, onTraffic, cluster, connections } = options;
+  const { connectionsSurvive, gateway, lead, onTraffic, cluster, connections } = options;
+  const networkOf = (app: string) => resources.apps.networkOf(app);
   const hosts = cluster && (await openHostProxies({ cluster, settings, machines: connections.machines, tracing, log }));
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
-    gateway,
+    ...{ gateway, networkOf },
     connectionsSurvive,
     onTraffic,
     isHealthy: (id) => checks.isHealthy(id),
@@ -74,8 +79,9 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
   ];
   const socket = await listenForProxies(coordinator, coordinatorSocketPath(settings.dataDir));
   let proxy: RunningProxy | undefined;
+  let inside: { close(): Promise<void> } | undefined;
   const close = async () => {
-    await proxy?.close();
+    await Promise.all([proxy?.close(), inside?.close()]);
     for (const unsubscribe of unsubscribes) unsubscribe();
     await socket.close();
     await hosts?.close();
@@ -83,9 +89,10 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
   };
   try {
     hosts?.start(coordinator);
+    const connect: StartProxyOptions["connect"] = (brokerOptions) =>
+      connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
+    if (gateway !== undefined) inside = startInside({ settings, gateway, networkOf, lead, connections, connect, log });
     if (settings.proxy === "inside") {
-      const connect: StartProxyOptions["connect"] = (brokerOptions) =>
-        connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
       proxy = await startProxy({ settings, registry, connections, tracing, log, connect });
       addresses.opened(proxy);
     }

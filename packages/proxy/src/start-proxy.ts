@@ -12,13 +12,13 @@ import { openAccessLog } from "./access-log.ts";
 import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
 import { LateCertificates } from "./http/late-certificates.ts";
-import { DEFAULT_LIMITS } from "./http/limits.ts";
+import { DEFAULT_LIMITS, type Limits } from "./http/limits.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
 import { Trust } from "./http/trust.ts";
 import { OWN_WAKE_PAGE, readWakePage } from "./http/wake-page.ts";
 import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { proxyMetrics } from "./metrics.ts";
-import { TcpFronts } from "./tcp/fronts.ts";
+import { placesOf, TcpFronts } from "./tcp/fronts.ts";
 
 export interface StartProxyOptions {
   settings: Settings;
@@ -42,17 +42,23 @@ export interface RunningProxy {
   close(): Promise<void>;
 }
 
+/** Returns what the settings say of the proxy's patience, and with it all of its limits. */
+export function limitsOf(settings: Settings): {
+  patience: { holdTimeoutMs: number; connectTimeoutMs: number };
+  limits: Limits;
+} {
+  const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
+  const own = { findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs };
+  return { patience, limits: { ...DEFAULT_LIMITS, ...own } };
+}
+
 /** How long open requests may take to end when the proxy closes: service managers usually wait at least 10 s. */
-const CLOSE_GRACE_MS = 8_000;
+export const CLOSE_GRACE_MS = 8_000;
 
 /** Serves until closed. Rejects with `unavailable` if a port cannot be opened. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, connections, tracing, log, reusePort = false } = options;
-  const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
-  const limits = {
-    ...DEFAULT_LIMITS,
-    ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
-  };
+  const { patience, limits } = limitsOf(settings);
   const { proxyWakePage } = settings;
   const wakePage =
     proxyWakePage === undefined ? OWN_WAKE_PAGE : await readWakePage(proxyWakePage, "HIBERNAUT_PROXY_WAKE_PAGE");
@@ -88,7 +94,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     // With its ports shared among processes, the kernel would give some of the requests to a machine.
     const own = new Set([...ownPorts(settings), ...fronts.map(({ port }) => port)]);
     const owners = new Map([...broker.tcpPorts()].filter(([port]) => !own.has(port)));
-    tcp?.update(owners, [settings.proxyTcpListen, ...(everywhere ? [] : inside)], isNew);
+    tcp?.update(placesOf(owners, [settings.proxyTcpListen, ...(everywhere ? [] : inside)]), isNew);
     tellClosed();
   };
   const tellClosed = () => broker.tellClosed(tcp?.closed ?? new Map());

@@ -28,6 +28,7 @@ async function addressesWith(environment: Record<string, string>) {
     proxies: new ConnectedProxies(),
     addresses,
     gateway: undefined,
+    lead: async () => {},
     challenges: { all: () => ({}), certificates: () => ({}), subscribe: () => () => {} },
     connectionsSurvive: false,
     onTraffic() {},

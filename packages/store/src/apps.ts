@@ -1,4 +1,5 @@
 /** Apps in the database. */
+import type { AppNetwork } from "@hibernaut/domain/app-network";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Database } from "better-sqlite3";
@@ -6,20 +7,22 @@ import type { AppStore } from "./contract.ts";
 import { atomic } from "./database.ts";
 import { factOf, type OutboxWriter } from "./outbox.ts";
 
-/** `quota` is JSON. */
-interface AppRow extends Omit<AppRecord, "quota" | "statusPage"> {
+/** `quota` and `network` are JSON. */
+interface AppRow extends Omit<AppRecord, "quota" | "statusPage" | "network"> {
   quota: string | null;
   statusPage: number;
+  network: string | null;
 }
 
 /** Returns the repository of apps in an open, migrated database. */
 export function appStore(db: Database, outbox: OutboxWriter): AppStore {
-  const insert = db.prepare<Pick<AppRecord, "name" | "createdAt">>(
-    "INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING",
+  const insert = db.prepare<Pick<AppRecord, "name" | "createdAt"> & { network: string | null }>(
+    "INSERT INTO apps (name, created_at, network) VALUES (@name, @createdAt, @network) ON CONFLICT DO NOTHING",
   );
-  const select = "SELECT name, created_at AS createdAt, quota, status_page AS statusPage FROM apps";
+  const select = "SELECT name, created_at AS createdAt, quota, status_page AS statusPage, network FROM apps";
   const get = db.prepare<[string], AppRow>(`${select} WHERE name = ?`);
   const list = db.prepare<[], AppRow>(`${select} ORDER BY name`);
+  const inNetwork = db.prepare<[string], AppRow>(`${select} WHERE network ->> '$.name' = ? ORDER BY name`);
   const setFirstEvent = db.prepare<{ name: string; sequence: number }>(
     "UPDATE apps SET first_event = @sequence WHERE name = @name",
   );
@@ -31,6 +34,9 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   );
   const setStatusPage = db.prepare<{ name: string; on: number }>(
     "UPDATE apps SET status_page = @on WHERE name = @name",
+  );
+  const setNetwork = db.prepare<{ name: string; network: string }>(
+    "UPDATE apps SET network = @network WHERE name = @name",
   );
   // One statement, so that no machine or volume can be added between the check and the deletion.
   const remove = db.prepare<{ name: string }>(`
@@ -45,8 +51,9 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   );
 
   return {
-    insert: atomic(db, ({ name, createdAt }: AppRecord) => {
-      if (insert.run({ name, createdAt }).changes === 0) return false;
+    insert: atomic(db, ({ name, createdAt, network }: AppRecord) => {
+      const json = network === undefined ? null : JSON.stringify(network);
+      if (insert.run({ name, createdAt, network: json }).changes === 0) return false;
       setFirstEvent.run({ name, sequence: outbox.add(factOf("app.created", name)) });
       return true;
     }),
@@ -61,6 +68,8 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
       setQuota.run({ name, quota: isEmpty ? null : JSON.stringify(quota) });
     },
     setStatusPage: (name, on) => void setStatusPage.run({ name, on: on ? 1 : 0 }),
+    inNetwork: (network) => inNetwork.all(network).map(recordOf),
+    setNetwork: (name, network) => void setNetwork.run({ name, network: JSON.stringify(network) }),
     delete: atomic(db, (name: string) => {
       if (remove.run({ name }).changes === 0) return false;
       endWebhooks.run({ app: name, until: outbox.add(factOf("app.deleted", name)) });
@@ -69,7 +78,11 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   };
 }
 
-function recordOf({ name, createdAt, quota, statusPage }: AppRow): AppRecord {
-  const own = quota !== null && { quota: JSON.parse(quota) as QuotaOverrides };
-  return { name, createdAt, ...own, ...(statusPage === 1 && { statusPage: true as const }) };
+function recordOf({ name, createdAt, quota, statusPage, network }: AppRow): AppRecord {
+  return {
+    ...{ name, createdAt },
+    ...(quota !== null && { quota: JSON.parse(quota) as QuotaOverrides }),
+    ...(statusPage === 1 && { statusPage: true as const }),
+    ...(network !== null && { network: JSON.parse(network) as AppNetwork }),
+  };
 }

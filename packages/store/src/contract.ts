@@ -3,6 +3,7 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
+import type { AppNetwork } from "@hibernaut/domain/app-network";
 import type { BuildLogEntry, BuildRecord, TemplateTag } from "@hibernaut/domain/build";
 import type { OrderFailure } from "@hibernaut/domain/certificate";
 import type { DrainRecord } from "@hibernaut/domain/drain";
@@ -54,6 +55,10 @@ export interface AppStore {
   setQuota(name: string, quota: QuotaOverrides): void;
   /** Lets anyone see how the app is, or nobody. */
   setStatusPage(name: string, on: boolean): void;
+  /** Lists the apps that share a network, sorted by name. Machines ask for names often, so this looks at no others. */
+  inNetwork(network: string): AppRecord[];
+  /** Replaces what the app is called in its network. */
+  setNetwork(name: string, network: AppNetwork): void;
   /**
    * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes, templates
    * or machines that are not destroyed.

@@ -422,6 +422,11 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Whether a token has the form that E2B's clients accept, which its successor needs, too.
   "ALTER TABLE tokens ADD COLUMN e2b INTEGER NOT NULL DEFAULT 0",
+  // An app's place in a network that it shares with others, as JSON. Null for an app that shares none.
+  `
+  ALTER TABLE apps ADD COLUMN network TEXT;
+  CREATE INDEX apps_of_network ON apps (network ->> '$.name');
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

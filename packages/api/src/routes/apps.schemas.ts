@@ -1,4 +1,5 @@
 /** Shapes of `/v1/apps`. */
+import { MOST_ALIASES } from "@hibernaut/domain/app-network";
 import { type Static, Type } from "typebox";
 import { closed, time } from "../schemas.ts";
 
@@ -12,6 +13,23 @@ export const AppReply = Type.Object(
         "Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service.",
     }),
     status_page: Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
+    network: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String({ description: "Apps with the same one share it." }),
+          address: Type.String({
+            description:
+              "The app's own IPv4 address in it. Machines of the network reach the ports of its services there, and a connection wakes the app.",
+          }),
+          aliases: Type.Array(Type.String(), { description: "What it is called there besides its own name." }),
+        },
+        {
+          ...closed,
+          title: "AppNetwork",
+          description: "The network that the app shares with others. Absent if it is in none.",
+        },
+      ),
+    ),
     sandbox_port_url: Type.Optional(
       Type.String({
         description:
@@ -31,11 +49,25 @@ export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Typ
 
 export const AppParams = Type.Object({ app_name: Type.String() }, closed);
 
+const aliases = Type.Optional(
+  Type.Array(Type.String({ examples: ["db"] }), {
+    description: `What the app is called in its network besides its own name, up to ${MOST_ALIASES}.`,
+  }),
+);
+
 /** Creates an app. One of the two names is required. */
 export const CreateAppBody = Type.Object(
   {
     app_name: Type.Optional(Type.String({ description: "Required, unless `name` is given." })),
     name: Type.Optional(Type.String({ description: "The same as `app_name`." })),
+    network: Type.Optional(
+      Type.String({
+        description:
+          "The network that its machines share with those of the apps that name the same one. It is never changed. Default: none.",
+        examples: ["shop"],
+      }),
+    ),
+    aliases,
   },
   { ...closed, title: "CreateAppRequest" },
 );
@@ -46,6 +78,7 @@ export const UpdateAppBody = Type.Object(
     status_page: Type.Optional(
       Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
     ),
+    aliases,
   },
   { ...closed, title: "UpdateAppRequest" },
 );

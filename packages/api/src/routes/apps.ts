@@ -1,7 +1,7 @@
 /** `/v1/apps` */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
-import { within } from "../access.ts";
+import { requireUnlimited, within } from "../access.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { ForceQuery, Ok } from "../schemas.ts";
@@ -46,17 +46,17 @@ export function appRoutes(
     "/v1/apps",
     route(
       "Create an app",
-      { scope: "deploy", audited: ["app_name", "name"] },
+      { scope: "deploy", audited: ["app_name", "name", "network", "aliases"] },
       { body: CreateAppBody, created: AppReply },
     ),
     async (request, reply) => {
-      const { app_name, name } = request.body;
+      const { app_name, name, network, aliases } = request.body;
       if (app_name !== undefined && name !== undefined && app_name !== name) {
         throw new HibernautError("invalid_argument", "`app_name` and `name` differ. Send one of them.");
       }
       const wanted = app_name ?? name;
       if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
-      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted))));
+      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted, { network, aliases }))));
     },
   );
 
@@ -70,15 +70,19 @@ export function appRoutes(
     "/v1/apps/:app_name",
     route(
       "Change an app",
-      { scope: "deploy", audited: ["status_page"] },
+      { scope: "deploy", audited: ["status_page", "aliases"] },
       { params: AppParams, body: UpdateAppBody, reply: AppReply },
     ),
-    async ({ params: { app_name: name }, body: { status_page: statusPage } }) =>
-      wire(
-        statusPage === undefined
-          ? apps.get(name)
-          : await write((shared) => shared.apps.setStatusPage(name, statusPage)),
-      ),
+    async ({ token, params: { app_name: name }, body: { status_page: statusPage, aliases } }) => {
+      if (aliases !== undefined) requireUnlimited(token, "deploy");
+      if (statusPage === undefined && aliases === undefined) return wire(apps.get(name));
+      return wire(
+        await write(({ apps: shared }) => {
+          if (aliases !== undefined) shared.setAliases(name, aliases);
+          return statusPage === undefined ? shared.get(name) : shared.setStatusPage(name, statusPage);
+        }),
+      );
+    },
   );
 
   app.delete(

@@ -50,18 +50,21 @@ function draftApps({ draft, requireApp }: Parts, own: AppStore): AppStore {
     const app = draft.get(KEYS.apps + name) as AgreedApp | undefined;
     if (app !== undefined && requireApp(name)) draft.put(KEYS.apps + name, next(app));
   };
+  const list = () => draft.under(KEYS.apps).map(({ value }) => value as AppRecord);
   return {
-    insert({ name, createdAt }) {
+    insert({ name, createdAt, network }) {
       if (draft.get(KEYS.apps + name) !== undefined) return false;
-      draft.put(KEYS.apps + name, { name, createdAt } satisfies AppRecord);
+      draft.put(KEYS.apps + name, { name, createdAt, ...(network && { network }) } satisfies AppRecord);
       return true;
     },
     get: (name) => draft.get(KEYS.apps + name) as AppRecord | undefined,
-    list: () => draft.under(KEYS.apps).map(({ value }) => value as AppRecord),
+    list,
+    inNetwork: (network) => list().filter((app) => app.network?.name === network),
     firstEvent: (name) => own.firstEvent(name),
     setQuota: (name, quota) => change(name, ({ quota: _old, ...app }) => ({ ...app, quota })),
     setStatusPage: (name, on) =>
       change(name, ({ statusPage: _old, ...app }) => (on ? { ...app, statusPage: true } : app)),
+    setNetwork: (name, network) => change(name, (app) => ({ ...app, network })),
     delete: () => notHere("delete an app"),
   };
 }

@@ -136,7 +136,9 @@ export class Projection {
     }
     // Another app of the same name, which was created after this host had last heard of the cluster.
     if (present !== undefined && present.createdAt !== app.createdAt && !apps.delete(name)) return "later";
-    apps.insert({ name, createdAt: app.createdAt });
+    const { network } = app;
+    apps.insert({ name, createdAt: app.createdAt, ...(network !== undefined && { network }) });
+    if (network !== undefined && !isSame(apps.get(name)?.network, network)) apps.setNetwork(name, network);
     if (!isSame(apps.get(name)?.quota ?? {}, app.quota ?? {})) apps.setQuota(name, app.quota ?? {});
     const shown = app.statusPage === true;
     if ((apps.get(name)?.statusPage === true) !== shown) apps.setStatusPage(name, shown);

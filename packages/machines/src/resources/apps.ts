@@ -1,4 +1,11 @@
 /** Apps: names that own machines, hostnames, secrets, volumes and releases. */
+import {
+  type AppNetwork,
+  aliasesOf,
+  freeAppAddress,
+  requireFreeAliases,
+  requireNetworkName,
+} from "@hibernaut/domain/app-network";
 import { type AppStatus, appStatusOf, type JudgedMachine } from "@hibernaut/domain/app-status";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
@@ -15,6 +22,14 @@ const DESTROY_TIMEOUT_MS = 60_000;
 interface AppsDependencies extends Pick<MachineDependencies, "volumes"> {
   store: Pick<Store, "apps" | "machines" | "templates">;
   templates: Pick<Templates, "deleteAll">;
+}
+
+/** Where a new app is to be. */
+interface NetworkPlace {
+  /** The network that it shares with the apps that name the same one. Default: none. */
+  network?: string | undefined;
+  /** What it is called there besides its own name. */
+  aliases?: readonly string[] | undefined;
 }
 
 /** Creates, lists and deletes apps. */
@@ -34,11 +49,15 @@ export class Apps {
     return new Apps({ ...others, store: { ...store, apps } }, this.#machines);
   }
 
-  /** Throws `invalid_argument` when the name is not valid, and `already_exists` when it is taken. */
-  create(name: string): AppRecord {
+  /**
+   * Throws `invalid_argument` when the name, the network or an alias is not valid, and `already_exists` when the name is
+   * taken, or in the network an alias.
+   */
+  create(name: string, place: NetworkPlace = {}): AppRecord {
     if (!isValidName(name))
       throw new HibernautError("invalid_argument", `An app's name ${NAME_RULE}.`, { field: "app_name", value: name });
-    const app = { name, createdAt: new Date().toISOString() };
+    const network = this.#newNetwork(name, place);
+    const app = { name, createdAt: new Date().toISOString(), ...(network && { network }) };
     if (this.#deps.store.apps.insert(app)) return app;
     throw new HibernautError("already_exists", `App ${name} already exists. Choose another name.`, { app_name: name });
   }
@@ -50,6 +69,11 @@ export class Apps {
 
   has(name: string): boolean {
     return this.#deps.store.apps.get(name) !== undefined;
+  }
+
+  /** Returns the network that an app shares. Undefined if it shares none, or does not exist. */
+  networkOf(name: string): AppNetwork | undefined {
+    return this.#deps.store.apps.get(name)?.network;
   }
 
   /** Throws `not_found` when there is no such app. */
@@ -72,6 +96,39 @@ export class Apps {
     this.get(name);
     this.#deps.store.apps.setStatusPage(name, on);
     return this.get(name);
+  }
+
+  /**
+   * Replaces what the app is called in its network. Throws `failed_precondition` when it is in none, `already_exists` when
+   * another app there is called so.
+   */
+  setAliases(name: string, texts: readonly string[]): AppRecord {
+    const { network } = this.get(name);
+    if (network === undefined)
+      throw new HibernautError(
+        "failed_precondition",
+        `App ${name} is in no network, so nobody would find it by an alias. An app gets its network when it is created.`,
+        { app_name: name },
+      );
+    const aliases = aliasesOf(texts);
+    const { apps } = this.#deps.store;
+    requireFreeAliases(name, { network: network.name, names: [name, ...aliases] }, apps.inNetwork(network.name));
+    apps.setNetwork(name, { ...network, aliases });
+    return this.get(name);
+  }
+
+  #newNetwork(name: string, { network: wanted, aliases: texts = [] }: NetworkPlace): AppNetwork | undefined {
+    if (wanted === undefined) {
+      if (texts.length === 0) return undefined;
+      throw new HibernautError("invalid_argument", "`aliases` are names in a network: name it in `network`.", {
+        field: "aliases",
+      });
+    }
+    const network = requireNetworkName(wanted);
+    const aliases = aliasesOf(texts);
+    const { apps } = this.#deps.store;
+    requireFreeAliases(name, { network, names: [name, ...aliases] }, apps.inNetwork(network));
+    return { name: network, address: freeAppAddress(apps.list(), Math.random()), aliases };
   }
 
   /**

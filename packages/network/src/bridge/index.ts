@@ -21,6 +21,7 @@ import {
   type Network,
   type NetworkMachine,
   type Refused,
+  type Way,
 } from "../contract.ts";
 import { macOf } from "../mac.ts";
 import {
@@ -64,6 +65,11 @@ export interface BridgeOptions {
   blocked: readonly string[];
   /** What each machine may open. Default: anything. */
   limits?: FlowLimits;
+  /**
+   * Returns what is the same for apps whose machines may reach each other, and never changes for an app. Default: each app is
+   * by itself.
+   */
+  groupOf?(app: string): string;
   /** Called with the selected subnet before anything is changed. Throws when the platform must not use it. */
   judge?(selection: Selection): void;
   /** Receives a message when rules had disappeared and were set up again, or could not be. */
@@ -86,6 +92,8 @@ export class BridgeNetwork implements Network, NameRules {
   readonly #blocked: readonly string[];
   readonly #limits: FlowLimits;
   readonly #egress: EgressKeeper;
+  readonly #groupOf: (app: string) => string;
+  #ways: readonly Way[] = [];
   #control: Pick<BridgeOptions, "controlPorts" | "controlAddresses">;
   #running: Promise<void> = Promise.resolve();
   /** The last run failed: what the kernel has may not be what it should have. */
@@ -95,12 +103,13 @@ export class BridgeNetwork implements Network, NameRules {
   #watching: Promise<void> | undefined;
 
   private constructor(names: Names, { subnet, taken }: Selection, options: BridgeOptions) {
-    const { dataDir, machines, blocked, limits = NO_LIMITS } = options;
+    const { dataDir, machines, blocked, limits = NO_LIMITS, groupOf = (app) => app } = options;
     this.taken = taken;
     this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
     this.#limits = limits;
+    this.#groupOf = groupOf;
     this.#control = options;
     this.#blocked = blocked;
     this.#egress = new EgressKeeper(names, subnet, this.#machines);
@@ -260,6 +269,12 @@ export class BridgeNetwork implements Network, NameRules {
     await this.#sync();
   }
 
+  /** Leads connections of machines to these ports of apps' own addresses from now on, and to no others. */
+  async lead(ways: readonly Way[]): Promise<void> {
+    this.#ways = ways;
+    await this.#sync();
+  }
+
   /** Stops watching. Everything stays in place, because guests keep running. */
   async close(): Promise<void> {
     clearInterval(this.#watch);
@@ -281,7 +296,7 @@ export class BridgeNetwork implements Network, NameRules {
         `${address} is not in ${formatSubnet(this.#subnet)}, the machines' subnet. Stop machine ${id} and start it again to give it a new address.`,
       );
     }
-    return { tap: tapName(this.#names, host), mac: macOf(id), address, app };
+    return { tap: tapName(this.#names, host), mac: macOf(id), address, group: this.#groupOf(app) };
   }
 
   /** Applies the wanted state. One run at a time; calls that come while a run is queued share it. */
@@ -309,7 +324,8 @@ export class BridgeNetwork implements Network, NameRules {
     const ports = [...this.#machines.values()].map((machine) => this.#port(machine));
     const { controlPorts, controlAddresses = [] } = this.#control;
     const [subnet, blocked] = [this.#subnet, this.#blocked];
-    const rules = rulesetOf({ names, subnet, ports, controlPorts, controlAddresses, blocked });
+    const ways = this.#ways;
+    const rules = rulesetOf({ names, subnet, ports, ways, controlPorts, controlAddresses, blocked });
     await this.#egress.apply(`${rules}${flowTable(names, this.#limits)}`, ports);
     if (!(await hasLink(names.bridge))) {
       this.#ready.clear();

@@ -2,9 +2,10 @@
  * The nftables rules of a platform, as one text that replaces all of them at once. Pure. Comments in the text explain
  * the rules. Sets make the cost of a packet independent of the number of machines.
  */
+import { APP_ADDRESSES } from "@hibernaut/domain/app-network";
 import { formatSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 import { METADATA_NETWORKS } from "@hibernaut/lib/public-addresses";
-import type { Endpoint } from "../contract.ts";
+import type { Endpoint, Way } from "../contract.ts";
 import { noEgress } from "./egress/rules.ts";
 import type { Names } from "./names.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
@@ -14,13 +15,16 @@ export interface Port {
   tap: string;
   mac: string;
   address: string;
-  app: string;
+  /** Machines with the same one may reach each other. */
+  group: string;
 }
 
 interface RulesetInput {
   names: Names;
   subnet: Subnet;
   ports: readonly Port[];
+  /** Where connections to apps' own addresses are led. */
+  ways: readonly Way[];
   /** TCP ports of the host that control machines, such as the API. No machine of any platform may reach them. */
   controlPorts: readonly number[];
   /** The same of other computers, and of this one where another program has it, as a cluster's etcd. */
@@ -47,7 +51,8 @@ function empty(family: string, table: string): string {
 /** Frames between taps, and between taps and the host. */
 function bridgeTable({ names, subnet, ports }: RulesetInput): string {
   const { table, tapPrefix, owner } = names;
-  const appNumbers = new Map([...new Set(ports.map(({ app }) => app))].sort().map((app, index) => [app, index + 1]));
+  const groups = [...new Set(ports.map(({ group }) => group))].sort();
+  const numbers = new Map(groups.map((group, index) => [group, index + 1]));
   const gateway = addressOf(subnet, GATEWAY_HOST);
   return `${empty("bridge", table)}table bridge ${table} {
   comment "${owner}"
@@ -55,13 +60,13 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
     type ifname . ether_addr . ipv4_addr
     ${elements(ports.map(({ tap, mac, address }) => `"${tap}" . ${mac} . ${address}`))}
   }
-  map app_of_tap {
+  map group_of_tap {
     type ifname : mark
-    ${elements(ports.map(({ tap, app }) => `"${tap}" : ${appNumbers.get(app)}`))}
+    ${elements(ports.map(({ tap, group }) => `"${tap}" : ${numbers.get(group)}`))}
   }
-  set taps_of_app {
+  set taps_of_group {
     type ifname . mark
-    ${elements(ports.map(({ tap, app }) => `"${tap}" . ${appNumbers.get(app)}`))}
+    ${elements(ports.map(({ tap, group }) => `"${tap}" . ${numbers.get(group)}`))}
   }
   chain prerouting {
     type filter hook prerouting priority -300; policy accept;
@@ -83,14 +88,14 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
   }
   chain forward {
     type filter hook forward priority 0; policy accept;
-    iifname "${tapPrefix}*" meta mark set iifname map @app_of_tap oifname . meta mark @taps_of_app accept
+    iifname "${tapPrefix}*" meta mark set iifname map @group_of_tap oifname . meta mark @taps_of_group accept
     iifname "${tapPrefix}*" drop
   }
 }`;
 }
 
 /** Packets that leave the bridge through the host, and those that come back. */
-function hostTable({ names, subnet, controlPorts, controlAddresses, blocked }: RulesetInput): string {
+function hostTable({ names, subnet, ways, controlPorts, controlAddresses, blocked }: RulesetInput): string {
   const { table, bridge, tapPrefix, owner } = names;
   const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
   const gateway = addressOf(subnet, GATEWAY_HOST);
@@ -105,6 +110,10 @@ function hostTable({ names, subnet, controlPorts, controlAddresses, blocked }: R
     type ipv4_addr . inet_service
     ${elements(controlAddresses.map(({ address, port }) => `${address} . ${port}`))}
   }
+  map ways {
+    type ipv4_addr . inet_service : inet_service
+    ${elements(ways.map(({ address, port, to }) => `${address} . ${port} : ${to}`))}
+  }
   # Before any address translation. Refused rather than dropped, so that programs that look for a cloud continue at once.
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
@@ -112,6 +121,11 @@ function hostTable({ names, subnet, controlPorts, controlAddresses, blocked }: R
     iifname "${tapPrefix}*" drop
     iifname "${bridge}" ip daddr 127.0.0.0/8 drop
 ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADATA_NETWORKS, ...blocked])}
+  }
+  # Before the rules of machines for what they connect to, which lead elsewhere what is not for this host.
+  chain ways {
+    type nat hook prerouting priority dstnat - 5; policy accept;
+    iifname "${bridge}" ip daddr ${APP_ADDRESSES} meta l4proto tcp redirect to :ip daddr . tcp dport map @ways
   }
   chain input {
     type filter hook input priority filter - 10; policy accept;
@@ -125,6 +139,9 @@ ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADA
     # Seen here only where br_netfilter is loaded. The bridge's own table has decided already.
     iifname "${bridge}" oifname "${bridge}" accept
     iifname "${bridge}" oifname ${anyBridge} drop
+    # An app has the ports of its services there, and nothing outside does.
+    iifname "${bridge}" ip daddr ${APP_ADDRESSES} meta l4proto tcp reject with tcp reset
+    iifname "${bridge}" ip daddr ${APP_ADDRESSES} reject with icmp type port-unreachable
     # The guest does not know the MTU of the route to the outside.
     iifname "${bridge}" tcp flags syn / syn,rst tcp option maxseg size set rt mtu
     iifname "${bridge}" ct state established,related accept

@@ -18,6 +18,7 @@ import { MOVED, mayHelpElsewhere, tooManyConnections, toProxyRefusal, unreachabl
 import { openTunnel, type Tunnelled } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
+import { numberOf } from "./ports.ts";
 import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 
 /**
@@ -31,6 +32,7 @@ const AHEAD_BYTES = 64 * 1024;
 export interface CarryOptions {
   client: Socket;
   app: string;
+  /** Of the proxy, or of the app's own address, as `TcpPort` has it. */
   port: number;
   /** Where the client's connection comes from, and where it went. */
   origin: Origin;
@@ -74,7 +76,7 @@ export function entryOf(
   app: string | undefined,
 ): AccessEntry {
   const { address: clientAddress } = origin.source;
-  return unservedEntry({ method: "TCP", host: serverName, target: `:${port}`, clientAddress, appName: app });
+  return unservedEntry({ method: "TCP", host: serverName, target: `:${numberOf(port)}`, clientAddress, appName: app });
 }
 
 async function exchange(options: CarryOptions, requestId: string, came: number) {
@@ -189,7 +191,7 @@ function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut, onC
 function headOf({ client, port, origin, serverName, to }: CarryOptions, requestId: string): RequestHead {
   return {
     method: "TCP",
-    target: `:${port}`,
+    target: `:${numberOf(port)}`,
     host: serverName,
     httpVersion: "1.1",
     fields: [],

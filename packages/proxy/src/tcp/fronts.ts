@@ -8,7 +8,7 @@ import type { Limits } from "../http/limits.ts";
 import { plainAddress } from "../http/trust.ts";
 import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";
 import { type CarryOptions, carry, entryOf } from "./carry.ts";
-import type { PortApps } from "./ports.ts";
+import { numberOf, type PortApps } from "./ports.ts";
 import { HIGH_WATER_BYTES } from "./splice.ts";
 
 export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAccess">, Omit<ArrivalOptions, "limits"> {
@@ -22,6 +22,25 @@ export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAcces
   log: { warn(fields: object, message: string): void };
   /** Is told when other ports than before cannot be opened. */
   onClosed?(): void;
+  /** Is told when a port is open. */
+  onOpened?(): void;
+}
+
+/** Where connections are taken. */
+export interface Place {
+  host: string;
+  /** What to listen on. 0: a port that the system chooses. */
+  listen: number;
+  /** What is taken there: a port of the proxy, or of an app's own address, as `TcpPort` has it. */
+  port: number;
+  /** The apps that have it. */
+  apps: PortApps;
+}
+
+/** Returns the places of the proxy's own ports: each at each of the hosts. */
+export function placesOf(owners: ReadonlyMap<number, PortApps>, hosts: readonly string[]): Map<string, Place> {
+  const places = [...owners].flatMap(([port, apps]) => hosts.map((host) => ({ host, listen: port, port, apps })));
+  return new Map(places.map((place) => [`${place.host} ${place.port}`, place]));
 }
 
 /** A port that another program has may become free: it is tried again after this many milliseconds. */
@@ -47,13 +66,13 @@ interface Carried {
 
 export class TcpFronts {
   readonly #options: TcpFrontsOptions;
-  /** By `host port`. */
+  /** By the keys of the places, as the three after it. */
   readonly #servers = new Map<string, Server>();
   readonly #retries = new Map<string, NodeJS.Timeout>();
-  /** Places that could not be opened: why, and how often they were tried. */
-  readonly #troubles = new Map<string, { reason: string; tries: number }>();
+  /** Places that could not be opened: why, how often they were tried, and for which port. */
+  readonly #troubles = new Map<string, { reason: string; tries: number; port: number }>();
+  #places: ReadonlyMap<string, Place> = new Map();
   readonly #carried = new Set<Carried>();
-  #owners: ReadonlyMap<number, PortApps> = new Map();
   #closed = false;
 
   constructor(options: TcpFrontsOptions) {
@@ -61,35 +80,40 @@ export class TcpFronts {
   }
 
   /**
-   * Opens the ports that are new at each of the hosts, and closes those that belong to no app any more.
+   * Opens what is new, and closes what is not among the places any more.
    *
    * @param isNew whether the claim on a port is new, so that one that was given up is tried again
    */
-  update(owners: ReadonlyMap<number, PortApps>, hosts: readonly string[], isNew = (_port: number) => true): void {
+  update(places: ReadonlyMap<string, Place>, isNew = (_port: number) => true): void {
     if (this.#closed) return;
-    this.#owners = owners;
-    const wanted = new Set([...owners.keys()].flatMap((port) => hosts.map((host) => `${host} ${port}`)));
-    for (const place of wanted) {
-      if (this.#servers.has(place)) continue;
-      const trouble = this.#troubles.get(place);
-      if (trouble !== undefined && !isNew(portOf(place))) continue;
+    this.#places = places;
+    for (const [key, { port }] of places) {
+      if (this.#servers.has(key)) continue;
+      const trouble = this.#troubles.get(key);
+      if (trouble !== undefined && !isNew(port)) continue;
       if (trouble !== undefined) trouble.tries = 0;
-      clearTimeout(this.#retries.get(place));
-      this.#retries.delete(place);
-      this.#open(place);
+      clearTimeout(this.#retries.get(key));
+      this.#retries.delete(key);
+      this.#open(key);
     }
-    const known = [this.#servers, this.#retries, this.#troubles].flatMap((places) => [...places.keys()]);
-    for (const place of new Set(known)) if (!wanted.has(place)) this.#shut(place);
+    const known = [this.#servers, this.#retries, this.#troubles].flatMap((all) => [...all.keys()]);
+    for (const key of new Set(known)) if (!places.has(key)) this.#shut(key);
   }
 
   /** The ports that cannot be opened at one of the hosts, each with the reason. */
   get closed(): Map<number, string> {
-    return new Map([...this.#troubles].map(([place, { reason }]) => [portOf(place), reason]));
+    return new Map([...this.#troubles.values()].map(({ port, reason }) => [port, reason]));
   }
 
   /** The ports that are open, each once for every host. */
   get ports(): number[] {
-    return [...this.#servers].filter(([, server]) => server.listening).map(([place]) => portOf(place));
+    return [...this.opened.keys()].flatMap((key) => this.#places.get(key)?.port ?? []);
+  }
+
+  /** On which port each place listens that is open, by its key. */
+  get opened(): Map<string, number> {
+    const all = [...this.#servers].map(([key, server]) => [key, server.address()] as const);
+    return new Map(all.flatMap(([key, at]) => (at !== null && typeof at === "object" ? [[key, at.port]] : [])));
   }
 
   /** Breaks the connections to a machine whose guest has ended: nobody is left who would close them. */
@@ -106,7 +130,7 @@ export class TcpFronts {
   /** Takes no more connections, and cuts the others off as soon as they are quiet, or after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closed = true;
-    for (const place of [...this.#servers.keys(), ...this.#retries.keys()]) this.#shut(place);
+    for (const key of [...this.#servers.keys(), ...this.#retries.keys()]) this.#shut(key);
     const end = performance.now() + graceMs;
     const moved = new Map<Carried, { bytes: number; at: number }>();
     while (this.#carried.size > 0) {
@@ -123,55 +147,57 @@ export class TcpFronts {
     }
   }
 
-  #open(place: string): void {
-    const { reusePort, log } = this.#options;
-    const [host = ""] = place.split(" ");
-    const port = portOf(place);
+  #open(key: string): void {
+    const place = this.#places.get(key);
+    if (place === undefined) return;
+    const { reusePort, log, onClosed, onOpened } = this.#options;
+    const { host, listen, port } = place;
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: HIGH_WATER_BYTES };
-    const server = createServer(options, (socket) => this.#accept(port, socket));
-    this.#servers.set(place, server);
+    const server = createServer(options, (socket) => this.#accept(key, socket));
+    this.#servers.set(key, server);
     server.on("error", (error) => {
       if (server.listening) return log.warn({ port, reason: messageOf(error) }, "a TCP port has a problem");
-      this.#servers.delete(place);
-      this.#tryAgain(place, messageOf(error));
+      this.#servers.delete(key);
+      this.#tryAgain(key, place, messageOf(error));
     });
-    server.listen({ host, port, reusePort, backlog: BACKLOG }, () => {
-      if (this.#troubles.delete(place)) this.#options.onClosed?.();
+    server.listen({ host, port: listen, reusePort, backlog: BACKLOG }, () => {
+      if (this.#troubles.delete(key)) onClosed?.();
+      onOpened?.();
     });
   }
 
-  #tryAgain(place: string, reason: string): void {
+  #tryAgain(key: string, { host, port, apps }: Place, reason: string): void {
     const { log, onClosed } = this.#options;
-    const port = portOf(place);
-    const trouble = this.#troubles.get(place) ?? { reason, tries: 0 };
-    const isNews = this.#troubles.get(place)?.reason !== reason;
-    if (!this.#troubles.has(place))
+    const number = numberOf(port);
+    const trouble = this.#troubles.get(key) ?? { reason, tries: 0, port };
+    const isNews = this.#troubles.get(key)?.reason !== reason;
+    if (!this.#troubles.has(key))
       log.warn(
-        { port, host: place.split(" ")[0], apps: [...(this.#owners.get(port)?.keys() ?? [])], reason },
-        `the TCP port ${port} cannot be opened; it is tried again for 3 minutes, and after that when a machine with it is created or updated. Does another program listen there?`,
+        { port: number, host, apps: [...apps.keys()], reason },
+        `the TCP port ${number} cannot be opened; it is tried again for 3 minutes, and after that when a machine with it is created or updated. Does another program listen there?`,
       );
-    this.#troubles.set(place, { reason, tries: trouble.tries + 1 });
+    this.#troubles.set(key, { reason, tries: trouble.tries + 1, port });
     if (isNews) onClosed?.();
     if (trouble.tries >= MOST_RETRIES) return;
     const retry = () => {
-      this.#retries.delete(place);
-      this.#open(place);
+      this.#retries.delete(key);
+      this.#open(key);
     };
-    this.#retries.set(place, setTimeout(retry, RETRY_MS).unref());
+    this.#retries.set(key, setTimeout(retry, RETRY_MS).unref());
   }
 
-  #shut(place: string): void {
-    this.#servers.get(place)?.close();
-    this.#servers.delete(place);
-    clearTimeout(this.#retries.get(place));
-    this.#retries.delete(place);
-    this.#troubles.delete(place);
+  #shut(key: string): void {
+    this.#servers.get(key)?.close();
+    this.#servers.delete(key);
+    clearTimeout(this.#retries.get(key));
+    this.#retries.delete(key);
+    this.#troubles.delete(key);
   }
 
-  #accept(port: number, raw: Socket): void {
+  #accept(key: string, raw: Socket): void {
     raw.on("error", () => {}); // what is wrong with it shows in its close
-    const apps = this.#owners.get(port);
-    if (apps === undefined) return void raw.resetAndDestroy();
+    const place = this.#places.get(key);
+    if (place === undefined) return void raw.resetAndDestroy();
     const { connections, balancers, leases } = this.#options;
     const address = plainAddress(raw.remoteAddress ?? "");
     const seat = connections.admit(raw, { many: balancers.has(address), app: leases.appOfAddress?.(address) });
@@ -179,12 +205,12 @@ export class TcpFronts {
     const one: Carried = { client: raw, machineId: undefined, host: undefined };
     this.#carried.add(one);
     background(
-      this.#serve(port, apps, one, seat).finally(() => this.#carried.delete(one)),
+      this.#serve(place, one, seat).finally(() => this.#carried.delete(one)),
       "carrying a TCP connection",
     );
   }
 
-  async #serve(port: number, apps: PortApps, one: Carried, seat: Seat): Promise<void> {
+  async #serve({ port, apps }: Place, one: Carried, seat: Seat): Promise<void> {
     const { leases, limits, connections, onAccess, isStranger } = this.#options;
     const raw = one.client;
     const app = arrivedAt(raw, apps, this.#options);
@@ -209,8 +235,4 @@ export class TcpFronts {
     const { machines } = connections;
     await carry({ ...arrival, port, cut, leases, machines, limits, onMachine, onClientData, onAccess });
   }
-}
-
-function portOf(place: string): number {
-  return Number(place.split(" ")[1]);
 }

@@ -2,8 +2,15 @@
 import type { MachineConfig } from "@hibernaut/domain/config";
 import { type ProxyProtocolVersion, type TlsHandler, tlsHandlerOf } from "@hibernaut/domain/tcp-handlers";
 
-/** A port of the proxy, and where it leads in the machine. */
+/**
+ * From this number on, a port is one of an app's own address in its network, where the rest is its number: that it leads into
+ * the app does not mean that anybody outside may use it.
+ */
+const OWN_ADDRESS = 65_536;
+
+/** A port of the proxy, or of the app's own address, and where it leads in the machine. */
 export interface TcpPort {
+  /** One of the app's own address is written as {@link ownPort} has it. */
   port: number;
   internal: number;
   /** Whether a connection that is open, but silent, lets the machine sleep. Absent: it does not. */
@@ -32,18 +39,65 @@ export function tcpPortsOf({ services = [] }: Pick<MachineConfig, "services">): 
   );
 }
 
-/** Returns which apps each port belongs to. The platform gives a port to one app, or to apps that handle TLS there. */
+/** How a port of an app's own address is written where ports of the proxy could be meant. */
+export function ownPort(port: number): number {
+  return port + OWN_ADDRESS;
+}
+
+/** Whether a port is one of an app's own address. */
+export function isOwnPort(port: number): boolean {
+  return port >= OWN_ADDRESS;
+}
+
+/** Returns the number that clients know a port by. */
+export function numberOf(port: number): number {
+  return port % OWN_ADDRESS;
+}
+
+/** An app that has more ports at its own address than this has something wrong with it: each is a socket of the platform. */
+export const MOST_OWN_PORTS = 64;
+
+/**
+ * Returns the ports that a machine's services have at the app's own address: those that they have at the proxy, and, unless one
+ * of those has the number, the ones at which they listen. What the proxy does with TLS is for clients from outside.
+ */
+export function ownPortsOf(config: Pick<MachineConfig, "services">): TcpPort[] {
+  const published = tcpPortsOf(config).map(({ tls: _tls, ...port }) => port);
+  const listening = (config.services ?? []).map(({ internal_port: internal, idle }): TcpPort => {
+    const known = published.find((one) => one.internal === internal);
+    return { ...(idle === "quiet" && { quiet: true }), ...known, internal, port: internal };
+  });
+  const byNumber = new Map([...listening, ...published].map((one) => [one.port, one]));
+  return [...byNumber.values()].slice(0, MOST_OWN_PORTS).map((one) => ({ ...one, port: ownPort(one.port) }));
+}
+
+/** Returns which apps each port of the proxy belongs to. The platform gives a port to one app, or to apps that handle TLS there. */
 export function portOwners(
   machines: readonly { row: { app: string; tcp?: readonly TcpPort[] } }[],
 ): ReadonlyMap<number, PortApps> {
   const owners = new Map<number, Map<string, TlsHandler | undefined>>();
   for (const { row } of machines)
     for (const { port, tls } of row.tcp ?? []) {
+      if (isOwnPort(port)) continue;
       const apps = owners.get(port) ?? new Map<string, TlsHandler | undefined>();
       // While a deploy changes the machines of an app, some differ: nobody gets in without TLS then.
       owners.set(port, apps.set(row.app, tls ?? apps.get(row.app)));
     }
   return owners;
+}
+
+/** Returns the ports that each app has at its own address. */
+export function ownPortsByApp(
+  machines: readonly { row: { app: string; tcp?: readonly TcpPort[] } }[],
+): ReadonlyMap<string, ReadonlySet<number>> {
+  const all = new Map<string, Set<number>>();
+  for (const { row } of machines)
+    for (const { port } of row.tcp ?? []) {
+      if (!isOwnPort(port)) continue;
+      const ports = all.get(row.app) ?? new Set<number>();
+      if (ports.size < MOST_OWN_PORTS) all.set(row.app, ports.add(port));
+    }
+  return all;
 }
 
 /** Returns the app that gets every connection to the port, whatever its client says. Undefined if TLS decides. */

@@ -40,7 +40,7 @@ import { DEFAULT_LIMITS } from "../../src/http/limits.ts";
 import { createProxyServer, type ProxyServer } from "../../src/http/server.ts";
 import { Trust } from "../../src/http/trust.ts";
 import { ProxyCoordinator } from "../../src/proxy-coordinator.ts";
-import { TcpFronts } from "../../src/tcp/fronts.ts";
+import { placesOf, TcpFronts } from "../../src/tcp/fronts.ts";
 import { until } from "../http/helpers.ts";
 import { certificate, type Pair } from "../http/secured.ts";
 
@@ -254,7 +254,7 @@ export class TestHost {
   async openTcp(asked: number): Promise<number> {
     const owners = this.proxy.broker.tcpPorts().get(asked);
     if (owners === undefined) throw new Error(`No machine has the port ${asked}.`);
-    this.tcp.update(new Map([[asked, owners]]), ["127.0.0.1"]);
+    this.tcp.update(placesOf(new Map([[asked, owners]]), ["127.0.0.1"]));
     await until(() => this.tcp.ports.length === 1, "the port to open");
     return asked;
   }

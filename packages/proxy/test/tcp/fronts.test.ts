@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { type Lease, ProxyRefusal, type RequestHead } from "../../src/contract.ts";
+import { placesOf } from "../../src/tcp/fronts.ts";
 import { portOwners, tcpPortsOf } from "../../src/tcp/ports.ts";
 import { plain, type TcpRig, tcpRig } from "./tcp-rig.ts";
 
@@ -174,7 +175,7 @@ describe("a connection", () => {
 
 describe("the ports", () => {
   test("are open at each address, and closed to machines of other apps", async () => {
-    rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST, "127.0.0.2"]);
+    rig.fronts.update(placesOf(new Map([[rig.port, owned("db")]]), [HOST, "127.0.0.2"]));
     await vi.waitFor(() => expect(rig.fronts.ports).toEqual([rig.port, rig.port]));
     const inside = connect({ host: "127.0.0.2", port: rig.port });
     await once(inside, "connect");
@@ -182,18 +183,18 @@ describe("the ports", () => {
     strangers.add("db");
     const refused = connect({ host: "127.0.0.2", port: rig.port });
     expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
-    rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST]);
+    rig.fronts.update(placesOf(new Map([[rig.port, owned("db")]]), [HOST]));
     await vi.waitFor(() => expect(rig.fronts.ports).toEqual([rig.port]));
   });
 
   test("open and close with their services; connections outlive the port", async () => {
     const here = await client();
     const there = await programs();
-    rig.fronts.update(new Map(), [HOST]);
+    rig.fronts.update(placesOf(new Map(), [HOST]));
     await expect(client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
     here.write("still here");
     expect(String(await once(there, "data"))).toBe("still here");
-    rig.fronts.update(new Map([[rig.port, owned("db")]]), [HOST]);
+    rig.fronts.update(placesOf(new Map([[rig.port, owned("db")]]), [HOST]));
     await vi.waitFor(() => expect(rig.fronts.ports).toEqual([rig.port]));
     here.destroy();
     (await client()).destroy();
@@ -209,7 +210,7 @@ describe("the ports", () => {
     ]);
     // Only the pauses between the attempts: the ports are real.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    rig.fronts.update(owners, [HOST]);
+    rig.fronts.update(placesOf(owners, [HOST]));
     await turns();
     expect(warned).toEqual([expect.stringContaining(`TCP port ${taken} cannot be opened`)]);
     expect(rig.fronts.ports).toEqual([rig.port]);
@@ -223,9 +224,9 @@ describe("the ports", () => {
     expect(vi.getTimerCount()).toBe(0);
     other.close();
     await once(other, "close");
-    rig.fronts.update(owners, [HOST], () => false);
+    rig.fronts.update(placesOf(owners, [HOST]), () => false);
     expect([vi.getTimerCount(), rig.fronts.ports, rig.fronts.closed.size]).toEqual([0, [rig.port], 1]);
-    rig.fronts.update(owners, [HOST], (each) => each === taken);
+    rig.fronts.update(placesOf(owners, [HOST]), (each) => each === taken);
     await turns();
     expect([rig.fronts.ports, rig.fronts.closed.size]).toEqual([[rig.port, taken], 0]);
     expect(warned).toHaveLength(1);
@@ -237,7 +238,7 @@ describe("the ports", () => {
     const other = createServer().listen(taken, HOST);
     await once(other, "listening");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    rig.fronts.update(new Map([[taken, owned("mail")]]), [HOST]);
+    rig.fronts.update(placesOf(new Map([[taken, owned("mail")]]), [HOST]));
     await turns();
     other.close();
     await once(other, "close");
@@ -245,7 +246,7 @@ describe("the ports", () => {
     await turns();
     expect(rig.fronts.ports).toEqual([taken]);
     // One that nobody claims any more is not closed, but forgotten.
-    rig.fronts.update(new Map(), [HOST]);
+    rig.fronts.update(placesOf(new Map(), [HOST]));
     expect(rig.fronts.closed.size).toBe(0);
   });
 

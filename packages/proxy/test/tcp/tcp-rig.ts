@@ -12,7 +12,7 @@ import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "..
 import { Certificates } from "../../src/http/certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/http/limits.ts";
 import { Trust } from "../../src/http/trust.ts";
-import { TcpFronts, type TcpFrontsOptions } from "../../src/tcp/fronts.ts";
+import { placesOf, TcpFronts, type TcpFrontsOptions } from "../../src/tcp/fronts.ts";
 import { until } from "../http/helpers.ts";
 
 const HOST = "127.0.0.1";
@@ -110,7 +110,9 @@ export async function tcpRig({
     ...more,
   });
   const port = await freePort();
-  fronts.update(new Map([[port, new Map(Object.entries(apps).map(([name, { tls }]) => [name, tls]))]]), [HOST]);
+  fronts.update(
+    placesOf(new Map([[port, new Map(Object.entries(apps).map(([name, { tls }]) => [name, tls]))]]), [HOST]),
+  );
   await until(() => fronts.ports.length === 1, "the port to open");
   onTestFinished(() => fronts.close(0));
   const lease = () => leaseOf(Object.keys(apps)[0] ?? "");

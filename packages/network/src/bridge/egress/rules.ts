@@ -5,6 +5,7 @@
  * what name servers answered, and what was refused: those are kept. They only ever narrow what the other rules leave open.
  */
 import { createHash } from "node:crypto";
+import { APP_ADDRESSES } from "@hibernaut/domain/app-network";
 import type { Egress } from "@hibernaut/domain/egress";
 import { DNS_PORT } from "@hibernaut/domain/own-ports";
 import { formatSubnet, overlap, type Subnet } from "@hibernaut/lib/ipv4";
@@ -153,8 +154,8 @@ ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type adm
     ip saddr . ct mark @judged accept
     ip saddr . ip daddr @allowed goto pass
     # Of a name, these ports are reached only where the name is certain. Without the second, a browser would try QUIC.
-    # The machines' own subnet, and the host in it, have no certainty to wait for: nothing leads there.
-    ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr @${NAMED_SET} meta l4proto { tcp, udp } th dport { 80, 443 } goto refuse
+    # The machines' own subnet, the host in it, and apps' own addresses have no certainty to wait for: nothing leads there.
+    ip daddr != { ${formatSubnet(subnet)}, ${APP_ADDRESSES} } ip saddr . ip daddr @${NAMED_SET} meta l4proto { tcp, udp } th dport { 80, 443 } goto refuse
     # Where all else is open, names that something is added for are learnt, too, and that opens nothing.
     ip saddr @closed ip saddr . ip daddr @${NAMED_SET} goto pass
     ip saddr . ip daddr @denied goto refuse
@@ -177,6 +178,16 @@ ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type adm
     ct direction reply accept
     ${server}
     ${entrance}
+    ct status dnat ct original ip daddr ${APP_ADDRESSES} accept
+    jump judge
+  }
+  # To an app's own address, before it is led to this host.
+  chain ways {
+    type filter hook prerouting priority dstnat - 10; policy accept;
+    iifname != "${bridge}" accept
+    ip daddr != ${APP_ADDRESSES} accept
+    ip saddr != @governed accept
+    ct direction reply accept
     jump judge
   }
   chain prerouting {
