@@ -12,13 +12,13 @@ const ROOTS = `${SRC}/(server|member|egress|fly|doctor|doctor/[a-z-]+|uninstall)
  * differ before long.
  */
 const SHARED = [
-  "^packages/lib/src/(absence|base64|ipv4|quantities)\\.ts$",
+  "^packages/lib/src/(absence|base64|ipv4|quantities|words)\\.ts$",
   "^packages/domain/src/(naming|fields|cron|schedule|limits|guest-paths|check-times|egress|response-headers|tcp-handlers)\\.ts$",
 ];
 /** The descriptions of a configuration's fields, from which forms are made. */
 const FIELDS = "^packages/domain/src/(fields|limits)\\.ts$";
 /** Packages that are no part of the platform. All others are. */
-const APART = "^packages/(cli|client|dashboard|jail|mcp)/";
+const APART = "^packages/(cli|client|compose|dashboard|jail|mcp)/";
 /** Packages of which the composition roots alone use more than the contract: `contract.ts` or `index.ts`. */
 const CONTRACTS = [
   ...["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"],

@@ -18,15 +18,21 @@ export function hasService({ config }: Pick<Machine, "config">): boolean {
 export async function answersAt(context: Context): Promise<string | undefined> {
   const client = await context.client();
   const [app, machines] = await Promise.all([client.getApp(context.app), client.listMachines(context.app)]);
-  const { http, ports } = servicesOf(machines);
+  const { http, ports } = servicesOf(machines, app);
   const urls = http ? urlsFrom(client.apiUrl, app) : [];
   const places = [...urls, ...ports.map((port) => `TCP port ${port} of the proxy`)];
   return places.length === 0 ? undefined : `App ${context.app} answers at ${places.join(" and ")}`;
 }
 
-/** Whether the app takes HTTP requests, and at which TCP ports it takes connections. */
-function servicesOf(machines: readonly Pick<Machine, "config">[]): { http: boolean; ports: number[] } {
+/** Whether the app takes HTTP requests, and at which TCP ports it takes connections. In a network, an HTTP service says so. */
+function servicesOf(
+  machines: readonly Pick<Machine, "config">[],
+  { network }: Pick<App, "network">,
+): { http: boolean; ports: number[] } {
   const services = machines.flatMap(({ config }) => config.services ?? []);
   const ports = services.flatMap(({ ports: own = [] }) => own.map(({ port }) => port));
-  return { http: services.some(({ ports: own = [] }) => own.length === 0), ports: [...new Set(ports)] };
+  const http = services.some(({ protocol, ports: own = [] }) =>
+    network === undefined ? own.length === 0 : protocol === "http",
+  );
+  return { http, ports: [...new Set(ports)] };
 }

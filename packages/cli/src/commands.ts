@@ -7,6 +7,7 @@ import { backup } from "./commands/backup.ts";
 import { certs } from "./commands/certs.ts";
 import { cluster } from "./commands/cluster.ts";
 import { completionCommands } from "./commands/completion.ts";
+import { compose, composeCommands } from "./commands/compose.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -57,6 +58,7 @@ const platform: Noun = {
     uninstall,
     ...completionCommands(() => NOUNS),
     ...shortcuts(),
+    ...composeCommands,
   ],
 };
 
@@ -77,6 +79,7 @@ function shortcuts(): Command[] {
 export const NOUNS: readonly Noun[] = [
   platform,
   apps,
+  compose,
   machine,
   scale,
   config,

@@ -37,7 +37,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   sh: "A shell in a machine: hibernaut console [id].",
   shell: "A shell in a machine: hibernaut console [id].",
   ssh: "A shell in a machine: hibernaut console [id]. One command: hibernaut exec [id] -- <command>.",
-  up: "To start the platform: hibernaut serve.",
   why: "hibernaut machine why [id].",
   update: "One machine: hibernaut machine update [id]. The whole app: hibernaut deploy.",
   "machine ssh": "A shell: hibernaut machine console [id].",

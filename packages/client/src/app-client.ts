@@ -1,5 +1,5 @@
 /** Methods about apps: their releases, volumes, hostnames, certificates and secrets. */
-import type { DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions, RevokeOptions } from "./options.ts";
+import type { CreateAppOptions, DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions, RevokeOptions } from "./options.ts";
 import { PlatformClient } from "./platform-client.ts";
 import { readReleaseCommand } from "./progress.ts";
 import type { CallOptions, ListOptions } from "./transport.ts";
@@ -35,8 +35,9 @@ export abstract class AppClient extends PlatformClient {
   }
 
   /** Creates an app. */
-  createApp(name: string, options?: CallOptions): Promise<App> {
-    return this.call("post", "/v1/apps", { body: { app_name: name }, ...options });
+  createApp(name: string, { network, aliases, ...options }: CreateAppOptions = {}): Promise<App> {
+    const body = { app_name: name, ...(network !== undefined && { network }), ...(aliases && { aliases: [...aliases] }) };
+    return this.call("post", "/v1/apps", { body, ...options });
   }
 
   /** Returns what an app may have, and what it has. */

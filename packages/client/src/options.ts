@@ -20,6 +20,14 @@ export interface DestroyOptions extends CallOptions {
   force?: boolean;
 }
 
+/** Where a new app is. */
+export interface CreateAppOptions extends CallOptions {
+  /** The network that its machines share with those of the apps that name the same one. It is never changed. Default: none. */
+  network?: string;
+  /** What it is called there besides its own name. */
+  aliases?: readonly string[];
+}
+
 /** What happens to a certificate that is removed. */
 export interface RevokeOptions extends CallOptions {
   /** Have its authority declare it invalid first. Default: false. */

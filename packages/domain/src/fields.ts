@@ -85,6 +85,21 @@ export const MACHINE_FIELDS = {
     default: "0",
     option: "swap",
   },
+  "init.user": {
+    kind: "text",
+    pattern: "^[^\\s:]{1,64}(?::[^\\s:]{1,64})?$",
+    description: "Whom the app runs as, by name or number, with a group after a colon if it is another than the user's.",
+    default: "the image's",
+    key: null,
+  },
+  "init.working_dir": {
+    kind: "text",
+    pattern: "^/[^\\u0000]{0,1023}$",
+    description: "Directory in which the app starts.",
+    default: "the image's",
+    option: "workdir",
+    key: null,
+  },
   "restart.max_retries": {
     kind: "count",
     minimum: 0,

@@ -1,10 +1,13 @@
 /** The machines of one app, prepared for what every request asks. */
 import type { RoutedMachine } from "./routed-machine.ts";
+import { isOwnPort } from "./tcp/ports.ts";
 
 /** What follows from the machines' configurations and names. */
 interface Prepared {
   /** Those that HTTP requests go to which name no machine: pinned ones only if there are no others. */
   sharing: readonly RoutedMachine[];
+  /** Whether there is a machine for HTTP at all. */
+  takesHttp: boolean;
   byName: ReadonlyMap<string, RoutedMachine>;
   /** Whether requests may choose one of the machines. */
   addressable: boolean;
@@ -36,10 +39,13 @@ export class AppMachines {
   }
 }
 
-/** Returns those of the machines that HTTP is for: those with an HTTP service, or all if none has one. */
+/**
+ * Returns those of the machines that HTTP is for: those with an HTTP service. If none has one, all: many apps that speak HTTP do
+ * not say so. In a network they have to, because their other services are for their neighbours alone.
+ */
 function webOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
   const web = all.filter(({ policy }) => policy.web);
-  return web.length > 0 ? web : all;
+  return web.length > 0 ? web : all.filter(({ row }) => !row.tcp?.some(({ port }) => isOwnPort(port)));
 }
 
 /** Returns those of the machines that requests go to which name none: pinned ones only if there are no others. */
@@ -49,8 +55,10 @@ export function sharingOf(all: readonly RoutedMachine[]): readonly RoutedMachine
 }
 
 function prepare(all: readonly RoutedMachine[]): Prepared {
+  const web = webOf(all);
   return {
-    sharing: sharingOf(webOf(all)),
+    sharing: sharingOf(web),
+    takesHttp: web.length > 0,
     byName: new Map(all.map((machine) => [machine.row.name, machine])),
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
     forcesHttps: all.some(({ policy }) => policy.forceHttps),

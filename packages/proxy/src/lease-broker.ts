@@ -112,7 +112,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
 
   route(hostname: string): string {
     const app = this.#table.appFor(hostname);
-    if (app === undefined) throw unknownHostRefusal(hostname);
+    if (app === undefined || !this.#table.ofApp(app).prepared.takesHttp) throw unknownHostRefusal(hostname);
     return app;
   }
 

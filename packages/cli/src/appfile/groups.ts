@@ -1,9 +1,10 @@
 /** Process groups: their commands, and which parts of the file apply to which group. */
+
+import { splitWords } from "@hibernaut/lib/words";
 import type { Findings } from "./findings.ts";
 import type { ProcessGroup } from "./model.ts";
 import type { Path } from "./positions.ts";
 import type { Section } from "./section.ts";
-import { splitWords } from "./words.ts";
 
 /** The group of a file that defines none. */
 const DEFAULT_GROUP = "app";

@@ -1,12 +1,12 @@
 /** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
 import { withValueAt } from "@hibernaut/domain/fields";
+import { splitWords } from "@hibernaut/lib/words";
 import { BUILDERS, type Builder } from "../build/detect.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import { DOCKERFILES } from "./folder.ts";
 import type { AppFile, Build, Deploy, ReleaseCommand } from "./model.ts";
 import { readSize } from "./resources.ts";
 import type { Section } from "./section.ts";
-import { splitWords } from "./words.ts";
 
 /** `[build]`: a finished image, or how to build one. */
 export function readBuild(top: Section): Pick<AppFile, "image" | "build"> {

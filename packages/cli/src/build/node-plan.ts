@@ -1,6 +1,7 @@
 /** How the image of a Node app is made: its command and its dependencies. Pure. */
+
+import { splitWords } from "@hibernaut/lib/words";
 import type { Folder } from "../appfile/folder.ts";
-import { splitWords } from "../appfile/words.ts";
 import { nodeStart } from "./detect.ts";
 
 /** Steps that put the dependencies into `node_modules` of a copy of the app. */

@@ -6,6 +6,7 @@ import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
 import { listCommand } from "../listing.ts";
+import { given } from "../option-values.ts";
 import { ago, fields, lines, table } from "../terminal.ts";
 
 const NAME = { usage: "<name>", description: "name of the app", names: "app" } as const;
@@ -13,12 +14,17 @@ const NAME = { usage: "<name>", description: "name of the app", names: "app" } a
 const create = command({
   name: "create",
   summary: "Create an app",
-  description: "An app owns machines and the address at which they answer.",
+  description:
+    "An app owns machines and the address at which they answer. In a network, its machines and those of the other apps of the network reach each other, by the names of the apps and their aliases, and wake each other.",
   arguments: [{ usage: "<name>", description: "lower-case letters, digits and dashes" }],
-  examples: ["hibernaut apps create shop"],
-  async run(context, [name = ""]) {
+  options: [
+    { flags: "--network <name>", description: "share a network with the apps that name the same one, from now on" },
+    { flags: "--alias <name>", description: "another name of it in the network; may repeat", repeats: true },
+  ],
+  examples: ["hibernaut apps create shop", "hibernaut apps create shop-db --network shop --alias db"],
+  async run(context, [name = ""], { network, alias: aliases }) {
     const client = await context.client();
-    const app = await client.createApp(name);
+    const app = await client.createApp(name, given({ network, aliases }));
     const [url] = urlsFrom(client.apiUrl, app);
     return {
       document: app,
@@ -56,6 +62,7 @@ const show = command({
       ["Created", ago(app.created_at)],
       ["Answers at", urlsFrom(client.apiUrl, app).join(", ") || "-"],
       ...(app.closed_ports ?? []).map(({ port, reason }) => ["Closed port", `${port}: ${reason}`] as const),
+      ...(app.network === undefined ? [] : [["Network", networkText(app.network)] as const]),
       ["Status page", app.status_page ? statusUrl(client.apiUrl, app) : "off"],
     ]);
     return { document: { ...app, quota }, text: lines(about, quotaText(quota)) };
@@ -112,6 +119,10 @@ const update = command({
     };
   },
 });
+
+function networkText({ name, address, aliases }: NonNullable<App["network"]>): string {
+  return `${name}, at ${address}${aliases.length === 0 ? "" : `, also as ${aliases.join(", ")}`}`;
+}
 
 /** The address of an app's status page at the API. Visitors may not be able to reach the API there. */
 function statusUrl(apiUrl: string, { name }: App): string {

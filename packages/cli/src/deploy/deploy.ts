@@ -10,7 +10,7 @@ import { given } from "../option-values.ts";
 import { lines } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { provide } from "../upload/provide.ts";
-import { type DeploymentOptions, readDeployment, requireSecrets } from "./deployment.ts";
+import { type Deployment, type DeploymentOptions, readDeployment, requireSecrets } from "./deployment.ts";
 import { FoundPort, foundPort, hasWorked } from "./found-port.ts";
 import { DoesNotWork } from "./healthy.ts";
 import { planDeploy } from "./plan.ts";
@@ -46,11 +46,29 @@ export async function deployFindingPort(named: Context, options: DeployOptions):
 async function deployOnce(named: Context, options: DeployOptions): Promise<Result> {
   const deployment = await readDeployment(named, options);
   if (options.buildOnly) return buildResult(deployment.built);
+  const context = named.preferring(deployment.app);
+  await ensureApp(context);
+  const portOf = (machineId: string) => foundPort(named, machineId, options.config);
+  return (await carryOut(context, deployment, { ...options, portOf })).result;
+}
+
+/** How a deployment is carried out. */
+interface CarryingOut extends Omit<DeployOptions, keyof DeploymentOptions> {
+  /** Where the app was found to listen already. */
+  port?: number | undefined;
+  /** Finds the port of an app that does not listen where it should. By default, nobody looks. */
+  portOf?(machineId: string): Promise<number | undefined>;
+}
+
+/** Deploys to an app that exists. Rejects with {@link FoundPort} when another port has to be tried. */
+export async function carryOut(
+  context: Context,
+  deployment: Deployment,
+  options: CarryingOut,
+): Promise<{ result: Result; machines: { machine_id: string; action: string }[] }> {
   const { groups, deploy: asked, statusPage, release: before } = deployment;
   const strategy = options.strategy ?? asked.strategy ?? "rolling";
-  const context = named.preferring(deployment.app);
   const client = await context.client();
-  await ensureApp(context);
   await requireSecrets(context, groups);
   const { ref: image } = await provide(context, deployment.image, options);
   const untried = !(await hasWorked(context));
@@ -84,7 +102,7 @@ async function deployOnce(named: Context, options: DeployOptions): Promise<Resul
     }).catch(async (error: unknown) => {
       // Only once: an app that moves from port to port has none that a file could name.
       if (!(error instanceof DoesNotWork) || options.port !== undefined) throw error;
-      const port = await foundPort(named, error.machineId, options.config).catch((failure: unknown) => {
+      const port = await options.portOf?.(error.machineId).catch((failure: unknown) => {
         if (failure instanceof Interrupted) throw failure;
         // What went wrong counts, also if nobody can be asked any more.
         return undefined;
@@ -97,13 +115,14 @@ async function deployOnce(named: Context, options: DeployOptions): Promise<Resul
   if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });
   await warnOfUnsuspendable(context, new Set(done.map(({ machine_id: id }) => id)));
   const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
-  return {
+  const result = {
     document: { release: release.version, image: release.image, machines: done },
     text: lines(
       `Deployed release ${release.version} of ${context.app}: ${summary(done)}.`,
       served && (await answersAt(context)),
     ),
   };
+  return { result, machines: done };
 }
 
 function buildResult(built: Built | undefined): Result {

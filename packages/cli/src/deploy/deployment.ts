@@ -9,7 +9,8 @@ import { pairs } from "../machine-config.ts";
 import { isValidName, NAME_RULE } from "../names.ts";
 import type { WantedGroup } from "./plan.ts";
 
-interface Deployment {
+/** What is deployed. */
+export interface Deployment {
   /** As the app file names it. */
   app: string | undefined;
   groups: ReadonlyMap<string, WantedGroup>;

@@ -47,9 +47,10 @@ function fellAsleep(machine: Machine): boolean {
   return ASLEEP.has(machine.state) && !hasCrashed(machine);
 }
 
-/** A machine on a schedule is done when its app has exited without a failure. */
+/** A machine on a schedule, and one that nobody starts again, is done when its app has exited without a failure. */
 function hasRun({ config, state, crash }: Machine): boolean {
-  return config.schedule !== undefined && state === "stopped" && crash === null;
+  const isForOnce = config.restart?.policy === "no" && (config.services ?? []).length === 0;
+  return (config.schedule !== undefined || isForOnce) && state === "stopped" && crash === null;
 }
 
 /** A machine that stays on a new version that does not work. */

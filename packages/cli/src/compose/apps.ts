@@ -1,0 +1,33 @@
+/** The apps of a project, as the platform has them. */
+import type { App, HibernautClient } from "@hibernaut/client";
+import { CliError } from "../failure.ts";
+
+/** Returns the apps that share the project's network. */
+export async function appsOf(client: HibernautClient, project: string): Promise<App[]> {
+  return (await client.listApps()).filter(({ network }) => network?.name === project);
+}
+
+/** Rejects with `not_found` if the project has no apps. */
+export async function requireApps(client: HibernautClient, project: string): Promise<App[]> {
+  const apps = await appsOf(client, project);
+  if (apps.length > 0) return apps;
+  throw new CliError("not_found", `The project ${project} has no apps. Start it: hibernaut compose up`);
+}
+
+/** What people call an app of a project: its service. */
+export function serviceOf(project: string, app: string): string {
+  return app.startsWith(`${project}-`) ? app.slice(project.length + 1) : app;
+}
+
+/** Returns those of the apps that the words name, by service or by name. Throws `not_found` for a word that names none. */
+export function named(apps: readonly App[], project: string, words: readonly string[]): App[] {
+  if (words.length === 0) return [...apps];
+  return words.map((word) => {
+    const found = apps.find(
+      ({ name, network }) => name === word || name === `${project}-${word}` || network?.aliases.includes(word),
+    );
+    if (found !== undefined) return found;
+    const known = apps.map(({ name }) => serviceOf(project, name)).join(", ");
+    throw new CliError("not_found", `The project ${project} has no service ${word}. It has ${known}.`);
+  });
+}

@@ -1,0 +1,118 @@
+/** Brings one service of a project to the platform, if it is not there already. */
+import { createHash } from "node:crypto";
+import type { Machine } from "@hibernaut/client";
+import type { ServicePlan } from "@hibernaut/compose";
+import { GROUP_METADATA } from "../appfile/machine-configs.ts";
+import { DEFAULT_PORT } from "../appfile/services.ts";
+import type { Context } from "../context.ts";
+import { hasCrashed } from "../crashed.ts";
+import { CliError } from "../failure.ts";
+import { firstReached } from "../waiting.ts";
+
+/** The metadata key of what a machine was made from: a service that is the same is left as it is. */
+const DIGEST_METADATA = "hibernaut_compose";
+/** The only process group of a service. */
+const GROUP = "app";
+
+export interface ServiceOptions {
+  waitTimeout: number;
+  upload?: boolean;
+  /** Whether to deploy also what is as it should be. */
+  force: boolean;
+}
+
+/** What was done: `kept` is nothing. */
+export type Action = "kept" | "deployed" | "ran" | "started" | "restarted";
+
+/** Deploys the service, unless its machine was made from the same. */
+export async function deployService(
+  context: Context,
+  plan: ServicePlan,
+  { waitTimeout, upload, force }: ServiceOptions,
+): Promise<Action> {
+  const client = await context.client();
+  const image = plan.image ?? (await buildOf(context, plan));
+  const digest = digestOf(plan, image);
+  const stale = await setSecrets(context, plan);
+  const machines = await client.listMachines(plan.app);
+  if (!force && machines.length > 0 && machines.every((machine) => isCurrent(machine, digest))) {
+    for (const id of stale) await client.restartMachine(plan.app, id);
+    if (stale.length > 0) return "restarted";
+    // Nothing would wake it.
+    const ended = machines.filter(({ state }) => state === "stopped" && plan.sleeps === undefined && !plan.runsOnce);
+    for (const { id } of ended) await client.startMachine(plan.app, id);
+    return ended.length > 0 ? "started" : "kept";
+  }
+  const config = { ...plan.config, image, metadata: { [GROUP_METADATA]: GROUP, [DIGEST_METADATA]: digest } };
+  const { carryOut } = await import("../deploy/deploy.ts");
+  const { machines: done } = await carryOut(
+    context,
+    {
+      ...{ app: plan.app, image, built: undefined, statusPage: undefined, release: undefined },
+      groups: new Map([[GROUP, { config }]]),
+      deploy: {
+        ...{ strategy: undefined, maxUnavailable: undefined, waitTimeout: undefined, prewarm: undefined },
+        ...{ template: undefined, releaseCommand: undefined },
+      },
+    },
+    { waitTimeout, ...(upload !== undefined && { upload }) },
+  );
+  if (!plan.runsOnce) return "deployed";
+  for (const { machine_id: id } of done) await untilDone(context, id, waitTimeout);
+  return "ran";
+}
+
+async function buildOf(context: Context, { build, service }: ServicePlan): Promise<string> {
+  if (build === undefined) throw new Error("neither an image nor a build");
+  const [{ buildImage }, { BUILD_TIMEOUT_S }] = await Promise.all([
+    import("../build/build.ts"),
+    import("../build/options.ts"),
+  ]);
+  context.say(`${service}: building the image`);
+  const { directory, dockerfile, target, args } = build;
+  const more = { builder: undefined, ignorefile: undefined, secrets: [], commandNamed: false, fresh: false };
+  const built = await buildImage(
+    { ...more, directory, dockerfile, target, args, port: DEFAULT_PORT, timeout: BUILD_TIMEOUT_S },
+    context,
+  );
+  return built.image;
+}
+
+/** Without what secrets hold: whoever reads a machine's metadata could try what it might be. */
+function digestOf({ config }: ServicePlan, image: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([config, image]))
+    .digest("hex")
+    .slice(0, 32);
+}
+
+function isCurrent(machine: Machine, digest: string): boolean {
+  return machine.config.metadata?.[DIGEST_METADATA] === digest && machine.state !== "failed" && !hasCrashed(machine);
+}
+
+/** Sets those that differ. Returns the machines that run with others. */
+async function setSecrets(context: Context, { app, service, secrets }: ServicePlan): Promise<string[]> {
+  if (secrets.length === 0) return [];
+  const client = await context.client();
+  const known = new Set((await client.listSecrets(app)).map(({ name }) => name));
+  const missing = secrets.find(({ name, value }) => value === undefined && !known.has(name));
+  if (missing !== undefined)
+    throw new CliError(
+      "failed_precondition",
+      `The service ${service} needs an external secret. Set it: hibernaut secrets set ${missing.name}="$(base64 < file)" --app ${app}`,
+    );
+  const given = secrets.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value] as const]));
+  return given.length === 0 ? [] : (await client.setSecrets(app, Object.fromEntries(given))).pending;
+}
+
+/** A job that others wait for has done its work once it has ended, and ended well. */
+async function untilDone(context: Context, id: string, waitTimeout: number): Promise<void> {
+  await firstReached(context, id, ["stopped", "failed", "destroyed"], { waitTimeout });
+  const machine = await (await context.client()).getMachine(context.app, id);
+  if (machine.state === "stopped" && machine.crash === null) return;
+  const why = machine.crash?.reason ?? machine.state;
+  throw new CliError(
+    "failed_precondition",
+    `${context.app} did not do its work: ${why}. See \`hibernaut logs --app ${context.app}\`.`,
+  );
+}

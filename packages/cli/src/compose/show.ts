@@ -1,0 +1,51 @@
+/** A plan as text. Pure. */
+import type { Finding, ServicePlan } from "@hibernaut/compose";
+import { lines, table } from "../terminal.ts";
+import { findingText, type Loaded } from "./load.ts";
+
+/** The whole plan: what each service becomes, and what is not carried. */
+export function planText({ plan, findings }: Loaded): string {
+  const rows = plan.apps.map((app) => [
+    app.service,
+    app.app,
+    imageText(app),
+    reachedText(app),
+    memoryText(app),
+    sleepText(app),
+  ]);
+  return lines(
+    `Project ${plan.name}: ${plan.apps.length} app${plan.apps.length === 1 ? "" : "s"} in the network ${plan.name}.`,
+    table([["SERVICE", "APP", "IMAGE", "REACHED", "MEMORY", "SLEEPS"], ...rows]),
+    findings.length > 0 && ["", "What is carried in another way, or not at all:", ...findings.map(indented)].join("\n"),
+    "",
+    "Next: hibernaut compose up",
+  );
+}
+
+function indented(finding: Finding): string {
+  return `  ${findingText(finding)}`;
+}
+
+function imageText({ image, build }: ServicePlan): string {
+  return image ?? `built from ${build?.directory ?? ""}`;
+}
+
+function memoryText({ config }: ServicePlan): string {
+  return `${config.guest?.memory_mb ?? ""} MB`;
+}
+
+function reachedText({ ports: { http, tcp, inside }, runsOnce }: ServicePlan): string {
+  if (runsOnce) return "-";
+  const parts = [
+    http && `HTTP (port ${http.internal})`,
+    ...tcp.map(({ published, internal }) => `TCP ${published}${published === internal ? "" : ` (port ${internal})`}`),
+    inside.length > 0 && `by the project: ${inside.join(", ")}`,
+  ];
+  return parts.filter((part) => part !== undefined && part !== false).join("; ") || "-";
+}
+
+function sleepText({ sleeps, runsOnce }: ServicePlan): string {
+  if (runsOnce) return "ends by itself";
+  if (sleeps === undefined) return "never";
+  return `after ${sleeps.after}${sleeps.how === "stop" ? ", stopped" : ""}`;
+}

@@ -1,0 +1,100 @@
+/** Carries a plan out: each service once those are up that it depends on, and no more at once than the host can boot. */
+import type { App } from "@hibernaut/client";
+import type { ProjectPlan, ServicePlan } from "@hibernaut/compose";
+import { Semaphore } from "@hibernaut/lib/semaphore";
+import { Context } from "../context.ts";
+import { CliError, toFailure } from "../failure.ts";
+import { appsOf } from "./apps.ts";
+import { type Action, deployService, type ServiceOptions } from "./deploy-service.ts";
+
+/** Cold starts at once: each takes a CPU, and pulls an image. */
+export const PARALLEL = 2;
+
+export interface Outcome {
+  service: string;
+  app: string;
+  /** `failed`: see the error. `skipped`: something that it depends on failed. */
+  action: Action | "failed" | "skipped";
+  error?: unknown;
+}
+
+interface UpOptions extends Omit<ServiceOptions, "force"> {
+  force: boolean;
+  parallel: number;
+}
+
+/** Returns what became of each service, in the order of the plan. Rejects before anything is changed if the project cannot be had. */
+export async function up(context: Context, plan: ProjectPlan, options: UpOptions): Promise<Outcome[]> {
+  const client = await context.client();
+  const { network } = await client.getHealth();
+  if (network.mode !== "bridge" && plan.apps.length > 1)
+    throw new CliError(
+      "failed_precondition",
+      "The platform's network is in user mode, in which machines do not reach each other. Run the platform as root, with HIBERNAUT_NETWORK=bridge: see docs/network.md.",
+    );
+  await prepareApps(context, plan);
+  const slots = new Semaphore(options.parallel);
+  const never = new AbortController().signal;
+  const done = new Map<string, Promise<Outcome>>();
+  for (const app of plan.apps) {
+    const work = async (): Promise<Outcome> => {
+      const before = await Promise.all(
+        app.dependsOn.map(async (one) => ({ ...one, outcome: await done.get(one.service) })),
+      );
+      const { service } = app;
+      const failed = before.find(({ required, outcome }) => required && isBad(outcome));
+      if (failed !== undefined) return { service, app: app.app, action: "skipped" };
+      const own = new Context({ json: context.json, app: app.app });
+      try {
+        const action = await slots.run(() => deployService(own, app, options), never);
+        context.say(`${service}: ${action}`);
+        return { service, app: app.app, action };
+      } catch (error) {
+        context.say(`${service}: ${toFailure(error).message}`);
+        return { service, app: app.app, action: "failed", error };
+      }
+    };
+    done.set(app.service, work());
+  }
+  return Promise.all(done.values());
+}
+
+function isBad(outcome: Outcome | undefined): boolean {
+  return outcome?.action === "failed" || outcome?.action === "skipped";
+}
+
+/** All names resolve before the first service asks for one. */
+async function prepareApps(context: Context, plan: ProjectPlan): Promise<void> {
+  const client = await context.client();
+  const known = new Map((await client.listApps()).map((app) => [app.name, app]));
+  for (const app of plan.apps) {
+    const present = known.get(app.app);
+    if (present === undefined) {
+      await client.createApp(app.app, { network: plan.name, aliases: app.aliases });
+      context.say(`Created app ${app.app}.`);
+    } else await adopt(context, plan, app, present);
+  }
+  const planned = new Set(plan.apps.map(({ app }) => app));
+  for (const { name } of await appsOf(client, plan.name))
+    if (!planned.has(name))
+      context.warn(
+        `App ${name} is in the project's network, and no service of the file. If nobody needs it: hibernaut apps destroy ${name}`,
+      );
+}
+
+/** One that the project does not have by its own network could be anybody's. */
+async function adopt(
+  context: Context,
+  { name }: ProjectPlan,
+  { app, aliases }: ServicePlan,
+  present: App,
+): Promise<void> {
+  if (present.network?.name !== name)
+    throw new CliError(
+      "already_exists",
+      `App ${app} exists, and is not in the network ${name}. Give the project another name with --project-name, or destroy the app: hibernaut apps destroy ${app}`,
+    );
+  const before = new Set(present.network.aliases);
+  if (before.size !== aliases.length || aliases.some((alias) => !before.has(alias)))
+    await (await context.client()).updateApp(app, { aliases });
+}

@@ -1,0 +1,89 @@
+/** What a project becomes: an app for each service, in a network that they share. */
+import type { Findings } from "./findings.ts";
+import type { Disk, Project } from "./project.ts";
+import { type Dependency, planService, type ServicePlan } from "./service.ts";
+
+/** The apps of a project. */
+export interface ProjectPlan {
+  /** Of the project, and of the network that its apps share. */
+  name: string;
+  /** Each after those that it depends on. */
+  apps: readonly ServicePlan[];
+}
+
+/** Returns the plan of a project. What is not carried is among the findings; after an error there, it is not to be carried out. */
+export function planProject(project: Project, disk: Disk, findings: Findings): ProjectPlan {
+  const users = new Map<string, string>();
+  const plans = new Map(
+    [...project.services].map(([name, service]) => [
+      name,
+      planService(name, service, { project, disk, users, findings }),
+    ]),
+  );
+  for (const [name, plan] of plans) {
+    const twin = [...plans.values()].find((other) => other !== plan && other.app === plan.app);
+    if (twin !== undefined)
+      findings.error(
+        `services.${name}`,
+        `Its app would be called ${plan.app}, as that of ${twin.service}. Rename one.`,
+      );
+    giveAliases(plans, plan, findings);
+  }
+  const isDone = new Set(
+    [...plans.values()].flatMap(({ dependsOn }) =>
+      dependsOn.filter(({ condition }) => condition === "completed").map(({ service }) => service),
+    ),
+  );
+  const apps = inOrder(plans, project, findings).map((plan) => (isDone.has(plan.service) ? runsOnce(plan) : plan));
+  return { name: project.name, apps };
+}
+
+/** Somebody waits for its end, so it is no service that sleeps. */
+function runsOnce(plan: ServicePlan): ServicePlan {
+  const { services: _services, checks: _checks, ...config } = plan.config;
+  return { ...plan, config: { ...config, restart: { policy: "no" } }, runsOnce: true, sleeps: undefined };
+}
+
+/** `links: ["db:database"]` gives the linked service another name. */
+function giveAliases(plans: ReadonlyMap<string, ServicePlan>, plan: ServicePlan, findings: Findings): void {
+  for (const [service, alias] of plan.links) {
+    const linked = plans.get(service);
+    if (linked === undefined) findings.error(`services.${plan.service}.links`, `There is no service ${service}.`);
+    else if (!linked.aliases.includes(alias) && alias !== linked.app) linked.aliases.push(alias);
+  }
+}
+
+function inOrder(plans: ReadonlyMap<string, ServicePlan>, project: Project, findings: Findings): ServicePlan[] {
+  const done = new Set<string>();
+  const result: ServicePlan[] = [];
+  const visit = (plan: ServicePlan, path: readonly string[]): void => {
+    if (done.has(plan.service)) return;
+    if (path.includes(plan.service)) {
+      findings.error(
+        `services.${plan.service}.depends_on`,
+        `The services wait for each other: ${[...path, plan.service].join(", ")}.`,
+      );
+      return;
+    }
+    for (const dependency of plan.dependsOn) {
+      const other = plans.get(dependency.service);
+      if (other !== undefined) visit(other, [...path, plan.service]);
+      else missing(plan, dependency, project, findings);
+    }
+    done.add(plan.service);
+    result.push(plan);
+  };
+  for (const plan of plans.values()) visit(plan, []);
+  return result;
+}
+
+function missing(
+  { service }: ServicePlan,
+  { service: name, required }: Dependency,
+  { inactive }: Project,
+  findings: Findings,
+): void {
+  if (!required) return;
+  const why = inactive.includes(name) ? "is part of a profile that is not active. Add --profile" : "does not exist";
+  findings.error(`services.${service}.depends_on`, `The service ${name} ${why}.`);
+}
