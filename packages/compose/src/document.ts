@@ -87,5 +87,5 @@ function replaced(value: Value, path: readonly string[], replacing: Replacing): 
 }
 
 function firstLine(text: string): string {
-  return text.split("\n", 1)[0] ?? "";
+  return (text.split("\n", 1)[0] ?? "").replace(/ at line \d+, column \d+:$/, "");
 }

@@ -2,5 +2,5 @@
 export { type Finding, Findings } from "./findings.ts";
 export { type ProjectPlan, planProject } from "./plan.ts";
 export type { Disk, Project } from "./project.ts";
-export { COMPOSE_FILES, findComposeFiles, type ReadOptions, readProject } from "./read.ts";
+export { COMPOSE_FILES, findComposeFiles, projectName, type ReadOptions, readProject } from "./read.ts";
 export type { BuildPlan, Dependency, ServicePlan } from "./service.ts";

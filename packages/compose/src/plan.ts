@@ -35,7 +35,16 @@ export function planProject(project: Project, disk: Disk, findings: Findings): P
     ),
   );
   const apps = inOrder(plans, project, findings).map((plan) => (isDone.has(plan.service) ? runsOnce(plan) : plan));
+  for (const plan of apps) tellSleepless(plan, findings);
   return { name: project.name, apps };
+}
+
+function tellSleepless({ service, config, runsOnce: ends }: ServicePlan, findings: Findings): void {
+  if (ends || config.services !== undefined) return;
+  findings.note(
+    `services.${service}`,
+    "It stays awake: nothing says where it listens, so nothing could wake it. If it listens, add `expose`.",
+  );
 }
 
 /** Somebody waits for its end, so it is no service that sleeps. */

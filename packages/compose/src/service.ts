@@ -96,7 +96,6 @@ export function planService(service: string, definition: Mapping, parts: Parts):
   );
   const check = checkOf(definition.healthcheck, all, `${path}.healthcheck`, findings);
   const services = servicesOf(ports, own);
-  if (all.length === 0) tellSleepless(definition, path, findings);
   return {
     service,
     app: appName(project.name, service),
@@ -203,14 +202,6 @@ function servicesOf({ http, tcp, inside }: Ports, { autostop, idleTimeout }: Own
     })),
     ...inside.map((internal) => ({ protocol: "tcp" as const, internal_port: internal, ...sleep })),
   ];
-}
-
-function tellSleepless({ "x-hibernaut": own }: Mapping, path: string, findings: Findings): void {
-  if (isMapping(own) && own.autostop === "off") return;
-  findings.note(
-    path,
-    "It stays awake: nothing says where it listens, so nothing could wake it. If it listens, add `expose`.",
-  );
 }
 
 function buildOf(value: Value | undefined, path: string, { project, findings }: Parts): BuildPlan | undefined {

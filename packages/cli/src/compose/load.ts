@@ -1,6 +1,14 @@
 /** Reads the compose files of a project from the disk of this computer. */
 import { readFileSync, statSync } from "node:fs";
-import { type Disk, type Finding, Findings, type ProjectPlan, planProject, readProject } from "@hibernaut/compose";
+import {
+  type Disk,
+  type Finding,
+  Findings,
+  type ProjectPlan,
+  planProject,
+  projectName,
+  readProject,
+} from "@hibernaut/compose";
 import { CliError } from "../failure.ts";
 import type { ProjectOptions } from "./options.ts";
 
@@ -43,6 +51,7 @@ export function loadProject(options: ProjectOptions): Loaded {
 
 /** Returns the name of the project, which needs no more of its files than that they can be read. */
 export function nameOf(options: ProjectOptions): string {
+  if (options.projectName !== undefined) return projectName(options.projectName);
   const findings = new Findings();
   const project = readProject(readOptions(options), DISK, findings);
   if (project !== undefined) return project.name;

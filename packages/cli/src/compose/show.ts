@@ -16,9 +16,8 @@ export function planText({ plan, findings }: Loaded): string {
   return lines(
     `Project ${plan.name}: ${plan.apps.length} app${plan.apps.length === 1 ? "" : "s"} in the network ${plan.name}.`,
     table([["SERVICE", "APP", "IMAGE", "REACHED", "MEMORY", "SLEEPS"], ...rows]),
-    findings.length > 0 && ["", "What is carried in another way, or not at all:", ...findings.map(indented)].join("\n"),
-    "",
-    "Next: hibernaut compose up",
+    findings.length > 0 && ["\nWhat is carried in another way, or not at all:", ...findings.map(indented)].join("\n"),
+    "\nNext: hibernaut compose up",
   );
 }
 

@@ -10,8 +10,8 @@ import { findPrograms, unprivileged } from "../../../../services/orders/test/pos
 const run = promisify(execFile);
 
 const ROOT = join(import.meta.dirname, "../../../..");
-/** All that a server without extensions loads. */
-const MODULES = ["plpgsql.so", "dict_snowball.so"];
+/** All that a server loads, with the extension that the orders service needs. */
+const MODULES = ["plpgsql.so", "dict_snowball.so", "pg_trgm.so"];
 
 /** As the user `app`: unpacks the cluster at the first start. What is lost later was on the disk then. */
 const START = `
@@ -33,7 +33,7 @@ export async function postgresImage(): Promise<string> {
   const inImage = (path: string) => join("usr", relative(usr, path));
   const names = (await readdir(share, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const paths = names.map((entry) => join(entry.parentPath, entry.name));
-  const needed = paths.filter((path) => !/\/(man|locale)\/|\/extension\/(?!plpgsql)/.test(path));
+  const needed = paths.filter((path) => !/\/(man|locale)\/|\/extension\/(?!plpgsql|pg_trgm)/.test(path));
   const data = await Promise.all(needed.map(async (path) => ({ from: await realpath(path), to: inImage(path) })));
   const modules = MODULES.map((name) => join(version, "lib", name));
   const { ref } = await packNodeApp({
