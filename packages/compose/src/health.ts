@@ -3,7 +3,10 @@ import type { CheckConfig } from "@hibernaut/client";
 import type { Findings } from "./findings.ts";
 import { isMapping, secondsOf, textOf, textsOf, type Value } from "./values.ts";
 
-const URL_IN_COMMAND = /\bhttps?:\/\/(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(\d{1,5}))?(\/[^\s"'|;&)]*)?/;
+/** Where a program looks: with a scheme, or after `curl` or `wget`, which need none. */
+const HOST = String.raw`(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(\d{1,5}))?(\/[^\s"'|;&)]*)?`;
+const URL_IN_COMMAND = new RegExp(String.raw`\b(https?):\/\/${HOST}`);
+const BARE_IN_COMMAND = new RegExp(String.raw`\b(?:curl|wget)\b[^|;&]*\s()${HOST}`);
 /** Within the bounds of the platform, in seconds. */
 const BOUNDS = { least: 1, most: 3600 };
 /** A check that fails now and then, and has some time to: compose asks three times, half a minute apart. */
@@ -25,10 +28,10 @@ export function checkOf(
   const words = textsOf(value.test);
   if (words.length === 0 || words[0] === "NONE") return undefined;
   const command = words.join(" ");
-  const [found, port, where] = URL_IN_COMMAND.exec(command) ?? [];
+  const [found, scheme, port, where] = URL_IN_COMMAND.exec(command) ?? BARE_IN_COMMAND.exec(command) ?? [];
   const [first] = ports;
   const times = timesOf(value);
-  if (found !== undefined && !found.startsWith("https")) {
+  if (found !== undefined && scheme !== "https") {
     const asked = port === undefined ? 80 : Number(port);
     findings.note(path, `Becomes an HTTP check of port ${asked}, which passes on any status from 200 to 299.`);
     return { type: "http", port: asked, path: where ?? "/", ...times };

@@ -28,6 +28,7 @@ const KNOWN: Readonly<Record<string, KnownImage>> = {
   opensearch: { ports: [9200], memoryMb: 2048 },
   meilisearch: { ports: [7700] },
   typesense: { ports: [8108] },
+  "clickhouse-server": { ports: [8123, 9000], memoryMb: 1024 },
   clickhouse: { ports: [8123, 9000], memoryMb: 1024 },
   minio: { ports: [9000] },
   mailpit: { ports: [8025, 1025] },

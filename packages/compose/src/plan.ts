@@ -43,14 +43,14 @@ function tellSleepless({ service, config, runsOnce: ends }: ServicePlan, finding
   if (ends || config.services !== undefined) return;
   findings.note(
     `services.${service}`,
-    "It stays awake: nothing says where it listens, so nothing could wake it. If it listens, add `expose`.",
+    "Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add `expose`.",
   );
 }
 
 /** Somebody waits for its end, so it is no service that sleeps. */
 function runsOnce(plan: ServicePlan): ServicePlan {
   const { services: _services, checks: _checks, ...config } = plan.config;
-  return { ...plan, config: { ...config, restart: { policy: "no" } }, runsOnce: true, sleeps: undefined };
+  return { ...plan, config: { ...config, restart: { policy: "no" } }, runsOnce: true };
 }
 
 /** `links: ["db:database"]` gives the linked service another name. */

@@ -60,7 +60,7 @@ function readPort(entry: Value, path: string, findings: Findings): Port[] {
 }
 
 function shortForm(text: string) {
-  const [, host, published, target, protocol = "tcp"] = SHORT.exec(text) ?? [];
+  const [, host, published, target, protocol = "tcp"] = SHORT.exec(text.replace(/^:/, "")) ?? [];
   return { host, published, target, protocol: protocol.toLowerCase() };
 }
 

@@ -50,8 +50,15 @@ export interface ServicePlan {
   ports: Ports;
   /** It ends by itself, and others wait for that. */
   runsOnce: boolean;
-  /** When it sleeps. Undefined if it does not. */
-  sleeps: { after: string; how: "suspend" | "stop" } | undefined;
+  /** When it sleeps, if something could wake it. */
+  sleep: SleepTerms;
+}
+
+/** What happens to a service that nobody uses. */
+export interface SleepTerms {
+  autostop: "suspend" | "stop" | "off";
+  /** Seconds without a request or a byte. */
+  idleTimeout: number;
 }
 
 interface Parts {
@@ -67,7 +74,7 @@ const DEFAULT_MEMORY_MB = 256;
 const LEAST_MEMORY_MB = 64;
 const MIB = 1024 ** 2;
 const MOST_STOP_S = 300;
-const DEFAULT_IDLE = "5m";
+const DEFAULT_IDLE_S = 300;
 
 const CONDITIONS: Readonly<Record<string, Dependency["condition"]>> = {
   service_started: "started",
@@ -95,7 +102,7 @@ export function planService(service: string, definition: Mapping, parts: Parts):
     (port) => port ?? [],
   );
   const check = checkOf(definition.healthcheck, all, `${path}.healthcheck`, findings);
-  const services = servicesOf(ports, own);
+  const services = servicesOf(ports, own.sleep);
   return {
     service,
     app: appName(project.name, service),
@@ -108,7 +115,7 @@ export function planService(service: string, definition: Mapping, parts: Parts):
       return alias === undefined ? [] : [[to, alias]];
     }),
     runsOnce: false,
-    sleeps: services.length === 0 || own.autostop === "off" ? undefined : { after: own.idleTimeout, how: own.autostop },
+    sleep: own.sleep,
     config: {
       guest: guestOf(definition, path, known?.memoryMb ?? DEFAULT_MEMORY_MB, findings),
       ...part("env", environmentOf(definition, path, parts)),
@@ -157,8 +164,7 @@ function tellKeys(definition: Mapping, path: string, findings: Findings): void {
 
 interface Own {
   http: number | false | undefined;
-  idleTimeout: string;
-  autostop: "suspend" | "stop" | "off";
+  sleep: SleepTerms;
 }
 
 /** `x-hibernaut`: what a compose file has no words for. */
@@ -179,18 +185,23 @@ function ownOf(definition: Mapping, path: string, findings: Findings): Own {
   if (!isAutostop) findings.error(`${at}.autostop`, "Write suspend, stop or off.");
   return {
     http: isHttp ? (http as number | false | undefined) : undefined,
-    idleTimeout: seconds === undefined ? DEFAULT_IDLE : String(idle),
-    autostop: isAutostop ? (autostop ?? "suspend") : "suspend",
+    sleep: {
+      autostop: isAutostop ? (autostop ?? "suspend") : "suspend",
+      idleTimeout: Math.max(1, Math.round(seconds ?? DEFAULT_IDLE_S)),
+    },
   };
 }
 
-function servicesOf({ http, tcp, inside }: Ports, { autostop, idleTimeout }: Own): ServiceConfig[] {
+/** Returns the plan of a service that listens at these ports as well, which only its image says. */
+export function withExposed(plan: ServicePlan, exposed: readonly number[]): ServicePlan {
+  if (exposed.length === 0) return plan;
+  const ports = { ...plan.ports, inside: [...new Set([...plan.ports.inside, ...exposed])] };
+  return { ...plan, ports, config: { ...plan.config, services: servicesOf(ports, plan.sleep) } };
+}
+
+function servicesOf({ http, tcp, inside }: Ports, { autostop, idleTimeout }: SleepTerms): ServiceConfig[] {
   // What other services keep open, as pools do, is silent most of the time, and survives the sleep.
-  const sleep = {
-    autostop,
-    idle: "quiet",
-    idle_timeout: Math.max(1, Math.round(secondsOf(idleTimeout) ?? 300)),
-  } as const;
+  const sleep = { autostop, idle: "quiet", idle_timeout: idleTimeout } as const;
   const byInternal = Map.groupBy(tcp, ({ internal }) => internal);
   return [
     ...(http === undefined ? [] : [{ protocol: "http" as const, internal_port: http.internal, ...sleep }]),
@@ -240,8 +251,8 @@ function aliasesOf(service: string, definition: Mapping, path: string, findings:
   const inNetworks = isMapping(networks)
     ? Object.values(networks).flatMap((one) => (isMapping(one) ? textsOf(one.aliases) : []))
     : [];
-  const wanted = [service, textOf(container), textOf(hostname), ...inNetworks].flatMap(
-    (name) => name?.toLowerCase() ?? [],
+  const wanted = [service, textOf(container), textOf(hostname), ...inNetworks].flatMap((name) =>
+    name ? name.toLowerCase() : [],
   );
   const [good, bad] = [wanted.filter((name) => NAME.test(name)), wanted.filter((name) => !NAME.test(name))];
   for (const name of bad) findings.warn(path, `\`${name}\` cannot be a name in the network.`);

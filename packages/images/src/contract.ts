@@ -12,6 +12,8 @@ export interface ImageConfig {
   workingDir: string;
   /** `SIGTERM`, `15`, ...; absent means SIGTERM. */
   stopSignal?: string;
+  /** The TCP ports that it says it listens on. Absent if it names none. */
+  exposedPorts?: number[];
 }
 
 /** An image that is ready to be started. */

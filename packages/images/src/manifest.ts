@@ -49,6 +49,7 @@ export function readImageConfig(raw: string, ref: string): ImageConfig {
   if (platform !== `${PLATFORM.os}/${PLATFORM.architecture}`) throw wrongPlatform(ref, platform);
   const config = asObject(image.config);
   const stopSignal = text(config.StopSignal);
+  const exposedPorts = portsIn(config.ExposedPorts);
   return {
     entrypoint: texts(config.Entrypoint),
     cmd: texts(config.Cmd),
@@ -56,7 +57,18 @@ export function readImageConfig(raw: string, ref: string): ImageConfig {
     user: text(config.User),
     workingDir: text(config.WorkingDir),
     ...(stopSignal && { stopSignal }),
+    ...(exposedPorts.length > 0 && { exposedPorts }),
   };
+}
+
+/** An image that names more does not know where it listens. */
+const MOST_EXPOSED = 32;
+
+/** The ports of `{"5432/tcp": {}}`. */
+function portsIn(exposed: unknown): number[] {
+  const ports = Object.keys(asObject(exposed)).flatMap((key) => /^(\d{1,5})(?:\/tcp)?$/.exec(key)?.[1] ?? []);
+  const numbers = ports.map(Number).filter((port) => port >= 1 && port <= 65_535);
+  return numbers.toSorted((a, b) => a - b).slice(0, MOST_EXPOSED);
 }
 
 /** Returns the digests of the layers' content, uncompressed, as hex. Empty when the configuration has none. */

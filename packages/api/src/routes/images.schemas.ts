@@ -22,7 +22,14 @@ const Download = Type.Object(
 );
 
 const PulledImage = Type.Object(
-  { done: Type.Literal(true), ref: Type.String(), digest, size_bytes: bytes },
+  {
+    ...{ done: Type.Literal(true), ref: Type.String(), digest, size_bytes: bytes },
+    exposed_ports: Type.Optional(
+      Type.Array(Type.Integer(), {
+        description: "The TCP ports that the image says it listens on. Absent if it names none.",
+      }),
+    ),
+  },
   { ...closed, title: "PulledImage", description: "An image that is ready." },
 );
 

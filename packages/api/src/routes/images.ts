@@ -141,6 +141,6 @@ function progressWire(progress: ImageProgress): PullWire {
   };
 }
 
-function doneWire({ ref, digest, sizeBytes }: Image): PullWire {
-  return { done: true, ref, digest, size_bytes: sizeBytes };
+function doneWire({ ref, digest, sizeBytes, config: { exposedPorts } }: Image): PullWire {
+  return { done: true, ref, digest, size_bytes: sizeBytes, ...(exposedPorts && { exposed_ports: exposedPorts }) };
 }

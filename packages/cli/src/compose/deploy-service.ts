@@ -1,12 +1,14 @@
 /** Brings one service of a project to the platform, if it is not there already. */
 import { createHash } from "node:crypto";
 import type { Machine } from "@hibernaut/client";
-import type { ServicePlan } from "@hibernaut/compose";
+import { type ServicePlan, withExposed } from "@hibernaut/compose";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
 import { DEFAULT_PORT } from "../appfile/services.ts";
 import type { Context } from "../context.ts";
 import { hasCrashed } from "../crashed.ts";
 import { CliError } from "../failure.ts";
+import { given } from "../option-values.ts";
+import { provide } from "../upload/provide.ts";
 import { firstReached } from "../waiting.ts";
 
 /** The metadata key of what a machine was made from: a service that is the same is left as it is. */
@@ -39,11 +41,12 @@ export async function deployService(
     for (const id of stale) await client.restartMachine(plan.app, id);
     if (stale.length > 0) return "restarted";
     // Nothing would wake it.
-    const ended = machines.filter(({ state }) => state === "stopped" && plan.sleeps === undefined && !plan.runsOnce);
+    const ended = machines.filter(({ state, config }) => state === "stopped" && !config.services && !plan.runsOnce);
     for (const { id } of ended) await client.startMachine(plan.app, id);
     return ended.length > 0 ? "started" : "kept";
   }
-  const config = { ...plan.config, image, metadata: { [GROUP_METADATA]: GROUP, [DIGEST_METADATA]: digest } };
+  const { config: complete } = await withPortsOfImage(context, plan, image, upload);
+  const config = { ...complete, image, metadata: { [GROUP_METADATA]: GROUP, [DIGEST_METADATA]: digest } };
   const { carryOut } = await import("../deploy/deploy.ts");
   const { machines: done } = await carryOut(
     context,
@@ -60,6 +63,18 @@ export async function deployService(
   if (!plan.runsOnce) return "deployed";
   for (const { machine_id: id } of done) await untilDone(context, id, waitTimeout);
   return "ran";
+}
+
+/** An image says where it listens once the platform has it. */
+async function withPortsOfImage(
+  context: Context,
+  plan: ServicePlan,
+  image: string,
+  upload: boolean | undefined,
+): Promise<ServicePlan> {
+  if (plan.config.services !== undefined || plan.runsOnce) return plan;
+  const { exposed_ports: exposed = [] } = await provide(context, image, given({ upload }));
+  return withExposed(plan, exposed);
 }
 
 async function buildOf(context: Context, { build, service }: ServicePlan): Promise<string> {

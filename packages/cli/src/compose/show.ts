@@ -1,5 +1,6 @@
 /** A plan as text. Pure. */
 import type { Finding, ServicePlan } from "@hibernaut/compose";
+import { durationText } from "../appfile/quantities.ts";
 import { lines, table } from "../terminal.ts";
 import { findingText, type Loaded } from "./load.ts";
 
@@ -43,8 +44,8 @@ function reachedText({ ports: { http, tcp, inside }, runsOnce }: ServicePlan): s
   return parts.filter((part) => part !== undefined && part !== false).join("; ") || "-";
 }
 
-function sleepText({ sleeps, runsOnce }: ServicePlan): string {
+function sleepText({ config, sleep, runsOnce }: ServicePlan): string {
   if (runsOnce) return "ends by itself";
-  if (sleeps === undefined) return "never";
-  return `after ${sleeps.after}${sleeps.how === "stop" ? ", stopped" : ""}`;
+  if (sleep.autostop === "off" || config.services === undefined) return "never";
+  return `after ${durationText(sleep.idleTimeout)}${sleep.autostop === "stop" ? ", stopped" : ""}`;
 }
