@@ -1,0 +1,219 @@
+/** What each part of a service becomes, and what is said of the parts that cannot be carried. */
+import { expect, test } from "vitest";
+import { withExposed } from "../src/index.ts";
+import { planOf, serviceIn, troubles } from "./disk.ts";
+
+/** The configuration of the service `a` with these lines. */
+const one = (service: string, rest = "") => {
+  const found = planOf(`services:\n  a: ${service}\n${rest}`);
+  return { ...serviceIn(found, "a"), troubles: troubles(found) };
+};
+const SLEEP = { autostop: "suspend", idle: "quiet", idle_timeout: 300 };
+
+test("the first published port that speaks HTTP is the hostname's, others are TCP, and the rest is for the project", () => {
+  const {
+    config,
+    ports,
+    troubles: told,
+  } = one('{image: i, ports: ["5432", "15432:5432", "8080:3000", "9000:9001"], expose: [7000, 3000]}');
+  expect(told).toEqual([]);
+  expect(ports.http?.internal).toBe(3000);
+  expect(config.services).toEqual([
+    { protocol: "http", internal_port: 3000, ...SLEEP },
+    { protocol: "tcp", internal_port: 5432, ports: [{ port: 15432 }], ...SLEEP },
+    { protocol: "tcp", internal_port: 9001, ports: [{ port: 9000 }], ...SLEEP },
+    { protocol: "tcp", internal_port: 7000, ...SLEEP },
+  ]);
+});
+
+test("x-hibernaut says what a compose file has no words for", () => {
+  const { config } = one(
+    '{image: i, ports: ["5000:5000"], x-hibernaut: {http: false, idle_timeout: 1m30s, autostop: stop}}',
+  );
+  expect(config.services).toEqual([
+    {
+      protocol: "tcp",
+      internal_port: 5000,
+      ports: [{ port: 5000 }],
+      autostop: "stop",
+      idle: "quiet",
+      idle_timeout: 90,
+    },
+  ]);
+  expect(one("{image: i, x-hibernaut: {sleep: never}}").troubles).toEqual([
+    "error: services.a.x-hibernaut.sleep: The key is unknown. There are http, idle_timeout and autostop.",
+  ]);
+});
+
+test("an image that everybody knows has its port and its memory; others say theirs once they are here", () => {
+  expect(one("{image: 'docker.io/library/postgres:16@sha256:00'}").ports.inside).toEqual([5432]);
+  expect(one("{image: 'mysql:8'}").config.guest).toEqual({ memory_mb: 768 });
+  const unknown = one("{image: 'registry.example.com:5000/team/ml'}");
+  expect(unknown.config.services).toBeUndefined();
+  expect(withExposed(unknown, [3003]).config.services).toEqual([{ protocol: "tcp", internal_port: 3003, ...SLEEP }]);
+});
+
+test("UDP is left out, and an interface of the host is told about", () => {
+  expect(
+    one('{image: i, ports: ["53:53/udp", "127.0.0.1:3000:3000", {target: 80, published: "8000-8001", protocol: udp}]}')
+      .troubles,
+  ).toEqual([
+    "warning: services.a.ports: Port 53/udp is left out: nothing but TCP can wake a machine.",
+    expect.stringContaining("Port 3000 is published on 127.0.0.1 only."),
+    "warning: services.a.ports: Port 80/udp is left out: nothing but TCP can wake a machine.",
+  ]);
+});
+
+test.each([
+  ["curl -f http://localhost:3000/health || exit 1", { type: "http", port: 3000, path: "/health" }],
+  ["curl -s --noproxy localhost localhost:3000/live | grep -q OK", { type: "http", port: 3000, path: "/live" }],
+  ["wget -q --spider http://127.0.0.1/ping", { type: "http", port: 80, path: "/ping" }],
+  ["pg_isready -U shop", { type: "tcp", port: 3000 }],
+  ["curl -kf https://localhost:3000/", { type: "tcp", port: 3000 }],
+])("the health check `%s` becomes the nearest check", (command, check) => {
+  const { config } = one(
+    `{image: i, ports: ["3000:3000"], healthcheck: {test: ${JSON.stringify(command)}, interval: 1m, start_period: 90s, timeout: 200ms}}`,
+  );
+  expect(config.checks).toEqual({ health: { ...check, interval: "60s", timeout: "1s", grace_period: "90s" } });
+});
+
+test("one without a port, or none, is no check", () => {
+  expect(one("{image: i, healthcheck: {test: [CMD, check]}}").troubles).toEqual([
+    expect.stringContaining("counts as healthy once it runs"),
+  ]);
+  for (const check of ["{test: NONE}", "{disable: true, test: x}", "{disable: false}"])
+    expect(one(`{image: i, healthcheck: ${check}}`)).toMatchObject({
+      troubles: [],
+      config: { restart: { policy: "no" } },
+    });
+});
+
+test("limits, restarts, stops, users and commands keep their meaning", () => {
+  expect(
+    one(
+      "{image: i, mem_limit: 1g, cpus: 1.5, restart: 'on-failure:3', stop_signal: INT, stop_grace_period: 1m30s, user: '1000:1000', working_dir: /app, entrypoint: 'sh -c \"a && b\"'}",
+    ).config,
+  ).toEqual({
+    guest: { memory_mb: 1024, cpus: 2 },
+    restart: { policy: "on-failure", max_retries: 3 },
+    stop_config: { signal: "SIGINT", timeout: 90 },
+    init: { user: "1000:1000", working_dir: "/app", entrypoint: ["sh", "-c", "a && b"], cmd: [] },
+    keep_layer: true,
+  });
+  const { config } = one(
+    "{image: i, restart: unless-stopped, deploy: {resources: {limits: {memory: 64M, cpus: '0.5'}}}}",
+  );
+  expect(config).toMatchObject({ guest: { memory_mb: 64, cpus: 1 }, restart: { policy: "always" } });
+});
+
+test("volumes and files are carried; directories, sockets and shared volumes are refused with what to do", () => {
+  const found = planOf(
+    `
+services:
+  a:
+    image: i
+    volumes:
+      - "Data-Dir:/data"
+      - "/cache"
+      - ./conf/app.toml:/etc/app.toml:ro
+      - {type: volume, source: big, target: /big}
+      - {type: tmpfs, target: /scratch}
+      - ./html:/html
+      - /var/run/docker.sock:/var/run/docker.sock
+      - ./later.conf:/etc/later.conf
+  b: {image: i, volumes: ["Data-Dir:/data"]}
+volumes: {Data-Dir: , big: {x-hibernaut: {size: 20gb}}}
+`,
+    { "/srv/shop/conf/app.toml": "a = 1\n", "/srv/shop/html/index.html": "" },
+  );
+  const { config } = serviceIn(found, "a");
+  expect(config.mounts).toEqual([
+    { volume: "data_dir", path: "/data" },
+    { volume: "cache", path: "/cache" },
+    { volume: "big", path: "/big", size_gb: 20 },
+  ]);
+  expect(config.files).toEqual([{ guest_path: "/etc/app.toml", raw_value: Buffer.from("a = 1\n").toString("base64") }]);
+  const told = troubles(found).join("\n");
+  expect(told).toContain("warning: services.a.volumes: /scratch is left out");
+  expect(told).toContain("error: services.a.volumes: ./html is a directory of this computer");
+  expect(told).toContain("/var/run/docker.sock is the socket of a container engine");
+  expect(told).toContain("./later.conf does not exist");
+  expect(told).toContain("error: services.b.volumes: The volume Data-Dir is used by a");
+});
+
+test("secrets stay secrets, and configs become files", () => {
+  const found = planOf(
+    `
+services:
+  a:
+    image: i
+    secrets: [db-password, {source: token, target: /etc/token, mode: "0400"}, elsewhere]
+    configs: [{source: site, target: /etc/site.conf}]
+secrets: {db-password: {file: ./pw.txt}, token: {environment: TOKEN}, elsewhere: {external: true}}
+configs: {site: {content: "port 80"}}
+`,
+    { "/srv/shop/pw.txt": "hunter2" },
+    { environment: { TOKEN: "t" } },
+  );
+  const { config, secrets } = serviceIn(found, "a");
+  expect(secrets).toEqual([
+    { name: "FILE_DB_PASSWORD", value: Buffer.from("hunter2").toString("base64") },
+    { name: "FILE_TOKEN", value: Buffer.from("t").toString("base64") },
+    { name: "FILE_ELSEWHERE", value: undefined },
+  ]);
+  expect(config.files).toEqual([
+    { guest_path: "/run/secrets/db-password", secret_name: "FILE_DB_PASSWORD" },
+    { guest_path: "/etc/token", secret_name: "FILE_TOKEN", mode: 0o400 },
+    { guest_path: "/run/secrets/elsewhere", secret_name: "FILE_ELSEWHERE" },
+    { guest_path: "/etc/site.conf", raw_value: Buffer.from("port 80").toString("base64") },
+  ]);
+  expect(JSON.stringify(config)).not.toContain(Buffer.from("hunter2").toString("base64"));
+});
+
+test("each comes after what it depends on; a job that others wait for runs once", () => {
+  const { plan } = planOf(`
+services:
+  web: {image: w, ports: ["80:80"], depends_on: {migrate: {condition: service_completed_successfully}, cache: {condition: service_started, required: false}}}
+  migrate: {image: w, expose: [80], restart: always, depends_on: {db: {condition: service_healthy}}}
+  db: {image: postgres}
+`);
+  expect(plan?.apps.map(({ service, runsOnce }) => [service, runsOnce])).toEqual([
+    ["db", false],
+    ["migrate", true],
+    ["web", false],
+  ]);
+  expect(plan?.apps[1]?.config).toMatchObject({ restart: { policy: "no" } });
+  expect(plan?.apps[1]?.config.services).toBeUndefined();
+});
+
+test("a service is found by every name that its file gives it", () => {
+  const found = planOf(`
+services:
+  My_DB: {image: postgres, container_name: pg, hostname: db.local, networks: {back: {aliases: [primary]}}}
+  web: {image: w, links: ["My_DB:old_name"]}
+`);
+  expect(serviceIn(found, "My_DB")).toMatchObject({
+    app: "shop-my-db",
+    aliases: ["my_db", "pg", "db.local", "primary", "old_name"],
+  });
+});
+
+test("two services whose apps would have one name are refused", () => {
+  expect(troubles(planOf("services: {a-b: {image: i}, a_b: {image: i}}")).join("\n")).toContain(
+    "Its app would be called shop-a-b",
+  );
+});
+
+test("nothing is dropped in silence: every other key is told, with the reason", () => {
+  const found = planOf(
+    "services: {a: {image: i, privileged: true, devices: [/dev/kvm], sysctls: {}, colour: red, x-mine: 1}}",
+  );
+  expect(
+    found.findings.filter(({ path }) => path !== "services.a").map(({ severity, path }) => `${severity} ${path}`),
+  ).toEqual([
+    "note services.a.privileged",
+    "warning services.a.devices",
+    "warning services.a.sysctls",
+    "warning services.a.colour",
+  ]);
+});

@@ -1,0 +1,130 @@
+/** Several files, `extends`, profiles and files of variables become one project. */
+import { expect, test } from "vitest";
+import { planOf, serviceIn, troubles } from "./disk.ts";
+
+const WEB = "services: {web: {image: 'web:1'}}";
+
+test("an override next to the file is laid over it: mappings merge, lists grow, commands are replaced", () => {
+  const found = planOf(
+    `
+services:
+  web:
+    image: "web:1"
+    command: [serve, --slow]
+    environment: {A: "1", B: "1"}
+    ports: ["3000:3000"]
+    volumes: ["data:/data", "old:/cache"]
+`,
+    {
+      "/srv/shop/compose.override.yaml": `
+services:
+  web:
+    command: serve --fast
+    environment: ["B=2", "C=3"]
+    ports: ["4000:4000"]
+    volumes: ["new:/cache"]
+`,
+    },
+  );
+  const { config } = serviceIn(found, "web");
+  expect(config.init).toEqual({ cmd: ["serve", "--fast"] });
+  expect(config.env).toEqual({ A: "1", B: "2", C: "3" });
+  expect(config.services?.map(({ internal_port: port }) => port)).toEqual([3000, 4000]);
+  expect(config.mounts).toEqual([
+    { volume: "data", path: "/data" },
+    { volume: "new", path: "/cache" },
+  ]);
+});
+
+test("named files come in their order, and can take away what is below", () => {
+  const files = {
+    "/srv/shop/base.yaml": "services: {web: {image: 'web:1', ports: ['80:80'], environment: {A: '1', B: '2'}}}",
+    "/srv/shop/prod.yaml": "services: {web: {ports: !reset [], environment: !override {C: '3'}}}",
+  };
+  const found = planOf("", files, { files: ["base.yaml", "prod.yaml"] });
+  const { config } = serviceIn(found, "web");
+  expect(config).toMatchObject({ env: { C: "3" } });
+  expect(config.services).toBeUndefined();
+});
+
+test("a service extends another, of this file or of one elsewhere, whose paths begin there", () => {
+  const found = planOf(
+    `
+services:
+  base: {image: "web:1", environment: {A: "1"}}
+  web: {extends: base, environment: {B: "2"}}
+  job: {extends: {file: ../common/jobs.yaml, service: job}}
+`,
+    {
+      "/srv/common/jobs.yaml": "services: {job: {build: ./job, env_file: job.env, depends_on: [nobody]}}",
+      "/srv/common/job.env": "QUEUE=mail\n",
+      "/srv/common/job/Dockerfile": "FROM debian\n",
+    },
+  );
+  expect(troubles(found)).toEqual([]);
+  expect(serviceIn(found, "web").config.env).toEqual({ A: "1", B: "2" });
+  expect(serviceIn(found, "job")).toMatchObject({
+    build: { directory: "/srv/common/job" },
+    config: { env: { QUEUE: "mail" } },
+  });
+});
+
+test("anchors and merge keys work, as many files use them", () => {
+  const found = planOf(`
+x-app: &app {image: "app:1", environment: {TZ: UTC}}
+services:
+  web: {<<: *app, ports: ["8080:8080"]}
+  worker: {<<: *app, command: work}
+`);
+  expect(serviceIn(found, "worker")).toMatchObject({ image: "app:1", config: { env: { TZ: "UTC" } } });
+});
+
+test("variables come from the environment, and then from .env, whose values may use others", () => {
+  const file = "services: {web: {image: 'web:${TAG:-1}', environment: {URL: $URL, KEEP: '$$HOME', FROM_SHELL: }}}";
+  const env = { "/srv/shop/.env": "HOST=db\nURL=postgres://${HOST}/shop\nRAW='${HOST}'\nTAG=2\n" };
+  const { config, image } = serviceIn(planOf(file, env, { environment: { TAG: "3", FROM_SHELL: "yes" } }), "web");
+  expect(image).toBe("web:3");
+  expect(config.env).toEqual({ URL: "postgres://db/shop", KEEP: "$HOME", FROM_SHELL: "yes" });
+});
+
+test("profiles that are not active leave their services out, and a service that needs one is told so", () => {
+  const file = "services: {web: {image: a, depends_on: [mail]}, mail: {image: b, profiles: [full]}}";
+  expect(troubles(planOf(file))).toEqual([
+    "error: services.web.depends_on: The service mail is part of a profile that is not active. Add --profile.",
+  ]);
+  expect(planOf(file, {}, { profiles: ["full"] }).plan?.apps).toHaveLength(2);
+  expect(planOf(file, {}, { environment: { COMPOSE_PROFILES: "x,full" } }).plan?.apps).toHaveLength(2);
+});
+
+test("the project is called as asked, as the file says, or as its directory is", () => {
+  expect(planOf(WEB).plan?.name).toBe("shop");
+  expect(planOf(`name: My_Shop\n${WEB}`).plan?.name).toBe("my-shop");
+  expect(planOf(`name: x\n${WEB}`, {}, { environment: { COMPOSE_PROJECT_NAME: "y" } }).plan?.name).toBe("y");
+  expect(planOf(WEB, {}, { name: "Z" }).plan?.name).toBe("z");
+});
+
+test.each([
+  ["services:\n  web: [", /compose\.yaml:2:/],
+  ["- a\n- b\n", /not a compose file/],
+  ["", /is empty/],
+  ["name: x", /no services/],
+  ["services: {web: 5}", /A service is a mapping/],
+  ["services: {web: {image: '${X:?set it}'}}", /X is required: set it/],
+  ["services: {a: {extends: b}, b: {extends: a}}", /extend each other in a circle/],
+  ["services: {a: {extends: nobody}}", /no service nobody/],
+  ["services: {a: {image: i, depends_on: [b]}, b: {image: i, depends_on: [a]}}", /wait for each other: a, b, a/],
+  ["include: [other.yaml]\nservices: {a: {image: i}}", /Name the included files with --file/],
+  [
+    `a: &a [x,x]\n${Array.from({ length: 30 }, (_, at) => `a${at}: &a${at} [${`*a${at === 0 ? "" : at - 1},`.repeat(9)}]`).join("\n")}`,
+    /alias/i,
+  ],
+])("%j is refused with the reason", (file, reason) => {
+  const lines = troubles(planOf(file));
+  expect(lines.join("\n")).toMatch(reason);
+});
+
+test("without a file, the advice says how to name one", () => {
+  expect(troubles(planOf(WEB, {}, { directory: "/elsewhere" }))).toEqual([
+    "error: : There is no compose file in /elsewhere or above it. Name one with --file.",
+  ]);
+});
