@@ -1,5 +1,12 @@
 /** Methods about apps: their releases, volumes, hostnames, certificates and secrets. */
-import type { CreateAppOptions, DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions, RevokeOptions } from "./options.ts";
+import type {
+  CreateAppOptions,
+  DestroyOptions,
+  DryRunOptions,
+  LimitOptions,
+  ReleaseCommandOptions,
+  RevokeOptions,
+} from "./options.ts";
 import { PlatformClient } from "./platform-client.ts";
 import { readReleaseCommand } from "./progress.ts";
 import type { CallOptions, ListOptions } from "./transport.ts";
@@ -36,7 +43,11 @@ export abstract class AppClient extends PlatformClient {
 
   /** Creates an app. */
   createApp(name: string, { network, aliases, ...options }: CreateAppOptions = {}): Promise<App> {
-    const body = { app_name: name, ...(network !== undefined && { network }), ...(aliases && { aliases: [...aliases] }) };
+    const body = {
+      app_name: name,
+      ...(network !== undefined && { network }),
+      ...(aliases && { aliases: [...aliases] }),
+    };
     return this.call("post", "/v1/apps", { body, ...options });
   }
 

@@ -9,7 +9,7 @@ import { isMapping, type Mapping, textOf, type Value } from "./values.ts";
 /** A secret that the app needs before its machines are made. */
 export interface NeededSecret {
   name: string;
-  /** Base64, as files made from secrets need it. Undefined for one that somebody has to set. */
+  /** Base64, as files made from secrets need it. Undefined for one that has to be set by hand. */
   value: string | undefined;
 }
 
@@ -54,8 +54,7 @@ function entries(value: Value | undefined, folder: string) {
     const source = textOf(long.source) ?? "";
     const target = textOf(long.target) ?? source;
     const mode = textOf(long.mode);
-    const octal =
-      mode === undefined ? undefined : Number(typeof long.mode === "number" ? long.mode : Number.parseInt(mode, 8));
+    const octal = typeof long.mode === "number" ? long.mode : mode === undefined ? undefined : Number.parseInt(mode, 8);
     return {
       source,
       target: target.startsWith("/") ? target : `${folder}${target}`,

@@ -8,12 +8,12 @@ export class InterpolationError extends Error {}
 
 interface Result {
   text: string;
-  /** Variables that are not set and have no default: they count as empty, and somebody should know. */
+  /** Variables that are not set and have no default: they count as empty, and people should know. */
   unset: string[];
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
-/** Defaults can have variables in them. Nobody nests deeper, and whoever does gets an error, not a full stack. */
+/** Defaults can have variables in them. Nobody nests deeper, and who does gets an error, not a full stack. */
 const MOST_NESTED = 20;
 
 /** Replaces the variables of a text. Throws {@link InterpolationError} for a required one, and for a form that there is not. */

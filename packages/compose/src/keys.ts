@@ -1,7 +1,9 @@
-/** Keys of a service that are read nowhere, each with the reason. Pure data. */
+/** Keys of a service that are read nowhere, each with the reason. Pure. */
+import type { Findings } from "./findings.ts";
+import { isMapping, type Mapping, textsOf } from "./values.ts";
 
 /** Without effect, and nothing is lost by that. */
-export const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   init: "A machine has an init of its own.",
   labels: "Nothing here reads labels.",
   annotations: "Nothing here reads annotations.",
@@ -39,7 +41,7 @@ export const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   cgroup_parent: "A machine has cgroups of its own.",
   domainname: "A machine is found by its service's name.",
   mac_address: "A machine has an address of its own.",
-  read_only: "The file system can be written, and is made anew with the next version.",
+  read_only: "The file system can be written, and is made again with the next version.",
   tmpfs: "What is written there is in the machine's own layer, on disk.",
   storage_opt: "A machine's layer grows as it is written.",
   dns: "Machines ask the platform's name server.",
@@ -48,7 +50,7 @@ export const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
 };
 
 /** The service would not work as it is meant to. */
-export const NOT_POSSIBLE: Readonly<Record<string, string>> = {
+const NOT_POSSIBLE: Readonly<Record<string, string>> = {
   devices: "A machine has no devices of the host.",
   gpus: "A machine has no devices of the host.",
   device_cgroup_rules: "A machine has no devices of the host.",
@@ -65,7 +67,7 @@ export const NOT_POSSIBLE: Readonly<Record<string, string>> = {
 };
 
 /** Read by other files of this package. */
-export const READ: ReadonlySet<string> = new Set([
+const READ: ReadonlySet<string> = new Set([
   ...["image", "build", "command", "entrypoint", "environment", "env_file", "secrets", "configs", "ports", "expose"],
   ...[
     "depends_on",
@@ -91,3 +93,24 @@ export const READ: ReadonlySet<string> = new Set([
     "extends",
   ],
 ]);
+
+/** Tells of every key that has no effect, or is left out. */
+export function tellKeys(definition: Mapping, path: string, findings: Findings): void {
+  for (const key of Object.keys(definition)) {
+    if (READ.has(key) || key.startsWith("x-")) continue;
+    const why = WITHOUT_EFFECT[key];
+    const refused = NOT_POSSIBLE[key];
+    const where = `${path}.${key}`;
+    if (refused !== undefined) findings.warn(where, `Left out. ${refused}`);
+    else if (why !== undefined) findings.note(where, `No effect. ${why}`);
+    else findings.warn(where, "Left out: the key is unknown.");
+  }
+  if (definition.extra_hosts !== undefined)
+    findings.warn(
+      `${path}.extra_hosts`,
+      "Left out. This host is host.hibernaut.internal in every machine; other names come from the host's name server.",
+    );
+  const networks = isMapping(definition.networks) ? Object.keys(definition.networks) : textsOf(definition.networks);
+  if (networks.some((name) => name !== "default"))
+    findings.note(`${path}.networks`, "All services of the project share one network here.");
+}

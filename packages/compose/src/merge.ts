@@ -25,7 +25,7 @@ export function merged(below: Value | undefined, above: Value, key = ""): Value 
   if (isMapping(below) && isMapping(above)) return mergedMappings(below, above);
   if (Array.isArray(below) && Array.isArray(above))
     return BY_TARGET.has(key) ? byTarget(below, above) : unique([...below, ...above]);
-  if (Array.isArray(below) || Array.isArray(above)) return unique([below, above].flat() as Value[]);
+  if (Array.isArray(below) || Array.isArray(above)) return unique([below, above].flat());
   return plain(above);
 }
 

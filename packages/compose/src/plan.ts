@@ -1,7 +1,8 @@
 /** What a project becomes: an app for each service, in a network that they share. */
 import type { Findings } from "./findings.ts";
 import type { Disk, Project } from "./project.ts";
-import { type Dependency, planService, type ServicePlan } from "./service.ts";
+import type { Dependency } from "./relations.ts";
+import { planService, type ServicePlan } from "./service.ts";
 
 /** The apps of a project. */
 export interface ProjectPlan {
@@ -47,7 +48,7 @@ function tellSleepless({ service, config, runsOnce: ends }: ServicePlan, finding
   );
 }
 
-/** Somebody waits for its end, so it is no service that sleeps. */
+/** Others wait for its end, so it does not sleep. */
 function runsOnce(plan: ServicePlan): ServicePlan {
   const { services: _services, checks: _checks, ...config } = plan.config;
   return { ...plan, config: { ...config, restart: { policy: "no" } }, runsOnce: true };

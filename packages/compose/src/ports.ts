@@ -103,7 +103,7 @@ export function reachOf(
       : http === undefined
         ? published.find(({ internal }) => speaksHttp(internal))
         : (published.find(({ internal }) => internal === http) ?? { internal: http, isPublished: true });
-  // One without a number for the host is for whoever asks the host which it got: nobody here.
+  // One without a number for the host is for those who ask the host which it got, and here nobody does.
   const tcp = published.filter((port) => port !== web && port.published !== undefined);
   const seen = new Set([...(web ? [web.internal] : []), ...tcp.map(({ internal }) => internal)]);
   const others = [...inside, ...published.map(({ internal }) => internal)].filter((port) => !seen.has(port));

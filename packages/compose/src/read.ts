@@ -210,9 +210,7 @@ function from(directory: string, service: Mapping): Mapping {
       env_file: [envFile]
         .flat()
         .map((one) =>
-          isMapping(one as Value)
-            ? { ...(one as Mapping), path: absolute(textOf((one as Mapping).path) ?? "") }
-            : absolute(textOf(one as Value) ?? ""),
+          isMapping(one) ? { ...one, path: absolute(textOf(one.path) ?? "") } : absolute(textOf(one) ?? ""),
         ),
     }),
     ...(Array.isArray(volumes) && {

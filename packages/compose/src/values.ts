@@ -16,7 +16,7 @@ export function textOf(value: Value | undefined): string | undefined {
 
 /** A text or a list of texts. */
 export function textsOf(value: Value | undefined): string[] {
-  return [value ?? []].flat().flatMap((one) => textOf(one as Value) ?? []);
+  return [value ?? []].flat().flatMap((one) => textOf(one) ?? []);
 }
 
 /**
@@ -36,7 +36,7 @@ export function pairsOf(value: Value | undefined): [string, string | null][] {
 
 const UNITS_S: Record<string, number> = { us: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
 
-/** A duration such as `1m30s`, in seconds; undefined if it is none. */
+/** A duration such as `1m30s`, in seconds; undefined if it is not one. */
 export function secondsOf(value: Value | undefined): number | undefined {
   const text = textOf(value);
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:us|ms|s|m|h))+$/.test(text)) return undefined;
@@ -57,7 +57,7 @@ const UNITS_BYTES: Record<string, number> = {
   gb: 1024 ** 3,
 };
 
-/** A size such as `512m`, in bytes; undefined if it is none. */
+/** A size such as `512m`, in bytes; undefined if it is not one. */
 export function bytesOf(value: Value | undefined): number | undefined {
   const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]{0,2})$/i.exec(textOf(value) ?? "") ?? [];
   const factor = UNITS_BYTES[unit.toLowerCase()];

@@ -77,7 +77,7 @@ test.each([
   expect(config.checks).toEqual({ health: { ...check, interval: "60s", timeout: "1s", grace_period: "90s" } });
 });
 
-test("one without a port, or none, is no check", () => {
+test("one without a port, or none, becomes nothing", () => {
   expect(one("{image: i, healthcheck: {test: [CMD, check]}}").troubles).toEqual([
     expect.stringContaining("counts as healthy once it runs"),
   ]);

@@ -88,7 +88,8 @@ export const MACHINE_FIELDS = {
   "init.user": {
     kind: "text",
     pattern: "^[^\\s:]{1,64}(?::[^\\s:]{1,64})?$",
-    description: "Whom the app runs as, by name or number, with a group after a colon if it is another than the user's.",
+    description:
+      "Whom the app runs as, by name or number, with a group after a colon if it is another than the user's.",
     default: "the image's",
     key: null,
   },

@@ -119,7 +119,13 @@ export class MachineTable {
 /** Whether requests find the machine in another way than before. States change much more often. */
 function foundDifferently({ row, policy }: RoutedMachine, now: TableMachine, nowPolicy: ServicePolicy): boolean {
   const { web, pinned, forceHttps, wakePage, ownPorts } = policy;
-  if (row.tcp?.length !== now.tcp?.length || row.name !== now.name || web !== nowPolicy.web || pinned !== nowPolicy.pinned) return true;
+  if (
+    row.tcp?.length !== now.tcp?.length ||
+    row.name !== now.name ||
+    web !== nowPolicy.web ||
+    pinned !== nowPolicy.pinned
+  )
+    return true;
   if (forceHttps !== nowPolicy.forceHttps || wakePage !== nowPolicy.wakePage) return true;
   return ownPorts.length > 0 !== nowPolicy.ownPorts.length > 0;
 }

@@ -94,15 +94,13 @@ function latestOf<T>(work: (value: T) => Promise<void>, onFault: (error: unknown
       wanted = undefined;
       const text = JSON.stringify(value);
       if (text === done) continue;
-      await work(value).then(
-        () => {
-          done = text;
-        },
-        (error: unknown) => {
-          done = "";
-          onFault(error);
-        },
-      );
+      try {
+        await work(value);
+        done = text;
+      } catch (error) {
+        done = "";
+        onFault(error);
+      }
     }
     isRunning = false;
   };

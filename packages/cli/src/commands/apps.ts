@@ -93,7 +93,7 @@ const update = command({
   ],
   async run(context, [name = ""], { defaultLimits = false, statusPage, ...limits }) {
     const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes, maxHostnames, maxCertificates } = limits;
-    const given = {
+    const limited = {
       machines: maxMachines,
       running: maxRunning,
       cpus: maxCpus,
@@ -102,7 +102,7 @@ const update = command({
       hostnames: maxHostnames,
       certificates: maxCertificates,
     };
-    const changes = Object.entries(given).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
+    const changes = Object.entries(limited).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
     const isLimited = changes.some(([, value]) => value !== undefined);
     if (!isLimited && statusPage === undefined)
       throw new UsageError("Nothing to change. Add a limit, such as --max-running 2; see --help.");

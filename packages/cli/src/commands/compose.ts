@@ -56,7 +56,7 @@ const up = command({
   ],
   examples: ["hibernaut compose up", "hibernaut compose up -f compose.yaml --profile web", "hibernaut up"],
   async run(context, _args, options) {
-    const { plan: project, findings } = await load(options);
+    const { plan: wanted, findings } = await load(options);
     const [{ findingText }, { PARALLEL, up: bringUp }] = await Promise.all([
       import("../compose/load.ts"),
       import("../compose/up.ts"),
@@ -64,11 +64,11 @@ const up = command({
     for (const finding of findings) if (finding.severity === "warning") context.say(findingText(finding));
     const { waitTimeout = WAIT_TIMEOUT_S, forceRecreate = false, parallel = PARALLEL, upload } = options;
     const more = { waitTimeout, force: forceRecreate, parallel, ...given({ upload }) };
-    const outcomes = await bringUp(context, project, more);
+    const outcomes = await bringUp(context, wanted, more);
     const failures = outcomes.flatMap(({ error }) => error ?? []);
     const shown = outcomes.map(({ error: _error, ...outcome }) => outcome);
     return {
-      document: { project: project.name, services: shown },
+      document: { project: wanted.name, services: shown },
       text: lines(
         table([["SERVICE", "APP", "RESULT"], ...shown.map(({ service, app, action }) => [service, app, action])]),
         await answers(

@@ -93,7 +93,7 @@ async function buildOf(context: Context, { build, service }: ServicePlan): Promi
   return built.image;
 }
 
-/** Without what secrets hold: whoever reads a machine's metadata could try what it might be. */
+/** Without what secrets hold: those who read a machine's metadata could try what it might be. */
 function digestOf({ config }: ServicePlan, image: string): string {
   return createHash("sha256")
     .update(JSON.stringify([config, image]))
@@ -116,8 +116,8 @@ async function setSecrets(context: Context, { app, service, secrets }: ServicePl
       "failed_precondition",
       `The service ${service} needs an external secret. Set it: hibernaut secrets set ${missing.name}="$(base64 < file)" --app ${app}`,
     );
-  const given = secrets.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value] as const]));
-  return given.length === 0 ? [] : (await client.setSecrets(app, Object.fromEntries(given))).pending;
+  const values = secrets.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value] as const]));
+  return values.length === 0 ? [] : (await client.setSecrets(app, Object.fromEntries(values))).pending;
 }
 
 /** A job that others wait for has done its work once it has ended, and ended well. */

@@ -59,8 +59,8 @@ export function nameOf(options: ProjectOptions): string {
   throw new CliError("invalid_argument", first === undefined ? "There is no project here." : findingText(first));
 }
 
-function readOptions({ file, projectName, profile, envFile }: ProjectOptions) {
-  const named = { files: file, name: projectName, profiles: profile, envFiles: envFile };
+function readOptions({ file, projectName: name, profile, envFile }: ProjectOptions) {
+  const named = { files: file, name, profiles: profile, envFiles: envFile };
   return { directory: process.cwd(), ...named, environment: process.env };
 }
 

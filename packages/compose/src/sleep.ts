@@ -1,0 +1,61 @@
+/** When a service sleeps, and what `x-hibernaut` says of that. Pure. */
+import type { ServiceConfig } from "@hibernaut/client";
+import type { Findings } from "./findings.ts";
+import type { Ports } from "./ports.ts";
+import { isMapping, type Mapping, secondsOf } from "./values.ts";
+
+const DEFAULT_IDLE_S = 300;
+
+/** What happens to a service that nobody uses. */
+export interface SleepTerms {
+  autostop: "suspend" | "stop" | "off";
+  /** Seconds without a request or a byte. */
+  idleTimeout: number;
+}
+
+interface Own {
+  http: number | false | undefined;
+  sleep: SleepTerms;
+}
+
+/** `x-hibernaut`: what a compose file has no words for. */
+export function ownOf(definition: Mapping, path: string, findings: Findings): Own {
+  const own = isMapping(definition["x-hibernaut"]) ? definition["x-hibernaut"] : {};
+  const where = `${path}.x-hibernaut`;
+  const { http, idle_timeout: idle, autostop } = own;
+  for (const key of Object.keys(own))
+    if (!["http", "idle_timeout", "autostop"].includes(key))
+      findings.error(`${where}.${key}`, "The key is unknown. There are http, idle_timeout and autostop.");
+  const isHttp =
+    http === undefined || http === false || (Number.isInteger(http) && Number(http) >= 1 && Number(http) <= 65_535);
+  if (!isHttp) findings.error(`${where}.http`, "Name the port that speaks HTTP, or false for none.");
+  const seconds = idle === undefined ? undefined : secondsOf(idle);
+  if (idle !== undefined && (seconds === undefined || seconds < 1))
+    findings.error(`${where}.idle_timeout`, "Write a duration, as in 10m.");
+  const isAutostop = autostop === undefined || autostop === "suspend" || autostop === "stop" || autostop === "off";
+  if (!isAutostop) findings.error(`${where}.autostop`, "Write suspend, stop or off.");
+  return {
+    http: isHttp ? (http as number | false | undefined) : undefined,
+    sleep: {
+      autostop: isAutostop ? (autostop ?? "suspend") : "suspend",
+      idleTimeout: Math.max(1, Math.round(seconds ?? DEFAULT_IDLE_S)),
+    },
+  };
+}
+
+/** Returns the services of a machine with these ports. */
+export function servicesOf({ http, tcp, inside }: Ports, { autostop, idleTimeout }: SleepTerms): ServiceConfig[] {
+  // What other services keep open, as pools do, is silent most of the time, and survives the sleep.
+  const sleep = { autostop, idle: "quiet", idle_timeout: idleTimeout } as const;
+  const byInternal = Map.groupBy(tcp, ({ internal }) => internal);
+  return [
+    ...(http === undefined ? [] : [{ protocol: "http" as const, internal_port: http.internal, ...sleep }]),
+    ...[...byInternal].map(([internal, ports]) => ({
+      protocol: "tcp" as const,
+      internal_port: internal,
+      ports: ports.flatMap(({ published }) => (published === undefined ? [] : [{ port: published }])),
+      ...sleep,
+    })),
+    ...inside.map((internal) => ({ protocol: "tcp" as const, internal_port: internal, ...sleep })),
+  ];
+}
