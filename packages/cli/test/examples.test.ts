@@ -125,7 +125,7 @@ const ELSEWHERE: Record<string, string> = {
 };
 
 /** The commands that `--json` gives no document of their own: they print one line per entry. */
-const LINES = new Set(["audit", "events", "logs"]);
+const LINES = new Set(["audit", "events", "logs", "compose logs"]);
 
 describe("with a platform, the first example of each command works, with a document for --json", () => {
   const cli = useCli();
@@ -137,6 +137,7 @@ describe("with a platform, the first example of each command works, with a docum
     receiver = await Receiver.open();
     client = new HibernautClient({ apiUrl: cli.server.url, token: cli.server.token });
     await writeFile(join(temp.path, "fly.toml"), 'app = "shop"\n[build]\n  image = "app:1"\n');
+    await writeFile(join(temp.path, "compose.yaml"), "services: {web: {image: 'app:1', expose: [8080]}}");
     await writeFile(join(temp.path, "key.txt"), "secret");
     await client.logInToRegistry("ghcr.io", { username: "me", password: "right" });
   });
@@ -181,6 +182,7 @@ describe("with a platform, the first example of each command works, with a docum
   /** In some examples, what is done to an app or waited for depends on what was done before. */
   const INSTEAD: Record<string, [string, string]> = {
     "apps create": ["shop", "blog"],
+    "compose plan": ["compose.prod.yaml", "compose.yaml"],
     "apps destroy": ["shop", "blog"],
     "machine wait": ["suspended", "running"],
   };

@@ -207,7 +207,7 @@ const logs = command({
 export const compose: Noun = {
   name: "compose",
   summary: "Run the services of a compose file, which sleep and wake each other",
-  commands: [plan, up, down, ps, logs],
+  commands: [plan, up, ps, logs, down],
 };
 
 /** At the top level, because people type them most. */
