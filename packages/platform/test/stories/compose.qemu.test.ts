@@ -37,7 +37,12 @@ services:
       DB_START_TIMEOUT_MS: "90000"
     depends_on:
       db: {condition: service_healthy}
+      job: {condition: service_completed_successfully}
     x-hibernaut: {idle_timeout: 2s}
+  job:
+    image: ${postgres}
+    entrypoint: [/bin/sh, -c, "exit 0"]
+    depends_on: [db]
   db:
     image: ${postgres}
     container_name: database
@@ -90,6 +95,7 @@ test("comes up in order, with names, and falls asleep; an unchanged file leaves 
     project: "cafe",
     services: [
       { service: "db", app: "cafe-db", action: "deployed" },
+      { service: "job", app: "cafe-job", action: "ran" },
       { service: "web", app: "cafe-web", action: "deployed" },
     ],
   });
@@ -100,7 +106,7 @@ test("comes up in order, with names, and falls asleep; an unchanged file leaves 
   await asleep();
   const again = await hibernaut("up");
   expect(again.code).toBe(0);
-  expect(again.out).toMatch(/db +cafe-db +kept\n *web +cafe-web +kept/);
+  expect(again.out).toMatch(/db +cafe-db +kept\n *job +cafe-job +kept\n *web +cafe-web +kept/);
   expect((await machineOf("cafe-db")).state, "nobody woke it").toBe("suspended");
 });
 

@@ -1,0 +1,127 @@
+/** `hibernaut compose` against the real API, on a fake host: what it changes, what it leaves, and what it refuses. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { freshCli, type TestCli, useCli } from "./helpers.ts";
+import { useTempFolder } from "./temp-folder.ts";
+
+const temp = useTempFolder("compose");
+const file = () => join(temp.path, "compose.yaml");
+
+const PROJECT = (mode = "one", image = "app:1") => `
+services:
+  web: {image: "app:1", ports: ["8080:8080"], depends_on: [db]}
+  db: {image: "${image}", expose: [5432], environment: {MODE: "${mode}"}, volumes: ["rows:/rows"]}
+volumes: {rows: }
+`;
+
+/** A platform whose machines have a bridge. */
+const platform = {
+  ...{ version: "0.1.0", region: "local", acceleratorReason: "a test", guestBundle: "1" },
+  hypervisor: { hypervisor: "fake", version: "1", accelerator: "fake", cpu_model: "none", machine_type: "none" },
+  network: { mode: "bridge", reason: "a test" },
+};
+
+const named = (words: string) => `compose ${words} --file ${file()} --project-name cafe`;
+
+async function up(cli: TestCli, text: string) {
+  await writeFile(file(), text);
+  return cli.json(named("up"));
+}
+
+/** What the CLI's own client sees. */
+const apps = async (cli: TestCli) => {
+  const { document } = await cli.json("apps list");
+  return (document as { name: string; network?: { name: string; aliases: string[] } }[]).filter(
+    ({ name }) => name !== "shop",
+  );
+};
+
+describe("on a bridge", () => {
+  const cli = freshCli({ platform });
+
+  test("a project comes up in order; then only what changed is deployed, and the rest is left", async () => {
+    expect(await up(cli, PROJECT())).toMatchObject({
+      code: 0,
+      document: {
+        project: "cafe",
+        services: [
+          { service: "db", app: "cafe-db", action: "deployed" },
+          { service: "web", app: "cafe-web", action: "deployed" },
+        ],
+      },
+    });
+    expect(await apps(cli)).toMatchObject([
+      { name: "cafe-db", network: { name: "cafe", aliases: ["db"] } },
+      { name: "cafe-web", network: { name: "cafe", aliases: ["web"] } },
+    ]);
+    const again = await up(cli, PROJECT("two").replace("expose", "container_name: store, expose"));
+    expect(again).toMatchObject({ code: 0, document: { services: [{ action: "deployed" }, { action: "kept" }] } });
+    expect(await apps(cli)).toMatchObject([{ network: { aliases: ["db", "store"] } }, {}]);
+    const { stdout } = await cli.hibernaut(named("ps"));
+    expect(stdout).toMatch(/^db +running .*cafe-db$/m);
+  });
+
+  test("what depends on a service that fails is skipped, and the command fails with its reason", async () => {
+    const { code, document } = await up(cli, PROJECT("one", "missing:1"));
+    expect(code).toBe(1);
+    expect(document).toMatchObject({ message: expect.stringContaining("missing:1") });
+    const { document: machines } = await cli.json("ps --app cafe-web");
+    expect(machines).toEqual([]);
+  });
+
+  test("an app of the same name that is not the project's is not touched", async () => {
+    await cli.hibernaut("apps create cafe-db");
+    expect(await up(cli, PROJECT())).toMatchObject({
+      code: 1,
+      document: { error: "already_exists", message: expect.stringContaining("--project-name") },
+    });
+    expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
+  });
+
+  test("down asks, keeps volumes with their apps, and with --volumes leaves nothing", async () => {
+    await up(cli, PROJECT());
+    expect(await cli.json(named("down"))).toMatchObject({
+      code: 2,
+      document: { message: expect.stringContaining("--yes") },
+    });
+    expect(await cli.json(`${named("down")} --yes`)).toMatchObject({
+      code: 0,
+      document: {
+        apps: [
+          { app: "cafe-db", kept: true },
+          { app: "cafe-web", kept: false },
+        ],
+      },
+    });
+    expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
+    await cli.hibernaut(`${named("down")} --volumes --yes`);
+    expect(await apps(cli)).toEqual([]);
+    expect(await cli.json(named("ps"))).toMatchObject({ code: 1, document: { error: "not_found" } });
+  });
+});
+
+describe("in user mode", () => {
+  const cli = useCli();
+
+  test("several services are refused before anything is made, because they would not reach each other", async () => {
+    expect(await up(cli, PROJECT())).toMatchObject({
+      code: 1,
+      document: { error: "failed_precondition", message: expect.stringContaining("HIBERNAUT_NETWORK=bridge") },
+    });
+    expect(await apps(cli)).toEqual([]);
+  });
+
+  test("what of a file cannot be carried is listed before anything is made", async () => {
+    const { code, document } = await up(
+      cli,
+      "services: {a: {image: i, volumes: ['/var/run/docker.sock:/s', './nowhere/:/d']}}",
+    );
+    expect(code).toBe(2);
+    expect(document.message.split("\n")).toEqual([
+      "The project cannot be carried over as it is:",
+      expect.stringContaining("socket of a container engine"),
+      expect.stringContaining("is a directory of this computer"),
+    ]);
+  });
+});
