@@ -65,7 +65,10 @@ describe("on a bridge", () => {
   test("what depends on a service that fails is skipped, and the command fails with its reason", async () => {
     const { code, document } = await up(cli, PROJECT("one", "missing:1"));
     expect(code).toBe(1);
-    expect(document).toMatchObject({ message: expect.stringContaining("missing:1") });
+    expect(document.services).toMatchObject([
+      { service: "db", action: "failed", error: { error: "not_found", message: expect.stringContaining("missing:1") } },
+      { service: "web", action: "skipped" },
+    ]);
     const { document: machines } = await cli.json("ps --app cafe-web");
     expect(machines).toEqual([]);
   });

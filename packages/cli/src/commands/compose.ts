@@ -7,6 +7,7 @@ import type { Context } from "../context.ts";
 import { stateCell } from "../crashed.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { LIMIT, SHORT_ID, SINCE } from "../entries.ts";
+import { toFailure } from "../failure.ts";
 import { LISTING, listText } from "../listing.ts";
 import { localWord, writtenTime } from "../local-time.ts";
 import { given } from "../option-values.ts";
@@ -66,7 +67,10 @@ const up = command({
     const more = { waitTimeout, force: forceRecreate, parallel, ...given({ upload }) };
     const outcomes = await bringUp(context, wanted, more);
     const failures = outcomes.flatMap(({ error }) => error ?? []);
-    const shown = outcomes.map(({ error: _error, ...outcome }) => outcome);
+    const shown = outcomes.map(({ error, ...outcome }) => ({
+      ...outcome,
+      ...(error !== undefined && { error: toFailure(error) }),
+    }));
     return {
       document: { project: wanted.name, services: shown },
       text: lines(
