@@ -18,7 +18,13 @@ volumes: {rows: }
 /** A platform whose machines have a bridge. */
 const platform = {
   ...{ version: "0.1.0", region: "local", acceleratorReason: "a test", guestBundle: "1" },
-  hypervisor: { hypervisor: "fake", version: "1", accelerator: "fake", cpu_model: "none", machine_type: "none" },
+  hypervisor: {
+    hypervisor: "fake",
+    version: "1",
+    accelerator: "fake" as const,
+    cpu_model: "none",
+    machine_type: "none",
+  },
   network: { mode: "bridge", reason: "a test" },
 };
 

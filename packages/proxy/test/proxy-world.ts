@@ -88,6 +88,7 @@ export class ProxyWorld {
       ...platform,
       proxies: connected,
       suffixes: ["localhost"],
+      networkOf: (app) => platform.apps.networkOf(app),
       idleCheckIntervalMs: 3_600_000,
       connectionsSurvive,
       onTraffic: (id, traffic) => void this.traffic.push([id, traffic]),

@@ -1,10 +1,10 @@
+import { splitWords } from "@hibernaut/lib/words";
 import { describe, expect, test } from "vitest";
 import { pathText } from "../../src/appfile/findings.ts";
 import { machineConfigs } from "../../src/appfile/machine-configs.ts";
 import { nearest } from "../../src/appfile/nearest.ts";
 import { durationText, parseMegabytes, parseSeconds } from "../../src/appfile/quantities.ts";
 import { readAppFile } from "../../src/appfile/read.ts";
-import { splitWords } from "@hibernaut/lib/words";
 
 test.each([
   ["5s", "s", 5],

@@ -1,0 +1,52 @@
+/** Apps that share a network: which ports wake them from inside, and what stays closed from outside. */
+import { expect, test } from "vitest";
+import { SMALL } from "../../platform/test/helpers/fake-world.ts";
+import { ownPort, ownPortsOf } from "../src/tcp/ports.ts";
+import { request, useProxyWorld, w } from "./proxy-world.ts";
+
+useProxyWorld();
+
+test("each service has its port at the app's own address; a published number comes before one that is listened at", () => {
+  const services = [
+    { internal_port: 3000, protocol: "http" as const, idle: "quiet" as const },
+    { internal_port: 5432, ports: [{ port: 15432, handlers: ["pg_tls" as const] }] },
+    { internal_port: 80, ports: [{ port: 3000, handlers: ["proxy_proto" as const] }] },
+  ];
+  expect(ownPortsOf({ services })).toEqual([
+    { port: ownPort(3000), internal: 80, proxyProtocol: "v1" },
+    { port: ownPort(5432), internal: 5432 },
+    { port: ownPort(80), internal: 80, proxyProtocol: "v1" },
+    { port: ownPort(15432), internal: 5432 },
+  ]);
+});
+
+test("a sleeping database is woken from inside, and neither HTTP nor a port of the proxy leads to it", async () => {
+  const { platform, machines } = w;
+  platform.apps.create("cafe-db", { network: "cafe", aliases: ["db"] });
+  const config = { ...SMALL, services: [{ internal_port: 5432, autostop: "suspend" as const }] };
+  const { record } = await machines.create("cafe-db", { config });
+  const reach = (state: "running" | "suspended") => machines.wait("cafe-db", record.id, [state], { timeoutMs: 5000 });
+  await reach("running");
+  machines.suspend("cafe-db", record.id);
+  await reach("suspended");
+  await w.settled();
+  const { broker } = w;
+  expect(broker.ownPorts()).toEqual(new Map([["cafe-db", new Set([ownPort(5432)])]]));
+  expect(broker.tcpPorts()).toEqual(new Map());
+  expect(() => broker.route("cafe-db.localhost")).toThrow("cafe-db.localhost");
+  expect(machines.get("cafe-db", record.id).record.state).toBe("suspended");
+  const lease = await broker.waitForLease(
+    "cafe-db",
+    request({ tcpPort: ownPort(5432), host: "" }),
+    new AbortController().signal,
+  );
+  expect(lease).toMatchObject({ machineId: record.id, port: 5432, wake: { kind: "resume" } });
+  lease.release({});
+});
+
+test("outside a network, a service that does not say what it speaks takes HTTP, as ever", async () => {
+  await w.machine({ internal_port: 5432 });
+  await w.settled();
+  expect(w.broker.ownPorts()).toEqual(new Map());
+  expect(w.broker.route("shop.localhost")).toBe("shop");
+});
