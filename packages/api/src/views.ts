@@ -122,7 +122,9 @@ export function appWire(app: AppRecord, { machineCount, urls, closedPorts, sandb
   const { name, createdAt, statusPage = false, network } = app;
   return {
     ...{ name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage },
-    ...(network !== undefined && { network: { ...network, aliases: [...network.aliases] } }),
+    ...(network !== undefined && {
+      network: { ...network, aliases: [...network.aliases], wakes: [...(network.wakes ?? [])] },
+    }),
     ...(closedPorts.length > 0 && { closed_ports: closedPorts }),
     ...(sandboxPortUrl !== undefined && { sandbox_port_url: sandboxPortUrl }),
   };

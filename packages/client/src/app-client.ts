@@ -42,11 +42,12 @@ export abstract class AppClient extends PlatformClient {
   }
 
   /** Creates an app. */
-  createApp(name: string, { network, aliases, ...options }: CreateAppOptions = {}): Promise<App> {
+  createApp(name: string, { network, aliases, wakes, ...options }: CreateAppOptions = {}): Promise<App> {
     const body = {
       app_name: name,
       ...(network !== undefined && { network }),
       ...(aliases && { aliases: [...aliases] }),
+      ...(wakes && { wakes: [...wakes] }),
     };
     return this.call("post", "/v1/apps", { body, ...options });
   }

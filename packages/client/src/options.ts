@@ -26,6 +26,8 @@ export interface CreateAppOptions extends CallOptions {
   network?: string;
   /** What it is called there besides its own name. */
   aliases?: readonly string[];
+  /** Other apps of the network that a request which wakes it wakes as well. */
+  wakes?: readonly string[];
 }
 
 /** What happens to a certificate that is removed. */

@@ -1,4 +1,5 @@
 /** What a project becomes: an app for each service, in a network that they share. */
+import { MOST_WAKES } from "@hibernaut/domain/app-network";
 import type { Findings } from "./findings.ts";
 import type { Disk, Project } from "./project.ts";
 import type { Dependency } from "./relations.ts";
@@ -37,7 +38,24 @@ export function planProject(project: Project, disk: Disk, findings: Findings): P
   );
   const apps = inOrder(plans, project, findings).map((plan) => (isDone.has(plan.service) ? runsOnce(plan) : plan));
   for (const plan of apps) tellSleepless(plan, findings);
+  for (const plan of apps) plan.wakes = neededBy(plan, apps);
   return { name: project.name, apps };
+}
+
+/** Those that wake with a service, because it depends on them, or something does that it depends on. */
+function neededBy(plan: ServicePlan, apps: readonly ServicePlan[]): string[] {
+  const needed = new Set<ServicePlan>();
+  const visit = ({ dependsOn }: ServicePlan): void => {
+    for (const { service } of dependsOn) {
+      const other = apps.find((one) => one.service === service);
+      if (other === undefined || needed.has(other)) continue;
+      needed.add(other);
+      visit(other);
+    }
+  };
+  visit(plan);
+  const asleep = [...needed].filter((one) => one !== plan && one.config.services !== undefined);
+  return asleep.slice(0, MOST_WAKES).map(({ app }) => app);
 }
 
 function tellSleepless({ service, config, runsOnce: ends }: ServicePlan, findings: Findings): void {

@@ -27,6 +27,8 @@ export interface ServicePlan {
   config: Omit<MachineConfig, "image">;
   secrets: NeededSecret[];
   dependsOn: Dependency[];
+  /** The apps that wake with it: those of the services that it depends on, and theirs. */
+  wakes: string[];
   /** Other names for other services. */
   links: [service: string, alias: string][];
   ports: Ports;
@@ -77,6 +79,7 @@ export function planService(service: string, definition: Mapping, parts: Parts):
     dependsOn: dependenciesOf(definition.depends_on, path, findings),
     links: linksOf(definition.links),
     runsOnce: false,
+    wakes: [],
     sleep: own.sleep,
     config: {
       guest: guestOf(definition, path, known?.memoryMb ?? DEFAULT_MEMORY_MB, findings),

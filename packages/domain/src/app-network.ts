@@ -13,6 +13,11 @@ export interface AppNetwork {
   address: string;
   /** What the app is called in the network, besides its own name. Lowercase. */
   aliases: readonly string[];
+  /**
+   * Other apps of the network that a request which wakes this one wakes as well: they come up next to each other, and not one
+   * after the other when they are first asked. Absent: none.
+   */
+  wakes?: readonly string[];
 }
 
 /** RFC 2544 sets this network aside for measuring, so nobody outside can have an address in it. */
@@ -58,6 +63,22 @@ export function aliasesOf(texts: readonly string[]): string[] {
 /** Returns what is the same for apps whose machines reach each other. No app has a name with a slash. */
 export function groupOf(app: string, network: AppNetwork | undefined): string {
   return network === undefined ? app : `/${network.name}`;
+}
+
+/** A request that wakes more apps than this would take all CPUs of a host. */
+export const MOST_WAKES = 16;
+
+/** Returns the names of apps, each once. Throws `invalid_argument` when one cannot be a name, or there are too many. */
+export function wakesOf(names: readonly string[]): string[] {
+  const wakes = [...new Set(names)];
+  const bad = wakes.find((name) => !isValidName(name));
+  if (bad !== undefined)
+    throw new HibernautError("invalid_argument", `\`${bad.slice(0, 60)}\` is not an app: its name ${NAME_RULE}.`, {
+      field: "wakes",
+    });
+  if (wakes.length > MOST_WAKES)
+    throw new HibernautError("invalid_argument", `An app wakes at most ${MOST_WAKES} others.`, { field: "wakes" });
+  return wakes;
 }
 
 /** Whether an app with this name and these aliases is called `name` in its network. */

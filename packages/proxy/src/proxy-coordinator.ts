@@ -231,6 +231,7 @@ export class ProxyCoordinator {
     if (trace !== undefined) this.#options.traces?.asked(id, trace);
     try {
       this.#start(id);
+      this.#wakeNeeded(machine.record.app);
     } catch (error) {
       if (isHibernautError(error, "host_full")) this.#roomWaits.add(proxy, id, error);
       else this.#refuseWake([proxy], id, error);
@@ -240,6 +241,38 @@ export class ProxyCoordinator {
   #start(id: string): void {
     const app = this.#machines.get(id)?.record.app;
     if (app !== undefined) this.#options.machines.start(app, id, { by: "proxy" });
+  }
+
+  /** What an app is known to need wakes next to it: it would ask for one after the other. */
+  #wakeNeeded(app: string): void {
+    const { networkOf } = this.#options;
+    const network = networkOf?.(app);
+    for (const needed of network?.wakes ?? []) {
+      if (needed === app || networkOf?.(needed)?.name !== network?.name) continue;
+      const id = this.#oneAsleep(needed);
+      if (id === undefined) continue;
+      try {
+        this.#start(id);
+      } catch (error) {
+        // The connection that needs it asks again, and is told.
+        this.#options.log.warn(
+          { app, needed, reason: messageOf(error) },
+          "an app that another needs was not woken with it",
+        );
+      }
+    }
+  }
+
+  /** A machine of the app that requests may wake, if none is up or on its way. */
+  #oneAsleep(app: string): string | undefined {
+    const own = [...this.#machines.values()].filter(
+      ({ record, policy }) => record.app === app && policy?.autostart === true && record.cordoned !== true,
+    );
+    const [suspended, stopped] = (["suspended", "stopped"] as const).map((state) =>
+      own.find(({ record }) => record.state === state && record.crash === null),
+    );
+    const isUp = own.some(({ record }) => !["suspended", "stopped", "failed", "created"].includes(record.state));
+    return isUp ? undefined : (suspended ?? stopped)?.record.id;
   }
 
   #refuseWake(proxies: Iterable<ConnectedProxy>, id: string, error: unknown): void {

@@ -1,5 +1,5 @@
 /** Shapes of `/v1/apps`. */
-import { MOST_ALIASES } from "@hibernaut/domain/app-network";
+import { MOST_ALIASES, MOST_WAKES } from "@hibernaut/domain/app-network";
 import { type Static, Type } from "typebox";
 import { closed, time } from "../schemas.ts";
 
@@ -22,6 +22,9 @@ export const AppReply = Type.Object(
               "The app's own IPv4 address in it. Machines of the network reach the ports of its services there, and a connection wakes the app.",
           }),
           aliases: Type.Array(Type.String(), { description: "What it is called there besides its own name." }),
+          wakes: Type.Array(Type.String(), {
+            description: "Apps of the network that wake whenever a request wakes it.",
+          }),
         },
         {
           ...closed,
@@ -55,6 +58,12 @@ const aliases = Type.Optional(
   }),
 );
 
+const wakes = Type.Optional(
+  Type.Array(Type.String({ examples: ["shop-db"] }), {
+    description: `Other apps of its network that a request which wakes it wakes as well, up to ${MOST_WAKES}.`,
+  }),
+);
+
 /** Creates an app. One of the two names is required. */
 export const CreateAppBody = Type.Object(
   {
@@ -68,6 +77,7 @@ export const CreateAppBody = Type.Object(
       }),
     ),
     aliases,
+    wakes,
   },
   { ...closed, title: "CreateAppRequest" },
 );
@@ -79,6 +89,7 @@ export const UpdateAppBody = Type.Object(
       Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
     ),
     aliases,
+    wakes,
   },
   { ...closed, title: "UpdateAppRequest" },
 );

@@ -46,17 +46,17 @@ export function appRoutes(
     "/v1/apps",
     route(
       "Create an app",
-      { scope: "deploy", audited: ["app_name", "name", "network", "aliases"] },
+      { scope: "deploy", audited: ["app_name", "name", "network", "aliases", "wakes"] },
       { body: CreateAppBody, created: AppReply },
     ),
     async (request, reply) => {
-      const { app_name, name, network, aliases } = request.body;
+      const { app_name, name, ...place } = request.body;
       if (app_name !== undefined && name !== undefined && app_name !== name) {
         throw new HibernautError("invalid_argument", "`app_name` and `name` differ. Send one of them.");
       }
       const wanted = app_name ?? name;
       if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
-      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted, { network, aliases }))));
+      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted, place))));
     },
   );
 
@@ -70,15 +70,16 @@ export function appRoutes(
     "/v1/apps/:app_name",
     route(
       "Change an app",
-      { scope: "deploy", audited: ["status_page", "aliases"] },
+      { scope: "deploy", audited: ["status_page", "aliases", "wakes"] },
       { params: AppParams, body: UpdateAppBody, reply: AppReply },
     ),
-    async ({ token, params: { app_name: name }, body: { status_page: statusPage, aliases } }) => {
-      if (aliases !== undefined) requireUnlimited(token, "deploy");
-      if (statusPage === undefined && aliases === undefined) return wire(apps.get(name));
+    async ({ token, params: { app_name: name }, body: { status_page: statusPage, ...place } }) => {
+      const placed = Object.keys(place).length > 0;
+      if (placed) requireUnlimited(token, "deploy");
+      if (statusPage === undefined && !placed) return wire(apps.get(name));
       return wire(
         await write(({ apps: shared }) => {
-          if (aliases !== undefined) shared.setAliases(name, aliases);
+          if (placed) shared.setPlace(name, place);
           return statusPage === undefined ? shared.get(name) : shared.setStatusPage(name, statusPage);
         }),
       );

@@ -70,7 +70,7 @@ async function prepareApps(context: Context, plan: ProjectPlan): Promise<void> {
   for (const app of plan.apps) {
     const present = known.get(app.app);
     if (present === undefined) {
-      await client.createApp(app.app, { network: plan.name, aliases: app.aliases });
+      await client.createApp(app.app, { network: plan.name, aliases: app.aliases, wakes: app.wakes });
       context.say(`Created app ${app.app}.`);
     } else await adopt(context, plan, app, present);
   }
@@ -86,7 +86,7 @@ async function prepareApps(context: Context, plan: ProjectPlan): Promise<void> {
 async function adopt(
   context: Context,
   { name }: ProjectPlan,
-  { app, aliases }: ServicePlan,
+  { app, aliases, wakes }: ServicePlan,
   present: App,
 ): Promise<void> {
   if (present.network?.name !== name)
@@ -94,7 +94,11 @@ async function adopt(
       "already_exists",
       `App ${app} exists, and is not in the network ${name}. Give the project another name with --project-name, or destroy the app: hibernaut apps destroy ${app}`,
     );
-  const before = new Set(present.network.aliases);
-  if (before.size !== aliases.length || aliases.some((alias) => !before.has(alias)))
-    await (await context.client()).updateApp(app, { aliases });
+  if (!isSame(present.network.aliases, aliases) || !isSame(present.network.wakes, wakes))
+    await (await context.client()).updateApp(app, { aliases, wakes });
+}
+
+/** Whether two lists name the same, in whatever order. */
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return JSON.stringify(one.toSorted()) === JSON.stringify(other.toSorted());
 }

@@ -3,7 +3,7 @@ import type { Quotas, Resources } from "@hibernaut/machines";
 import type { TokenStore } from "@hibernaut/store";
 
 export interface SharedParts {
-  apps: Pick<Resources["apps"], "create" | "get" | "setStatusPage" | "setAliases">;
+  apps: Pick<Resources["apps"], "create" | "get" | "setStatusPage" | "setPlace">;
   hostnames: Pick<Resources["hostnames"], "add" | "remove">;
   secrets: Pick<Resources["secrets"], "set" | "unset">;
   releases: Pick<Resources["releases"], "begin" | "end" | "renew" | "list">;

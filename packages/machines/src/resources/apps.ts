@@ -5,6 +5,7 @@ import {
   freeAppAddress,
   requireFreeAliases,
   requireNetworkName,
+  wakesOf,
 } from "@hibernaut/domain/app-network";
 import { type AppStatus, appStatusOf, type JudgedMachine } from "@hibernaut/domain/app-status";
 import { HibernautError } from "@hibernaut/domain/errors";
@@ -30,6 +31,8 @@ interface NetworkPlace {
   network?: string | undefined;
   /** What it is called there besides its own name. */
   aliases?: readonly string[] | undefined;
+  /** Which other apps of the network a request wakes that wakes it. */
+  wakes?: readonly string[] | undefined;
 }
 
 /** Creates, lists and deletes apps. */
@@ -99,10 +102,10 @@ export class Apps {
   }
 
   /**
-   * Replaces what the app is called in its network. Throws `failed_precondition` when it is in none, `already_exists` when
-   * another app there is called so.
+   * Changes what the app is called in its network, and which others it wakes. Throws `failed_precondition` when it is in none,
+   * `already_exists` when another app there is called so, and `invalid_argument` for names that are not.
    */
-  setAliases(name: string, texts: readonly string[]): AppRecord {
+  setPlace(name: string, { aliases: texts, wakes }: Omit<NetworkPlace, "network">): AppRecord {
     const { network } = this.get(name);
     if (network === undefined)
       throw new HibernautError(
@@ -110,25 +113,28 @@ export class Apps {
         `App ${name} is in no network, so nobody would find it by an alias. An app gets its network when it is created.`,
         { app_name: name },
       );
-    const aliases = aliasesOf(texts);
+    const aliases = texts === undefined ? network.aliases : aliasesOf(texts);
     const { apps } = this.#deps.store;
     requireFreeAliases(name, { network: network.name, names: [name, ...aliases] }, apps.inNetwork(network.name));
-    apps.setNetwork(name, { ...network, aliases });
+    apps.setNetwork(name, { ...network, aliases, ...(wakes && { wakes: wakesOf(wakes) }) });
     return this.get(name);
   }
 
-  #newNetwork(name: string, { network: wanted, aliases: texts = [] }: NetworkPlace): AppNetwork | undefined {
+  #newNetwork(
+    name: string,
+    { network: wanted, aliases: texts = [], wakes = [] }: NetworkPlace,
+  ): AppNetwork | undefined {
     if (wanted === undefined) {
-      if (texts.length === 0) return undefined;
-      throw new HibernautError("invalid_argument", "`aliases` are names in a network: name it in `network`.", {
-        field: "aliases",
+      if (texts.length + wakes.length === 0) return undefined;
+      throw new HibernautError("invalid_argument", "`aliases` and `wakes` are for a network: name it in `network`.", {
+        field: texts.length > 0 ? "aliases" : "wakes",
       });
     }
     const network = requireNetworkName(wanted);
     const aliases = aliasesOf(texts);
     const { apps } = this.#deps.store;
     requireFreeAliases(name, { network, names: [name, ...aliases] }, apps.inNetwork(network));
-    return { name: network, address: freeAppAddress(apps.list(), Math.random()), aliases };
+    return { name: network, address: freeAppAddress(apps.list(), Math.random()), aliases, wakes: wakesOf(wakes) };
   }
 
   /**
