@@ -62,7 +62,17 @@ export function aliasesOf(texts: readonly string[]): string[] {
 
 /** Returns what is the same for apps whose machines reach each other. No app has a name with a slash. */
 export function groupOf(app: string, network: AppNetwork | undefined): string {
-  return network === undefined ? app : `/${network.name}`;
+  return network === undefined ? app : groupOfNetwork(network.name);
+}
+
+/** Whether such a word is that of a network. */
+export function isNetwork(group: string): boolean {
+  return group.startsWith("/");
+}
+
+/** The same for a network, by its name. */
+export function groupOfNetwork(name: string): string {
+  return `/${name}`;
 }
 
 /** A request that wakes more apps than this would take all CPUs of a host. */

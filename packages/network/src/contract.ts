@@ -103,6 +103,8 @@ export interface Network {
 
 /** A port of an app's own address, and the port of the gateway to which connections to it are led. */
 export interface Way {
+  /** The network whose machines may take it, as `groupOf` has it without its slash. */
+  network: string;
   /** An address of `APP_ADDRESSES`. */
   address: string;
   port: number;

@@ -37,11 +37,17 @@ describe.skipIf(!isRoot)("apps that share a network", () => {
   test("find ports of an app at its own address, where nothing else answers, and nothing is sent outside", async () => {
     const { dataDir, network } = await world();
     const guest = await guestOf(network, { dataDir, app: "web" });
+    const other = await guestOf(network, { dataDir, app: "other", number: 2 });
     const service = await serverHere();
-    await network.lead([{ address: DB, port: 5432, to: service }]);
+    await network.lead([{ network: "shop", address: DB, port: 5432, to: service }]);
     expect(await guest.tries(`${DB}:5432`, `${DB}:5433`, "198.18.4.3:5432")).toEqual([OPEN, REFUSED, REFUSED]);
-    await network.lead([{ address: DB, port: 80, to: service }]);
+    expect(await other.tries(`${DB}:5432`), "of another network").toEqual([REFUSED]);
+    // Two ways that are the same, and one of a network without a machine, keep nobody from anything.
+    const way = { network: "shop", address: DB, port: 80, to: service };
+    await network.lead([way, way, { ...way, network: "nobody" }]);
     expect(await guest.tries(`${DB}:5432`, `${DB}:80`)).toEqual([REFUSED, OPEN]);
+    await network.lead([]);
+    expect(await guest.tries(`${DB}:80`), "nothing of it goes outside").toEqual([REFUSED]);
   });
 
   test("keep to the rules for what a machine connects to, which name the app's own address", async () => {
@@ -49,7 +55,7 @@ describe.skipIf(!isRoot)("apps that share a network", () => {
     const closed = await guestOf(network, { dataDir, app: "web", egress: { default: "deny", allow: [`${DB}/32`] } });
     const open = await guestOf(network, { dataDir, app: "web", number: 2, egress: { deny: [`${DB}/32`] } });
     const service = await serverHere();
-    const ways = [DB, "198.18.4.3"].map((address) => ({ address, port: 80, to: service }));
+    const ways = [DB, "198.18.4.3"].map((address) => ({ network: "shop", address, port: 80, to: service }));
     await network.lead(ways);
     const at = ways.map(({ address }) => `${address}:80`);
     expect(await closed.tries(...at), "even HTTP, which is judged by names elsewhere").toEqual([OPEN, REFUSED]);

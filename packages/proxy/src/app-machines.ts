@@ -45,7 +45,12 @@ export class AppMachines {
  */
 function webOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
   const web = all.filter(({ policy }) => policy.web);
-  return web.length > 0 ? web : all.filter(({ row }) => !row.tcp?.some(({ port }) => isOwnPort(port)));
+  return web.length > 0 ? web : all.filter((machine) => !isForNeighbours(machine));
+}
+
+/** Whether the services of a machine are for the network of its app alone. */
+export function isForNeighbours({ row, policy }: Pick<RoutedMachine, "row" | "policy">): boolean {
+  return !policy.web && row.tcp?.some(({ port }) => isOwnPort(port)) === true;
 }
 
 /** Returns those of the machines that requests go to which name none: pinned ones only if there are no others. */

@@ -17,6 +17,8 @@ export function connectInProcess(
   options: Omit<LeaseBrokerOptions, "link"> & {
     /** Whether it knows the machines of other hosts. By default, it does. */
     everywhere?: boolean;
+    /** Whether visitors reach it. By default, they do. */
+    forVisitors?: boolean;
   },
 ): InProcessProxy {
   const inFlight = new Set<() => void>();
@@ -33,9 +35,10 @@ export function connectInProcess(
     ...options,
     link: { send: (message) => deliver(proxy.receive, message) },
   });
-  const { everywhere = true } = options;
+  const { everywhere = true, forVisitors = true } = options;
   const proxy = coordinator.connect((message) => deliver((arrived) => broker.receive(arrived), message), {
     everywhere,
+    forVisitors,
   });
   return {
     broker,

@@ -7,6 +7,8 @@ export interface ConnectedProxy {
   send(message: ToProxy): void;
   /** Whether it is told about the machines of other hosts. */
   readonly everywhere: boolean;
+  /** Whether visitors reach it. Others carry what comes from machines, or from other hosts. */
+  readonly forVisitors: boolean;
   /** What the proxy has open, by machine; machines with nothing open are left out. */
   readonly loads: Map<string, { load: number; requests: number }>;
   /** The ports for TCP connections that it cannot open, each with the reason. */
@@ -26,12 +28,13 @@ export class ConnectedProxies {
   /** Is told when requests to a machine are held back, and when no longer. */
   onHeldBack: (id: string) => void = () => {};
 
-  get size(): number {
-    return this.#proxies.size;
+  /** Whether a proxy is there that visitors reach: without one, the platform does not know what they have open. */
+  get hasOneForVisitors(): boolean {
+    return [...this.#proxies].some(({ forVisitors }) => forVisitors);
   }
 
-  add(send: (message: ToProxy) => void, everywhere = true): ConnectedProxy {
-    const proxy = { send, everywhere, loads: new Map(), closedPorts: {} };
+  add(send: (message: ToProxy) => void, { everywhere = true, forVisitors = true } = {}): ConnectedProxy {
+    const proxy = { send, everywhere, forVisitors, loads: new Map(), closedPorts: {} };
     this.#proxies.add(proxy);
     return proxy;
   }
@@ -82,7 +85,7 @@ export class ConnectedProxies {
   async finished(id: string, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs;
     const isOpen = () => [...this.#proxies].some(({ loads }) => (loads.get(id)?.requests ?? 0) > 0);
-    if (this.size === 0) return;
+    if (this.#proxies.size === 0) return;
     // Proxies report in a moment what they began just before the machine left the rotation.
     do await delay(REPORT_MS);
     while (isOpen() && performance.now() < end);

@@ -50,6 +50,8 @@ export function tableMachineOf(
   const plain = tcp.filter(({ tls, proxyProtocol }) => tls === undefined && proxyProtocol === undefined);
   const handled = tcp.filter((one) => !plain.includes(one));
   const own = shares ? ownPortsOf(record.config) : [];
+  const wire = policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy);
+  const isForNeighbours = own.length > 0 && policy?.web !== true;
   return {
     id: record.id,
     app: record.app,
@@ -67,7 +69,8 @@ export function tableMachineOf(
     ...(own.length > 0 && { own }),
     ...(policy?.wakePage && startsCold(record) && { cold: true }),
     resting: resting || isPrewarming(record),
-    policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
+    policy: isForNeighbours ? null : wire,
+    ...(isForNeighbours && wire !== null && { ownPolicy: wire }),
   };
 }
 

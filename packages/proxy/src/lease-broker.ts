@@ -2,6 +2,7 @@
  * Gives requests to machines: routes them to an app, leases a machine that is running, and holds requests while a
  * machine wakes. Each proxy has one. About sleeping it decides only whether it needs a machine itself.
  */
+import { isDeepStrictEqual } from "node:util";
 import { AppQueues } from "./app-queues.ts";
 import { choose, isReady } from "./balance.ts";
 import {
@@ -32,7 +33,7 @@ import { LoadReporter } from "./load-reporter.ts";
 import { type ChosenMachine, candidates, chosenMachine } from "./machine-choice.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
-import type { CoordinatorLink, ToProxy } from "./messages.ts";
+import { type CoordinatorLink, policyIn, type ToProxy } from "./messages.ts";
 import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
@@ -306,16 +307,15 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     throw chosen?.only && machine ? chosenMachineRefusal(app, machine) : noMachineRefusal(app, machines);
   }
 
-  /** Most machines have no TCP ports, and change often. */
+  /** Whether a message changes which ports there are: machines change often, and their ports seldom. */
   #touchesPorts(message: ToProxy): boolean {
     if (message.kind === "table") return true;
-    const row = message.kind === "machine" ? message.machine : undefined;
-    const id = row?.id ?? (message.kind === "gone" ? message.id : undefined);
-    return (
-      row?.tcp !== undefined ||
-      row?.own !== undefined ||
-      (id !== undefined && this.#table.get(id)?.row.tcp !== undefined)
-    );
+    if (message.kind === "gone") return (this.#table.get(message.id)?.row.tcp ?? []).length > 0;
+    if (message.kind !== "machine") return false;
+    const { id, tcp = [], tcpHandled = [], own = [] } = message.machine;
+    const known = this.#table.get(id)?.row.tcp ?? [];
+    const now = policyIn(message.machine) === null ? [] : [...tcp, ...tcpHandled, ...own];
+    return !isDeepStrictEqual(known, now) || this.#newPorts(message).length > 0;
   }
 
   /** The ports of a machine that is new here, or has just been changed. */

@@ -1,6 +1,6 @@
 /** The machine that a request asks for, and the machines that it may be given to. */
 import { type Address, addressOf } from "./addressing.ts";
-import { sharingOf } from "./app-machines.ts";
+import { isForNeighbours, sharingOf } from "./app-machines.ts";
 import { choose } from "./balance.ts";
 import type { RequestHead } from "./contract.ts";
 import {
@@ -26,7 +26,7 @@ export function chosenMachine(table: MachineTable, app: string, request: Request
   const { to, host, fields, tcpPort } = request;
   if (tcpPort !== undefined && to === undefined)
     return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
-  if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, to.machineId, to.port);
+  if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, request, to.machineId);
   if (!table.ofApp(app).prepared.addressable) return undefined;
   const address = addressOf(table.labelOf(host), fields, (word) => table.find(app, word));
   return address && accepted(app, address);
@@ -79,10 +79,12 @@ function takes(machine: RoutedMachine, draining: boolean): boolean {
   return send !== undefined || (hope && machine.state !== "running" && !draining);
 }
 
-function sentTo(table: MachineTable, app: string, id: string, port: number | undefined): ChosenMachine {
+function sentTo(table: MachineTable, app: string, { to, tcpPort }: RequestHead, id: string): ChosenMachine {
   const machine = table.get(id);
   if (machine?.row.app !== app) throw unknownMachineRefusal(app, id);
-  return uncordoned({ machine, port: port ?? machine.policy.port, only: true });
+  // A host of an earlier release does not know that its services are for their network alone.
+  if (tcpPort === undefined && isForNeighbours(machine)) throw unknownMachineRefusal(app, id);
+  return uncordoned({ machine, port: to?.port ?? machine.policy.port, only: true });
 }
 
 function accepted(app: string, address: Address<RoutedMachine>): ChosenMachine {

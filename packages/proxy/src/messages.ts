@@ -38,8 +38,15 @@ export interface TableMachine {
   own?: TcpPort[];
   /** The host that has the machine. Absent if it is this one. */
   remote?: RemoteMachine;
-  /** Null for a machine without a service. */
+  /** Null for a machine without a service, and for one whose services are for its network alone. */
   policy: WirePolicy | null;
+  /** That of such a machine. Apart, because a proxy of an earlier release would send HTTP to it. */
+  ownPolicy?: WirePolicy;
+}
+
+/** Returns the policy of a machine. Null if no request and no connection can reach it. */
+export function policyIn({ policy, ownPolicy }: Pick<TableMachine, "policy" | "ownPolicy">): WirePolicy | null {
+  return policy ?? ownPolicy ?? null;
 }
 
 /** A machine on another host of the cluster. */

@@ -160,10 +160,14 @@ export class ProxyCoordinator {
    * Connects a proxy, which is sent the whole table first.
    *
    * @param everywhere whether it is told about the machines of other hosts
+   * @param forVisitors whether visitors reach it
    */
-  connect(send: (message: ToProxy) => void, { everywhere = true } = {}): ProxyConnection {
+  connect(
+    send: (message: ToProxy) => void,
+    { everywhere = true, forVisitors = true }: { everywhere?: boolean; forVisitors?: boolean } = {},
+  ): ProxyConnection {
     const { hostnames, suffixes, connectionsSurvive, gateway, remote } = this.#options;
-    const proxy = this.#proxies.add(send, everywhere);
+    const proxy = this.#proxies.add(send, { everywhere, forVisitors });
     const own = [...this.#machines.values()].filter(({ record }) => remote?.has(record.id) !== true);
     send({
       kind: "table",

@@ -46,8 +46,7 @@ export class SleepScheduler {
   /** Looks now which machines may sleep. Resolves once those have been told to. */
   async check(): Promise<void> {
     const { known, proxies } = this.#options;
-    // Without a proxy, the platform does not know what is open.
-    if (proxies.size === 0) return;
+    if (!proxies.hasOneForVisitors) return;
     const pools = Map.groupBy(known.values(), ({ pool }) => pool);
     this.rotation.keepOnly(pools);
     for (const [pool, machines] of pools) {

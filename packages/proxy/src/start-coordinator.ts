@@ -54,7 +54,13 @@ async function openHostProxies(options: HostProxiesOptions): Promise<HostProxies
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
   const { connectionsSurvive, gateway, lead, onTraffic, cluster, connections } = options;
-  const networkOf = (app: string) => resources.apps.networkOf(app);
+  /** Most hosts have no app that shares a network. */
+  const networkOf = (app: string) => {
+    const network = resources.apps.networkOf(app);
+    if (network !== undefined) beginInside();
+    return network;
+  };
+  let beginInside = () => {};
   const hosts = cluster && (await openHostProxies({ cluster, settings, machines: connections.machines, tracing, log }));
   const coordinator = new ProxyCoordinator({
     ...resources,
@@ -80,7 +86,12 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
   const socket = await listenForProxies(coordinator, coordinatorSocketPath(settings.dataDir));
   let proxy: RunningProxy | undefined;
   let inside: { close(): Promise<void> } | undefined;
+  let isClosing = false;
+  let isBegun = false;
+  const connect = (brokerOptions: Parameters<typeof connectInProcess>[1]) =>
+    connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
   const close = async () => {
+    isClosing = true;
     await Promise.all([proxy?.close(), inside?.close()]);
     for (const unsubscribe of unsubscribes) unsubscribe();
     await socket.close();
@@ -89,9 +100,16 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
   };
   try {
     hosts?.start(coordinator);
-    const connect: StartProxyOptions["connect"] = (brokerOptions) =>
-      connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
-    if (gateway !== undefined) inside = startInside({ settings, gateway, networkOf, lead, connections, connect, log });
+    beginInside = () => {
+      if (gateway === undefined || isBegun || isClosing) return;
+      isBegun = true;
+      inside = startInside({
+        ...{ settings, gateway, lead, connections, log },
+        networkOf: (app) => resources.apps.networkOf(app),
+        connect: (brokerOptions) => connect({ ...brokerOptions, forVisitors: false }),
+      });
+    };
+    if (resources.apps.list().some(({ network }) => network !== undefined)) beginInside();
     if (settings.proxy === "inside") {
       proxy = await startProxy({ settings, registry, connections, tracing, log, connect });
       addresses.opened(proxy);

@@ -3,7 +3,7 @@ import type { MachineState } from "@hibernaut/domain/machine";
 import type { AppQueues } from "./app-queues.ts";
 import type { LoadReporter } from "./load-reporter.ts";
 import type { MachineTable } from "./machine-table.ts";
-import type { CoordinatorLink, TableMachine, ToProxy } from "./messages.ts";
+import { type CoordinatorLink, policyIn, type TableMachine, type ToProxy } from "./messages.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
 interface TableUpdaterPorts {
@@ -115,10 +115,11 @@ export class TableUpdater {
     const { table, onLeft, onHostLeft, wake, reporter } = this.#ports;
     // An address is given to another machine only after this one is gone, so the newest word about it is right.
     table.appsByAddress.set(row.address, row.app);
-    if (row.policy === null) return this.#remove(row.id, false);
+    const policy = policyIn(row);
+    if (policy === null) return this.#remove(row.id, false);
     const known = table.get(row.id)?.row;
     const before = known?.state;
-    const { machine, moved } = table.put(row, row.policy);
+    const { machine, moved } = table.put(row, policy);
     if (row.remote?.peer === null && known?.remote?.peer !== null) onHostLeft(row.remote.host);
     if (known !== undefined && known.remote?.host !== row.remote?.host) {
       // It has moved: its guest is elsewhere now, and the load there is told by its host.

@@ -271,8 +271,15 @@ export class BridgeNetwork implements Network, NameRules {
 
   /** Leads connections of machines to these ports of apps' own addresses from now on, and to no others. */
   async lead(ways: readonly Way[]): Promise<void> {
+    const before = this.#ways;
     this.#ways = ways;
-    await this.#sync();
+    try {
+      await this.#sync();
+    } catch (error) {
+      // Machines must be able to come and go, whatever is wrong with these.
+      if (this.#ways === ways) this.#ways = before;
+      throw error;
+    }
   }
 
   /** Stops watching. Everything stays in place, because guests keep running. */

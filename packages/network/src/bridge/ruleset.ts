@@ -2,7 +2,7 @@
  * The nftables rules of a platform, as one text that replaces all of them at once. Pure. Comments in the text explain
  * the rules. Sets make the cost of a packet independent of the number of machines.
  */
-import { APP_ADDRESSES } from "@hibernaut/domain/app-network";
+import { APP_ADDRESSES, groupOfNetwork, isNetwork } from "@hibernaut/domain/app-network";
 import { formatSubnet, type Subnet } from "@hibernaut/lib/ipv4";
 import { METADATA_NETWORKS } from "@hibernaut/lib/public-addresses";
 import type { Endpoint, Way } from "../contract.ts";
@@ -48,11 +48,16 @@ function empty(family: string, table: string): string {
   return `table ${family} ${table}\ndelete table ${family} ${table}\n`;
 }
 
+/** The numbers by which the kernel tells groups apart. */
+function numbersOf(ports: readonly Port[]): Map<string, number> {
+  const groups = [...new Set(ports.map(({ group }) => group))].sort();
+  return new Map(groups.map((group, index) => [group, index + 1]));
+}
+
 /** Frames between taps, and between taps and the host. */
 function bridgeTable({ names, subnet, ports }: RulesetInput): string {
   const { table, tapPrefix, owner } = names;
-  const groups = [...new Set(ports.map(({ group }) => group))].sort();
-  const numbers = new Map(groups.map((group, index) => [group, index + 1]));
+  const numbers = numbersOf(ports);
   const gateway = addressOf(subnet, GATEWAY_HOST);
   return `${empty("bridge", table)}table bridge ${table} {
   comment "${owner}"
@@ -95,7 +100,7 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
 }
 
 /** Packets that leave the bridge through the host, and those that come back. */
-function hostTable({ names, subnet, ways, controlPorts, controlAddresses, blocked }: RulesetInput): string {
+function hostTable({ names, subnet, ports, ways, controlPorts, controlAddresses, blocked }: RulesetInput): string {
   const { table, bridge, tapPrefix, owner } = names;
   const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
   const gateway = addressOf(subnet, GATEWAY_HOST);
@@ -104,17 +109,14 @@ function hostTable({ names, subnet, ways, controlPorts, controlAddresses, blocke
       ? ""
       : `iifname ${anyBridge} tcp dport { ${controlPorts.join(", ")} } reject with tcp reset`;
   const controlSet = `iifname ${anyBridge} ip daddr . tcp dport @control reject with tcp reset`;
+  const own = ownAddresses(names, ports, ways);
   return `${empty("inet", table)}table inet ${table} {
   comment "${owner}"
   set control {
     type ipv4_addr . inet_service
     ${elements(controlAddresses.map(({ address, port }) => `${address} . ${port}`))}
   }
-  map ways {
-    type ipv4_addr . inet_service : inet_service
-    ${elements(ways.map(({ address, port, to }) => `${address} . ${port} : ${to}`))}
-  }
-  # Before any address translation. Refused rather than dropped, so that programs that look for a cloud continue at once.
+${own.sets}  # Before any address translation. Refused rather than dropped, so that programs that look for a cloud continue at once.
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
     # What comes over the bridge comes from the bridge. Frames to the addresses of its own protocols, such as LLDP's, do not.
@@ -122,12 +124,7 @@ function hostTable({ names, subnet, ways, controlPorts, controlAddresses, blocke
     iifname "${bridge}" ip daddr 127.0.0.0/8 drop
 ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADATA_NETWORKS, ...blocked])}
   }
-  # Before the rules of machines for what they connect to, which lead elsewhere what is not for this host.
-  chain ways {
-    type nat hook prerouting priority dstnat - 5; policy accept;
-    iifname "${bridge}" ip daddr ${APP_ADDRESSES} meta l4proto tcp redirect to :ip daddr . tcp dport map @ways
-  }
-  chain input {
+${own.chain}  chain input {
     type filter hook input priority filter - 10; policy accept;
     ${control}
     ${controlSet}
@@ -139,10 +136,7 @@ ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADA
     # Seen here only where br_netfilter is loaded. The bridge's own table has decided already.
     iifname "${bridge}" oifname "${bridge}" accept
     iifname "${bridge}" oifname ${anyBridge} drop
-    # An app has the ports of its services there, and nothing outside does.
-    iifname "${bridge}" ip daddr ${APP_ADDRESSES} meta l4proto tcp reject with tcp reset
-    iifname "${bridge}" ip daddr ${APP_ADDRESSES} reject with icmp type port-unreachable
-    # The guest does not know the MTU of the route to the outside.
+${own.refusals}    # The guest does not know the MTU of the route to the outside.
     iifname "${bridge}" tcp flags syn / syn,rst tcp option maxseg size set rt mtu
     iifname "${bridge}" ct state established,related accept
     # A connection that the kernel forgot during a long sleep: the app learns this now, not after minutes of silence.
@@ -158,6 +152,50 @@ ${refusals(`iifname "${bridge}" ip daddr != ${formatSubnet(subnet)}`, [...METADA
   }
 }
 `;
+}
+
+/**
+ * The rules for apps' own addresses. Without a machine in a network, none: the range may mean something else to the host. With
+ * one, nothing is sent outside that was meant for a neighbour, whether anything is led to it or not.
+ *
+ * Only machines of an app's network are led to it. To others, its address is one of many at which nothing is.
+ */
+function ownAddresses({ bridge }: Names, ports: readonly Port[], ways: readonly Way[]) {
+  const networked = ports.filter(({ group }) => isNetwork(group));
+  if (networked.length === 0) return { sets: "", chain: "", refusals: "" };
+  const numbers = numbersOf(ports);
+  const led = new Map<string, number>();
+  for (const { network, address, port, to } of ways) {
+    const number = numbers.get(groupOfNetwork(network));
+    // A map must not have an element twice.
+    if (number !== undefined) led.set(`${number} . ${address} . ${port}`, to);
+  }
+  return {
+    sets: `  map networks {
+    type ipv4_addr : mark
+    ${elements(networked.map(({ address, group }) => `${address} : ${numbers.get(group)}`))}
+  }
+  map ways {
+    type mark . ipv4_addr . inet_service : inet_service
+    ${elements([...led].map(([way, to]) => `${way} : ${to}`))}
+  }
+`,
+    chain: `  # Before the rules of machines for what they connect to, which lead elsewhere what is not for this host.
+  chain ways {
+    type nat hook prerouting priority dstnat - 5; policy accept;
+    iifname "${bridge}" ip daddr ${APP_ADDRESSES} meta l4proto tcp meta mark set ip saddr map @networks redirect to :meta mark . ip daddr . tcp dport map @ways
+  }
+  # The mark was for the map alone: the host may route by marks.
+  chain unmark {
+    type filter hook prerouting priority dstnat + 5; policy accept;
+    iifname "${bridge}" ct status dnat ct original ip daddr ${APP_ADDRESSES} meta mark set 0
+  }
+`,
+    refusals: `    # An app has the ports of its services there, and nothing outside does.
+    iifname "${bridge}" ip daddr ${APP_ADDRESSES} meta l4proto tcp reject with tcp reset
+    iifname "${bridge}" ip daddr ${APP_ADDRESSES} reject with icmp type port-unreachable
+`,
+  };
 }
 
 /** One rule for each network, as a set must not name an address twice. Machines have no IPv6. */

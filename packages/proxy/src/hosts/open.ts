@@ -69,7 +69,7 @@ export class HostProxies {
     const { settings, machines, tracing, log } = this.#options;
     const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
     const proxy = connectInProcess(coordinator, {
-      ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false },
+      ...{ ...patience, maxHeld: settings.proxyMaxHeld, everywhere: false, forVisitors: false },
       onLeft: (machineId, ended) => {
         http.forget(machineId, ended);
         tcp.forget(machineId, ended);
@@ -87,7 +87,7 @@ export class HostProxies {
       onFault: (error) => log.warn({ err: error }, "a fault in the proxy, in a request of another host"),
     });
     this.#served = { http, tcp, proxy };
-    this.#publisher.connect((send) => coordinator.connect(send, { everywhere: false }));
+    this.#publisher.connect((send) => coordinator.connect(send, { everywhere: false, forVisitors: false }));
   }
 
   /** Serves a connection of another host's proxy. It is closed if this host does not take requests yet. */

@@ -1,7 +1,7 @@
 /** What the proxies of this host are told about a machine of another host: a pure rule. */
 import type { ClusterHost, Owned } from "@hibernaut/cluster";
 import type { PublishedMachine } from "@hibernaut/cluster/keys";
-import type { TableMachine } from "../messages.ts";
+import { policyIn, type TableMachine } from "../messages.ts";
 
 /** What a host publishes of a machine's row. The rest of it is what the hosts have agreed on. */
 export type PublishedRoute = Omit<TableMachine, "id" | "app" | "name" | "address" | "state" | "remote">;
@@ -16,7 +16,7 @@ export function routeOf({
   remote: _remote,
   ...route
 }: TableMachine): PublishedRoute | null {
-  return route.policy === null ? null : route;
+  return policyIn(route) === null ? null : route;
 }
 
 /**

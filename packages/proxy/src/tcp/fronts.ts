@@ -1,4 +1,5 @@
 /** The ports at which the proxy takes TCP connections. They open and close as machines with such services come and go. */
+import { randomInt } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { BACKLOG, type ConnectionBudget, type Seat } from "@hibernaut/connections";
@@ -26,10 +27,20 @@ export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAcces
   onOpened?(): void;
 }
 
+/** To listen on a port that nobody else has. */
+export const ANY_PORT = 0;
+/**
+ * Such ports are chosen here, and not by the system: those that it chooses from are the first that other programs get, and
+ * rules that lead to one outlive a process that is killed.
+ */
+const ANY_PORTS = { from: 16_384, to: 32_768 };
+/** A port that is taken is followed by another choice, this often. */
+const MOST_CHOICES = 50;
+
 /** Where connections are taken. */
 export interface Place {
   host: string;
-  /** What to listen on. 0: a port that the system chooses. */
+  /** What to listen on, or {@link ANY_PORT}. */
   listen: number;
   /** What is taken there: a port of the proxy, or of an app's own address, as `TcpPort` has it. */
   port: number;
@@ -147,7 +158,7 @@ export class TcpFronts {
     }
   }
 
-  #open(key: string): void {
+  #open(key: string, choices = 1): void {
     const place = this.#places.get(key);
     if (place === undefined) return;
     const { reusePort, log, onClosed, onOpened } = this.#options;
@@ -158,9 +169,12 @@ export class TcpFronts {
     server.on("error", (error) => {
       if (server.listening) return log.warn({ port, reason: messageOf(error) }, "a TCP port has a problem");
       this.#servers.delete(key);
+      const isTaken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+      if (isTaken && listen === ANY_PORT && choices < MOST_CHOICES) return this.#open(key, choices + 1);
       this.#tryAgain(key, place, messageOf(error));
     });
-    server.listen({ host, port: listen, reusePort, backlog: BACKLOG }, () => {
+    const number = listen === ANY_PORT ? randomInt(ANY_PORTS.from, ANY_PORTS.to) : listen;
+    server.listen({ host, port: number, reusePort, backlog: BACKLOG }, () => {
       if (this.#troubles.delete(key)) onClosed?.();
       onOpened?.();
     });
