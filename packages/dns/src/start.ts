@@ -1,33 +1,19 @@
 /** Starts the name server for the platform. */
-import { isCalled } from "@hibernaut/domain/app-network";
 import { DNS_PORT } from "@hibernaut/domain/own-ports";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Store } from "@hibernaut/store";
+import { NetworkNames } from "./neighbours.ts";
 import type { NamePolicy } from "./policy.ts";
 import { DnsServer } from "./server.ts";
-import type { Neighbours, Zone } from "./zone.ts";
+import type { Zone } from "./zone.ts";
 
 export type { NamePolicy };
 
-interface NamesInside {
+interface StartDnsOptions {
   store: Pick<Store, "apps" | "machines">;
   /** Returns the app of the machine that has an address. */
   appAt(address: string): string | undefined;
-}
-
-function neighboursOf(asker: string, { store, appAt }: NamesInside): Neighbours | undefined {
-  const app = appAt(asker);
-  const network = app === undefined ? undefined : store.apps.get(app)?.network;
-  if (network === undefined) return undefined;
-  return {
-    find(name) {
-      const found = store.apps.inNetwork(network.name).find((one) => isCalled(one, name));
-      if (found?.network === undefined) return undefined;
-      const { name: called } = found;
-      const hasServices = store.machines.list(called).some(({ config }) => (config.services ?? []).length > 0);
-      return { app: called, ...(hasServices && { address: found.network.address }) };
-    },
-  };
+  policy?: NamePolicy;
 }
 
 /**
@@ -36,10 +22,11 @@ function neighboursOf(asker: string, { store, appAt }: NamesInside): Neighbours 
  */
 export async function startDns(
   gateway: string | undefined,
-  { store, appAt, policy }: NamesInside & { policy?: NamePolicy },
+  { store, appAt, policy }: StartDnsOptions,
   log: { warn(fields: object, message: string): void },
 ): Promise<{ isOpen: boolean; close(): Promise<void> }> {
   if (gateway === undefined) return { isOpen: false, close: async () => {} };
+  const names = new NetworkNames({ store, appAt });
   const zone: Zone = {
     gateway,
     running(app) {
@@ -49,7 +36,7 @@ export async function startDns(
     hasPorts: (app) =>
       store.apps.get(app) !== undefined &&
       store.machines.list(app).some(({ config }) => config.services?.some(({ ports = [] }) => ports.length > 0)),
-    neighboursOf: (asker) => neighboursOf(asker, { store, appAt }),
+    neighboursOf: (asker) => names.of(asker),
   };
   try {
     const server = await DnsServer.open({ address: gateway, port: DNS_PORT, zone, ...(policy && { policy }) });

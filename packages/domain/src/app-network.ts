@@ -92,7 +92,7 @@ export function wakesOf(names: readonly string[]): string[] {
 }
 
 /** Whether an app with this name and these aliases is called `name` in its network. */
-export function isCalled({ name: app, network }: NetworkMember, name: string): boolean {
+function isCalled({ name: app, network }: NetworkMember, name: string): boolean {
   return app === name || (network?.aliases.includes(name) ?? false);
 }
 
