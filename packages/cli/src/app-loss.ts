@@ -4,7 +4,8 @@ import { requireAllHosts } from "./absent-hosts.ts";
 import { agree } from "./confirming.ts";
 import { megabytes } from "./terminal.ts";
 
-interface Loss {
+/** What an app has. */
+export interface Loss {
   app: string;
   /** Hosts of a cluster that did not answer, and may have volumes of the app. */
   missing: string[];

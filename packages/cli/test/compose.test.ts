@@ -88,6 +88,37 @@ describe("on a bridge", () => {
     expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
   });
 
+  test("an app into which someone put a machine by hand is left alone by up and down", async () => {
+    await up(cli, PROJECT());
+    await cli.hibernaut("machine run app:1 --app cafe-db --name by-hand");
+    expect(await up(cli, PROJECT("two"))).toMatchObject({
+      code: 1,
+      document: { message: expect.stringContaining("machines that no compose file describes") },
+    });
+    const { stderr } = await cli.hibernaut(`${named("down")} --volumes --yes`);
+    expect(stderr).toContain("App cafe-db has machines that no compose file describes, and is left alone.");
+    expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
+  });
+
+  test("names pass from one service to another, and a plan shows no secret", async () => {
+    const text = (one: string, other: string) => `
+services:
+  a: {image: "app:1", expose: [80], container_name: ${one}, secrets: [pw]}
+  b: {image: "app:1", expose: [80], container_name: ${other}}
+secrets: {pw: {file: ./pw.txt}}
+`;
+    await writeFile(join(temp.path, "pw.txt"), "hunter2");
+    await up(cli, text("first", "second"));
+    expect(await up(cli, text("second", "first"))).toMatchObject({ code: 0 });
+    expect(await apps(cli)).toMatchObject([
+      { network: { aliases: ["a", "second"] } },
+      { network: { aliases: ["b", "first"] } },
+    ]);
+    const { document } = await cli.json(named("plan"));
+    expect(JSON.stringify(document)).not.toContain(Buffer.from("hunter2").toString("base64"));
+    expect(document.apps[0].secrets).toEqual(["FILE_PW"]);
+  });
+
   test("down asks, keeps volumes with their apps, and with --volumes leaves nothing", async () => {
     await up(cli, PROJECT());
     expect(await cli.json(named("down"))).toMatchObject({
@@ -99,11 +130,11 @@ describe("on a bridge", () => {
       document: {
         apps: [
           { app: "cafe-db", kept: true },
-          { app: "cafe-web", kept: false },
+          { app: "cafe-web", kept: true },
         ],
       },
     });
-    expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
+    expect((await cli.json("ps")).document).toEqual([]);
     await cli.hibernaut(`${named("down")} --volumes --yes`);
     expect(await apps(cli)).toEqual([]);
     expect(await cli.json(named("ps"))).toMatchObject({ code: 1, document: { error: "not_found" } });

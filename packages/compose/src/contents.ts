@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { FileConfig } from "@hibernaut/client";
 import type { Findings } from "./findings.ts";
 import type { Disk, Project } from "./project.ts";
-import { isMapping, type Mapping, textOf, type Value } from "./values.ts";
+import { isMapping, type Mapping, own, textOf, type Value } from "./values.ts";
 
 /** A secret that the app needs before its machines are made. */
 export interface NeededSecret {
@@ -29,14 +29,17 @@ export function readContents(service: Mapping, path: string, parts: Parts): Cont
   const result: Contents = { files: [], secrets: [] };
   for (const { source, target, mode } of entries(service.secrets, "/run/secrets/")) {
     const at = `${path}.secrets`;
-    const content = contentOf(parts.project.secrets[source], at, source, parts);
+    const content = contentOf(own(parts.project.secrets, source), at, source, parts);
     if (content === undefined) continue;
     const name = secretName(source);
+    const twin = result.secrets.find((one) => one.name === name && one.value !== content.value);
+    if (twin !== undefined)
+      parts.findings.error(at, `\`${source}\` and another secret would both be called ${name}. Rename one of them.`);
     result.secrets.push({ name, value: content.value });
     result.files.push({ guest_path: target, secret_name: name, ...mode });
   }
   for (const { source, target, mode } of entries(service.configs, "/")) {
-    const content = contentOf(parts.project.configs[source], `${path}.configs`, source, parts);
+    const content = contentOf(own(parts.project.configs, source), `${path}.configs`, source, parts);
     if (content === undefined) continue;
     if (content.value === undefined)
       parts.findings.error(

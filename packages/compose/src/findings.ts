@@ -12,6 +12,7 @@ export interface Finding {
 /** Collects findings, each once. */
 export class Findings {
   readonly #list: Finding[] = [];
+  readonly #known = new Set<string>();
 
   get list(): readonly Finding[] {
     return this.#list;
@@ -34,8 +35,9 @@ export class Findings {
   }
 
   #add(finding: Finding): undefined {
-    const isKnown = this.#list.some(({ path, message }) => path === finding.path && message === finding.message);
-    if (!isKnown) this.#list.push(finding);
+    const text = `${finding.path}\0${finding.message}`;
+    if (!this.#known.has(text)) this.#list.push(finding);
+    this.#known.add(text);
     return undefined;
   }
 }

@@ -4,6 +4,6 @@ export type { BuildPlan } from "./building.ts";
 export { type Finding, Findings } from "./findings.ts";
 export { type ProjectPlan, planProject } from "./plan.ts";
 export type { Disk, Project } from "./project.ts";
-export { COMPOSE_FILES, findComposeFiles, projectName, type ReadOptions, readProject } from "./read.ts";
+export { COMPOSE_FILES, findComposeFiles, type ReadOptions, readProject } from "./read.ts";
 export type { Dependency } from "./relations.ts";
 export { type ServicePlan, withExposed } from "./service.ts";

@@ -15,6 +15,8 @@ interface Result {
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
 /** Defaults can have variables in them. Nobody nests deeper, and who does gets an error, not a full stack. */
 const MOST_NESTED = 20;
+/** A value that uses another twice, which does so in turn, would soon have no end. */
+const MOST_CHARACTERS = 1_000_000;
 
 /** Replaces the variables of a text. Throws {@link InterpolationError} for a required one, and for a form that there is not. */
 export function interpolate(text: string, variables: Variables, depth = 0): Result {
@@ -45,7 +47,7 @@ export function interpolate(text: string, variables: Variables, depth = 0): Resu
     result += braced(rest.slice(1, end));
     at = dollar + 1 + end + 1;
   }
-  return { text: result + text.slice(at), unset };
+  return { text: bounded(result + text.slice(at)), unset };
 
   function valueOf(name: string): string {
     const value = variables(name);
@@ -78,6 +80,11 @@ export function interpolate(text: string, variables: Variables, depth = 0): Resu
     unset.push(...inner.unset);
     return inner.text;
   }
+}
+
+function bounded(text: string): string {
+  if (text.length <= MOST_CHARACTERS) return text;
+  throw new InterpolationError(`A value has more than ${MOST_CHARACTERS} characters.`);
 }
 
 /** Where the brace ends that the text begins with; -1 if it does not. */

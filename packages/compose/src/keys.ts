@@ -1,6 +1,6 @@
 /** Keys of a service that are read nowhere, each with the reason. Pure. */
 import type { Findings } from "./findings.ts";
-import { isMapping, type Mapping, textsOf } from "./values.ts";
+import { isMapping, type Mapping, own, textsOf } from "./values.ts";
 
 /** Without effect, and nothing is lost by that. */
 const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
@@ -98,8 +98,8 @@ const READ: ReadonlySet<string> = new Set([
 export function tellKeys(definition: Mapping, path: string, findings: Findings): void {
   for (const key of Object.keys(definition)) {
     if (READ.has(key) || key.startsWith("x-")) continue;
-    const why = WITHOUT_EFFECT[key];
-    const refused = NOT_POSSIBLE[key];
+    const why = own(WITHOUT_EFFECT, key);
+    const refused = own(NOT_POSSIBLE, key);
     const where = `${path}.${key}`;
     if (refused !== undefined) findings.warn(where, `Left out. ${refused}`);
     else if (why !== undefined) findings.note(where, `No effect. ${why}`);

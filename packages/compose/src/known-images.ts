@@ -3,6 +3,8 @@
  * that. Facts of their own documents. Pure data.
  */
 
+import { own } from "./values.ts";
+
 interface KnownImage {
   /** Where it listens. The first is the one that clients use. */
   ports: readonly number[];
@@ -52,7 +54,7 @@ const NOT_HTTP: ReadonlySet<number> = new Set([
 export function knownImage(reference: string): KnownImage | undefined {
   const last = reference.split("/").at(-1) ?? "";
   const name = last.split(/[:@]/, 1)[0] ?? "";
-  return KNOWN[name];
+  return own(KNOWN, name);
 }
 
 /** Whether a port is most likely one for HTTP. */

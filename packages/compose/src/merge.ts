@@ -1,5 +1,5 @@
 /** How one compose file, or the service that another extends, is laid over another. Pure. */
-import { isMapping, type Mapping, pairsOf, textOf, type Value } from "./values.ts";
+import { isMapping, type Mapping, own, pairsOf, textOf, type Value } from "./values.ts";
 
 /** What a file can say of a value with a tag: `!reset` takes it away, `!override` puts it in place of the one below. */
 export const RESET = "\u0000reset";
@@ -32,9 +32,11 @@ export function merged(below: Value | undefined, above: Value, key = ""): Value 
 function mergedMappings(below: Mapping, above: Mapping): Mapping {
   const result: Mapping = { ...below };
   for (const [key, value] of Object.entries(above)) {
+    // Assigned, it would be what the object inherits from.
+    if (key === "__proto__") continue;
     const isReset = isMapping(value) && RESET in value;
     if (isReset) delete result[key];
-    else result[key] = merged(below[key], value, key);
+    else result[key] = merged(own(below, key), value, key);
   }
   return result;
 }

@@ -8,8 +8,8 @@ export interface Port {
   internal: number;
   /** The number at which the host should have it. Undefined: any, or none. */
   published?: number;
-  /** Whether the file publishes it: the others are for the project alone. */
-  isPublished: boolean;
+  /** Whether the host has it for its own programs alone. */
+  isLocal?: true;
 }
 
 /** What becomes of the ports of a service. */
@@ -45,17 +45,18 @@ function readPort(entry: Value, path: string, findings: Findings): Port[] {
   if (target === undefined) return findings.error(path, `\`${JSON.stringify(entry)}\` is not a port.`) ?? [];
   if (protocol !== "tcp")
     return findings.warn(path, `Port ${target}/${protocol} is left out: nothing but TCP can wake a machine.`) ?? [];
-  if (host !== undefined && LOOPBACK.test(host))
-    findings.warn(
+  const isLocal = host !== undefined && LOOPBACK.test(host);
+  if (isLocal)
+    findings.note(
       path,
-      `Port ${target} is published on ${host} only. Here, TCP ports are where HIBERNAUT_TCP_LISTEN says, which is the loopback by default, and HTTP is at the proxy's address.`,
+      `Port ${target} is published on ${host} only, so it stays a TCP port, which is where HIBERNAUT_TCP_LISTEN says: on the loopback by default. To have it at the app's hostname: x-hibernaut: {http: ${target}}.`,
     );
   const [inside, outside] = [range(target), range(published ?? "")];
   if (inside.some((port) => port < 1 || port > 65_535))
     return findings.error(path, `\`${target}\` is not a port.`) ?? [];
   return inside.map((internal, index) => {
     const number = outside[index];
-    return { internal, isPublished: true, ...(number !== undefined && { published: number }) };
+    return { internal, ...(number !== undefined && { published: number }), ...(isLocal && { isLocal }) };
   });
 }
 
@@ -89,7 +90,7 @@ export function readExpose(value: Value | undefined): number[] {
 
 /**
  * Decides how each port is reached. The first published one that speaks HTTP, by its number, is that of the hostname, unless
- * `http` says which is. Further ones stay at their numbers, as TCP.
+ * `http` says which is, or the host was to have it for itself. Further ones stay at their numbers, as TCP.
  *
  * @param http a port, false for none, undefined to decide here
  */
@@ -101,8 +102,8 @@ export function reachOf(
     http === false
       ? undefined
       : http === undefined
-        ? published.find(({ internal }) => speaksHttp(internal))
-        : (published.find(({ internal }) => internal === http) ?? { internal: http, isPublished: true });
+        ? published.find(({ internal, isLocal }) => isLocal !== true && speaksHttp(internal))
+        : (published.find(({ internal }) => internal === http) ?? { internal: http });
   // One without a number for the host is for those who ask the host which it got, and here nobody does.
   const tcp = published.filter((port) => port !== web && port.published !== undefined);
   const seen = new Set([...(web ? [web.internal] : []), ...tcp.map(({ internal }) => internal)]);

@@ -1,4 +1,5 @@
 /** Reads the compose files of a project, by the specification's rules for variables, several files, `extends` and profiles. */
+import { createHash } from "node:crypto";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { readDocument } from "./document.ts";
 import { readEnvFile } from "./env-file.ts";
@@ -6,7 +7,7 @@ import type { Findings } from "./findings.ts";
 import { InterpolationError, type Variables } from "./interpolate.ts";
 import { merged, plain } from "./merge.ts";
 import type { Disk, Project } from "./project.ts";
-import { isMapping, type Mapping, textOf, textsOf, type Value } from "./values.ts";
+import { isMapping, type Mapping, textOf, textsOf, type Value, own as valueIn } from "./values.ts";
 
 /** What a compose file may be called, in the order in which they are looked for. */
 export const COMPOSE_FILES = ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"] as const;
@@ -78,9 +79,10 @@ export function readProject(options: ReadOptions, disk: Disk, findings: Findings
     return extended === undefined ? [] : [[name, extended]];
   });
   const isActive = activeProfiles(options);
-  const name = projectName(
-    options.name ?? variables("COMPOSE_PROJECT_NAME") ?? textOf(whole.name) ?? basename(directory),
-  );
+  const chosen = options.name ?? variables("COMPOSE_PROJECT_NAME");
+  const trouble = nameTrouble(chosen);
+  if (trouble !== undefined) findings.error("name", trouble);
+  const name = projectName(chosen ?? textOf(whole.name) ?? basename(directory));
   return {
     ...{ name, directory },
     services: new Map(all.filter(([, { profiles }]) => isActive(textsOf(profiles)))),
@@ -92,14 +94,25 @@ export function readProject(options: ReadOptions, disk: Disk, findings: Findings
   };
 }
 
-/** The closest name that a network and the apps in it can have: their names begin with it. */
+/** Names of apps begin with that of their project, and have 63 characters. */
+const MOST_NAME_CHARACTERS = 30;
+
+/** The closest name that a network and the apps in it can have. One that has to be cut still differs from others. */
 export function projectName(text: string): string {
   const name = text
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, 30)
     .replace(/^-+|-+$/g, "");
-  return name === "" ? "project" : name;
+  if (name === "") return "project";
+  if (name.length <= MOST_NAME_CHARACTERS) return name;
+  const hash = createHash("sha256").update(text).digest("hex").slice(0, 6);
+  return `${name.slice(0, MOST_NAME_CHARACTERS - 7).replace(/-+$/, "")}-${hash}`;
+}
+
+/** Throws no error, and returns what is wrong with a name that someone chose; undefined if nothing is. */
+function nameTrouble(name: string | undefined): string | undefined {
+  if (name === undefined || projectName(name) === name) return undefined;
+  return `\`${name.slice(0, 60)}\` cannot be the name of a project: use up to ${MOST_NAME_CHARACTERS} lowercase letters, digits and hyphens.`;
 }
 
 function mappingOf(value: Value | undefined): Mapping {
@@ -119,7 +132,7 @@ function readVariables(
   findings: Findings,
 ): Variables {
   const own: Record<string, string> = {};
-  const variables: Variables = (name) => environment[name] ?? (Object.hasOwn(own, name) ? own[name] : undefined);
+  const variables: Variables = (name) => valueIn(environment, name) ?? valueIn(own, name);
   for (const file of envFiles ?? [".env"]) {
     const path = resolve(directory, file);
     const text = textAt(path, disk, findings);
@@ -174,7 +187,7 @@ function withBase(service: Mapping, path: string, extending: Extending, depth = 
   const file = isMapping(base) ? textOf(base.file) : undefined;
   const source = file === undefined ? extending : elsewhere(resolve(extending.directory, file), extending);
   if (source === undefined) return undefined;
-  const below = name === undefined ? undefined : source.services[name];
+  const below = name === undefined ? undefined : valueIn(source.services, name);
   if (!isMapping(below))
     return findings.error(
       `${path}.extends`,
@@ -206,13 +219,14 @@ function from(directory: string, service: Mapping): Mapping {
       build !== null && {
         build: isMapping(build) ? { ...build, context: context(build.context) } : context(build),
       }),
-    ...(envFile !== undefined && {
-      env_file: [envFile]
-        .flat()
-        .map((one) =>
-          isMapping(one) ? { ...one, path: absolute(textOf(one.path) ?? "") } : absolute(textOf(one) ?? ""),
-        ),
-    }),
+    ...(envFile !== undefined &&
+      envFile !== null && {
+        env_file: [envFile]
+          .flat()
+          .map((one) =>
+            isMapping(one) ? { ...one, path: absolute(textOf(one.path) ?? "") } : absolute(textOf(one) ?? ""),
+          ),
+      }),
     ...(Array.isArray(volumes) && {
       volumes: volumes.map((volume) => {
         if (isMapping(volume)) return volume.type === "bind" ? { ...volume, source: context(volume.source) } : volume;

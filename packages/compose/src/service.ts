@@ -8,7 +8,7 @@ import { tellKeys } from "./keys.ts";
 import { knownImage } from "./known-images.ts";
 import { type Ports, reachOf, readExpose, readPorts } from "./ports.ts";
 import type { Disk, Project } from "./project.ts";
-import { aliasesOf, type Dependency, dependenciesOf, linksOf } from "./relations.ts";
+import { type Dependency, dependenciesOf, linksOf, namesOf } from "./relations.ts";
 import { environmentOf, guestOf, initOf, restartOf, stopOf } from "./running.ts";
 import { ownOf, type SleepTerms, servicesOf } from "./sleep.ts";
 import { type Mapping, textOf } from "./values.ts";
@@ -73,7 +73,7 @@ export function planService(service: string, definition: Mapping, parts: Parts):
   return {
     service,
     app: appName(project.name, service),
-    aliases: aliasesOf(service, definition, path, findings),
+    aliases: namesOf(service, definition, path, findings),
     ...{ image, build, ports },
     secrets: contents.secrets,
     dependsOn: dependenciesOf(definition.depends_on, path, findings),

@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from "node:path";
 import type { FileConfig, MountConfig } from "@hibernaut/client";
 import type { Findings } from "./findings.ts";
 import type { Disk, Project } from "./project.ts";
-import { bytesOf, isMapping, type Mapping, textOf, type Value } from "./values.ts";
+import { bytesOf, isMapping, type Mapping, own, textOf, type Value } from "./values.ts";
 
 /** What is mounted where. */
 interface Mount {
@@ -84,7 +84,7 @@ function bind(
       mounted.files.push({ guest_path: target, raw_value: disk.base64(from) });
       findings.note(
         path,
-        `${target} is written into the machine at each cold start, from ${source}: a later change there needs \`hibernaut compose up\`.`,
+        `${target} is written into the machine at each cold start, from ${source}: a later change there needs \`hibernaut compose up\`. Those who can read the machine's configuration can read it: for a key, use \`secrets\`.`,
       );
     } catch (error) {
       findings.error(path, `${from} cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`);
@@ -118,7 +118,7 @@ function named(
     return [];
   }
   if (source !== "") users.set(name, path);
-  const definition = project.volumes[source];
+  const definition = own(project.volumes, source);
   if (isMapping(definition) && definition.external === true)
     findings.warn(
       path,

@@ -53,13 +53,12 @@ test("an image that everybody knows has its port and its memory; others say thei
   expect(withExposed(unknown, [3003]).config.services).toEqual([{ protocol: "tcp", internal_port: 3003, ...SLEEP }]);
 });
 
-test("UDP is left out, and an interface of the host is told about", () => {
+test("UDP is left out, and what the host has for itself stays at its port", () => {
   expect(
     one('{image: i, ports: ["53:53/udp", "127.0.0.1:3000:3000", {target: 80, published: "8000-8001", protocol: udp}]}')
       .troubles,
   ).toEqual([
     "warning: services.a.ports: Port 53/udp is left out: nothing but TCP can wake a machine.",
-    expect.stringContaining("Port 3000 is published on 127.0.0.1 only."),
     "warning: services.a.ports: Port 80/udp is left out: nothing but TCP can wake a machine.",
   ]);
 });
@@ -139,6 +138,48 @@ volumes: {Data-Dir: , big: {x-hibernaut: {size: 20gb}}}
   expect(told).toContain("/var/run/docker.sock is the socket of a container engine");
   expect(told).toContain("./later.conf does not exist");
   expect(told).toContain("error: services.b.volumes: The volume Data-Dir is used by a");
+});
+
+test("a port on the loopback is not the hostname's, unless the file says so", () => {
+  const { ports, config } = one('{image: i, ports: ["127.0.0.1:3000:3000", "[::1]:4000:4000"]}');
+  expect(ports).toEqual({
+    tcp: [
+      { internal: 3000, published: 3000, isLocal: true },
+      { internal: 4000, published: 4000, isLocal: true },
+    ],
+    inside: [],
+  });
+  expect(config.services?.every(({ protocol }) => protocol === "tcp")).toBe(true);
+  expect(one('{image: i, ports: ["127.0.0.1:3000:3000"], x-hibernaut: {http: 3000}}').ports.http?.internal).toBe(3000);
+});
+
+test("modes are octal as people write them, and two secrets never share a name", () => {
+  const file = (secrets: string) => `
+services: {a: {image: i, secrets: ${secrets}}}
+secrets: {db.pw: {environment: A}, db-pw: {environment: B}}`;
+  const modes = planOf(
+    file(
+      '[{source: db-pw, mode: 0440}, {source: db-pw, target: b, mode: "0400"}, {source: db-pw, target: c, mode: 0o444}]',
+    ),
+    {},
+    { environment: { A: "1", B: "2" } },
+  );
+  expect(serviceIn(modes, "a").config.files?.map(({ mode }) => mode?.toString(8))).toEqual(["440", "400", "444"]);
+  const both = planOf(file("[db.pw, db-pw]"), {}, { environment: { A: "1", B: "2" } });
+  expect(troubles(both).join("\n")).toContain("would both be called FILE_DB_PW");
+});
+
+test("keys that all objects have are keys like others", () => {
+  const found = planOf(
+    "services: {a: {image: constructor, constructor: 1, toString: 2, depends_on: {b: {condition: constructor}}, secrets: [valueOf], volumes: ['hasOwnProperty:/d']}, b: {image: i, environment: {X: $constructor}}}",
+  );
+  expect(troubles(found)).toEqual([
+    "warning: services.b.environment.X: The variable constructor is not set, and counts as empty. Set it in .env, or write ${constructor:-default}.",
+    "warning: services.a.constructor: Left out: the key is unknown.",
+    "warning: services.a.toString: Left out: the key is unknown.",
+    "error: services.a.secrets: `valueOf` is not defined at the top level of the file.",
+    "error: services.a.depends_on.b: There is no condition constructor.",
+  ]);
 });
 
 test("secrets stay secrets, and configs become files", () => {

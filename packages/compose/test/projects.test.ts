@@ -27,7 +27,7 @@ test.each([
   ["umami", ["db: 5432", "umami: http 3000"]],
   ["listmonk", ["db: tcp 9432", "app: http 9000"]],
   ["plausible", ["plausible_db: 5432", "plausible_events_db: 8123, 9000", "plausible: http 8000"]],
-  ["mastodon", ["db: 5432", "redis: 6379", "web: http 3000", "sidekiq: as its image says"]],
+  ["mastodon", ["db: 5432", "redis: 6379", "web: tcp 3000", "sidekiq: as its image says"]],
   ["outline", ["postgres: tcp 5432", "redis: tcp 6379", "outline: http 3000"]],
   [
     "penpot",

@@ -81,7 +81,7 @@ services:
 
 test("variables come from the environment, and then from .env, whose values may use others", () => {
   const file = "services: {web: {image: 'web:${TAG:-1}', environment: {URL: $URL, KEEP: '$$HOME', FROM_SHELL: }}}";
-  const env = { "/srv/shop/.env": "HOST=db\nURL=postgres://${HOST}/shop\nRAW='${HOST}'\nTAG=2\n" };
+  const env = { "/srv/shop/.env": "ZONE=db\nHOST=${ZONE}\nURL=postgres://${HOST}/shop\nRAW='${HOST}'\nTAG=2\n" };
   const { config, image } = serviceIn(planOf(file, env, { environment: { TAG: "3", FROM_SHELL: "yes" } }), "web");
   expect(image).toBe("web:3");
   expect(config.env).toEqual({ URL: "postgres://db/shop", KEEP: "$HOME", FROM_SHELL: "yes" });
@@ -100,7 +100,27 @@ test("the project is called as asked, as the file says, or as its directory is",
   expect(planOf(WEB).plan?.name).toBe("shop");
   expect(planOf(`name: My_Shop\n${WEB}`).plan?.name).toBe("my-shop");
   expect(planOf(`name: x\n${WEB}`, {}, { environment: { COMPOSE_PROJECT_NAME: "y" } }).plan?.name).toBe("y");
-  expect(planOf(WEB, {}, { name: "Z" }).plan?.name).toBe("z");
+  expect(planOf(WEB, {}, { name: "z" }).plan?.name).toBe("z");
+});
+
+test("a name that has to be cut still differs, and one that was chosen is taken as it is or refused", () => {
+  const cut = (name: string) => planOf(`name: ${name}\n${WEB}`).plan?.name ?? "";
+  const [blue, green] = ["blue", "green"].map((colour) => cut(`customer-portal-production-env-${colour}`));
+  expect(blue).not.toBe(green);
+  expect(blue).toMatch(/^customer-portal-product[a-z-]*-[0-9a-f]{6}$/);
+  expect(blue).toHaveLength(30);
+  expect(troubles(planOf(WEB, {}, { name: "My_Shop" }))).toEqual([
+    "error: name: `My_Shop` cannot be the name of a project: use up to 30 lowercase letters, digits and hyphens.",
+  ]);
+});
+
+test("variables that double each other end in an error, and not in all memory", () => {
+  const env = [
+    "A=0123456789",
+    ...Array.from({ length: 40 }, (_, at) => `A${at}=\${A${at === 0 ? "" : at - 1}}\${A${at === 0 ? "" : at - 1}}`),
+  ];
+  const lines = troubles(planOf(WEB, { "/srv/shop/.env": env.join("\n") }));
+  expect(lines.join("\n")).toMatch(/more than 1000000 characters/);
 });
 
 test.each([

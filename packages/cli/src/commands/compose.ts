@@ -2,7 +2,7 @@
 import type { LogEntry, Machine } from "@hibernaut/client";
 import { type Command, command, type Noun, type Result, timeOption } from "../command.ts";
 import { PROJECT, type ProjectOptions } from "../compose/options.ts";
-import { agree, YES } from "../confirming.ts";
+import { YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { stateCell } from "../crashed.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
@@ -32,7 +32,9 @@ const plan = command({
   async run(_context, _args, options) {
     const loaded = await load(options);
     const { planText } = await import("../compose/show.ts");
-    return { document: { ...loaded.plan, findings: loaded.findings }, text: planText(loaded) };
+    // Names only: the output of a plan ends up in logs.
+    const apps = loaded.plan.apps.map(({ secrets, ...app }) => ({ ...app, secrets: secrets.map(({ name }) => name) }));
+    return { document: { name: loaded.plan.name, apps, findings: loaded.findings }, text: planText(loaded) };
   },
 });
 
@@ -108,35 +110,13 @@ const down = command({
   name: "down",
   summary: "Destroy the machines of a project; with --volumes, also its data",
   description:
-    "Volumes are kept, with the apps that they belong to, unless you say --volumes. What machines wrote elsewhere is lost.",
+    "The apps are kept, with their volumes, secrets and hostnames, unless you say --volumes. What machines wrote elsewhere is lost. Apps in which there are machines that no compose file describes are left alone.",
   options: [...PROJECT, { flags: "-v, --volumes", description: "destroy volumes as well, with their snapshots" }, YES],
   examples: ["hibernaut compose down", "hibernaut compose down --volumes --yes"],
   async run(context, _args, options) {
-    const { name, apps } = await project(context, options, []);
-    const { lossOf } = await import("../app-loss.ts");
-    const client = await context.client();
-    const losses = await Promise.all(apps.map((app) => lossOf(client, app.name)));
-    const machines = losses.flatMap((loss) => loss.machines);
-    const volumes = losses.flatMap((loss) => loss.volumes);
-    const kept = options.volumes === true ? [] : volumes;
-    const lost = options.volumes === true ? ` and ${volumes.length} volume(s), whose data cannot be recovered` : "";
-    const keeps = kept.length > 0 ? ` ${kept.length} volume(s) are kept.` : "";
-    await agree(`${machines.length} machine(s) of the project ${name}${lost} will be destroyed.${keeps}`, {
-      yes: options.yes ?? false,
-      what: "destroyed",
-    });
-    const done = await Promise.all(
-      losses.map(async ({ app, machines: own, volumes: ownVolumes }) => {
-        const keepsApp = options.volumes !== true && ownVolumes.length > 0;
-        if (!keepsApp) await client.destroyApp(app, { force: true });
-        else for (const { id } of own) await client.destroyMachine(app, id, { force: true });
-        return { app, machines: own.length, kept: keepsApp };
-      }),
-    );
-    return {
-      document: { project: name, apps: done },
-      text: `Destroyed ${machines.length} machine(s) of ${name}.${keeps}`,
-    };
+    const { takeDown } = await import("../compose/down.ts");
+    const { volumes = false, yes = false } = options;
+    return takeDown(context, await project(context, options, []), { volumes, yes });
   },
 });
 
@@ -185,7 +165,7 @@ const logs = command({
   examples: ["hibernaut compose logs", "hibernaut compose logs db --follow"],
   async run(context, words, { follow = false, since, limit, pager, ...options }) {
     const { name, apps } = await project(context, options as ProjectOptions, words);
-    const [{ merged }, { printEntries }, { serviceOf }] = await Promise.all([
+    const [{ followed, sorted }, { printEntries }, { serviceOf }] = await Promise.all([
       import("../compose/merged-logs.ts"),
       import("../entries.ts"),
       import("../compose/apps.ts"),
@@ -204,7 +184,7 @@ const logs = command({
         style("dim", machine.slice(0, SHORT_ID), process.stdout),
         text,
       ].join(" ");
-    return printEntries(context, merged(sources, { follow }), line, { follow, pager });
+    return printEntries(context, follow ? followed(sources) : sorted(sources), line, { follow, pager });
   },
 });
 

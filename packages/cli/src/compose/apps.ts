@@ -1,10 +1,16 @@
 /** The apps of a project, as the platform has them. */
-import type { App, HibernautClient } from "@hibernaut/client";
+import type { App, HibernautClient, Machine } from "@hibernaut/client";
 import { CliError } from "../failure.ts";
+import { DIGEST_METADATA } from "./deploy-service.ts";
 
 /** Returns the apps that share the project's network. */
 export async function appsOf(client: HibernautClient, project: string): Promise<App[]> {
   return (await client.listApps()).filter(({ network }) => network?.name === project);
+}
+
+/** Whether compose made a machine, or it was made like one that compose made. */
+export function isOfCompose({ config: { metadata = {} } }: Pick<Machine, "config">): boolean {
+  return DIGEST_METADATA in metadata;
 }
 
 /** Rejects with `not_found` if the project has no apps. */

@@ -6,13 +6,15 @@ import { GROUP_METADATA } from "../appfile/machine-configs.ts";
 import { DEFAULT_PORT } from "../appfile/services.ts";
 import type { Context } from "../context.ts";
 import { hasCrashed } from "../crashed.ts";
+import { untilHealthy } from "../deploy/healthy.ts";
+import { groupOf } from "../deploy/plan.ts";
 import { CliError } from "../failure.ts";
 import { given } from "../option-values.ts";
 import { provide } from "../upload/provide.ts";
 import { firstReached } from "../waiting.ts";
 
 /** The metadata key of what a machine was made from: a service that is the same is left as it is. */
-const DIGEST_METADATA = "hibernaut_compose";
+export const DIGEST_METADATA = "hibernaut_compose";
 /** The only process group of a service. */
 const GROUP = "app";
 
@@ -36,14 +38,10 @@ export async function deployService(
   const image = plan.image ?? (await buildOf(context, plan));
   const digest = digestOf(plan, image);
   const stale = await setSecrets(context, plan);
-  const machines = await client.listMachines(plan.app);
+  const all = await client.listMachines(plan.app);
+  const machines = all.filter((machine) => groupOf(machine) === GROUP);
   if (!force && machines.length > 0 && machines.every((machine) => isCurrent(machine, digest))) {
-    for (const id of stale) await client.restartMachine(plan.app, id);
-    if (stale.length > 0) return "restarted";
-    // Nothing would wake it.
-    const ended = machines.filter(({ state, config }) => state === "stopped" && !config.services && !plan.runsOnce);
-    for (const { id } of ended) await client.startMachine(plan.app, id);
-    return ended.length > 0 ? "started" : "kept";
+    return bringUp(context, plan, { machines, stale, waitTimeout });
   }
   const { config: complete } = await withPortsOfImage(context, plan, image, upload);
   const config = { ...complete, image, metadata: { [GROUP_METADATA]: GROUP, [DIGEST_METADATA]: digest } };
@@ -63,6 +61,31 @@ export async function deployService(
   if (!plan.runsOnce) return "deployed";
   for (const { machine_id: id } of done) await untilDone(context, id, waitTimeout);
   return "ran";
+}
+
+/** Nothing about the service has changed, but its machines may not be where they should be. */
+async function bringUp(
+  context: Context,
+  { app, runsOnce }: ServicePlan,
+  { machines, stale, waitTimeout }: { machines: readonly Machine[]; stale: readonly string[]; waitTimeout: number },
+): Promise<Action> {
+  const client = await context.client();
+  if (runsOnce) {
+    // An earlier command may have given it up before it had done its work.
+    for (const { id } of machines) await untilDone(context, id, waitTimeout);
+    return "kept";
+  }
+  // Nothing would wake one that listens nowhere.
+  const ended = machines.filter(
+    ({ id, state, config }) => state === "stopped" && !config.services && !stale.includes(id),
+  );
+  for (const id of stale) await client.restartMachine(app, id);
+  for (const { id } of ended) await client.startMachine(app, id);
+  for (const id of [...stale, ...ended.map((machine) => machine.id)]) {
+    const verdict = await untilHealthy(context, id, waitTimeout);
+    if (!verdict.ok) throw new CliError("failed_precondition", `Machine ${id} of ${app}: ${verdict.text}`);
+  }
+  return stale.length > 0 ? "restarted" : ended.length > 0 ? "started" : "kept";
 }
 
 /** An image says where it listens once the platform has it. */

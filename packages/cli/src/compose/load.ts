@@ -1,14 +1,6 @@
 /** Reads the compose files of a project from the disk of this computer. */
 import { readFileSync, statSync } from "node:fs";
-import {
-  type Disk,
-  type Finding,
-  Findings,
-  type ProjectPlan,
-  planProject,
-  projectName,
-  readProject,
-} from "@hibernaut/compose";
+import { type Disk, type Finding, Findings, type ProjectPlan, planProject, readProject } from "@hibernaut/compose";
 import { CliError } from "../failure.ts";
 import type { ProjectOptions } from "./options.ts";
 
@@ -18,22 +10,28 @@ export interface Loaded {
   findings: readonly Finding[];
 }
 
+/** No file of a project is larger, in bytes: what is read is held in memory, and files for a machine may have a quarter of it. */
+const MOST_BYTES = 1024 * 1024;
+
 const DISK: Disk = {
-  text(path) {
-    try {
-      return readFileSync(path, "utf8");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
-    }
-  },
-  kind(path) {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found === undefined) return undefined;
-    return found.isFile() ? "file" : found.isDirectory() ? "directory" : "other";
-  },
-  base64: (path) => readFileSync(path).toString("base64"),
+  text: (path) => (typeOf(path) === undefined ? undefined : read(path).toString("utf8")),
+  kind: typeOf,
+  base64: (path) => read(path).toString("base64"),
 };
+
+function typeOf(path: string): "file" | "directory" | "other" | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  return found.isFile() ? "file" : found.isDirectory() ? "directory" : "other";
+}
+
+/** A device or a pipe could have no end. */
+function read(path: string): Buffer {
+  const found = statSync(path);
+  if (!found.isFile()) throw Object.assign(new Error(`${path} is not a file.`), { code: "not a file" });
+  if (found.size > MOST_BYTES) throw Object.assign(new Error(`${path} is too large.`), { code: "larger than 1 MB" });
+  return readFileSync(path);
+}
 
 /** Reads and plans. Rejects with `invalid_argument`, which lists the errors, if the project cannot be carried out. */
 export function loadProject(options: ProjectOptions): Loaded {
@@ -49,14 +47,19 @@ export function loadProject(options: ProjectOptions): Loaded {
   return { plan, findings: findings.list };
 }
 
-/** Returns the name of the project, which needs no more of its files than that they can be read. */
+/**
+ * Returns the name of the project, for what is about its apps. Rejects with `invalid_argument` when the files have an error or
+ * their name a variable that is not set: it would be the name of another project.
+ */
 export function nameOf(options: ProjectOptions): string {
-  if (options.projectName !== undefined) return projectName(options.projectName);
   const findings = new Findings();
   const project = readProject(readOptions(options), DISK, findings);
-  if (project !== undefined) return project.name;
-  const [first] = findings.list.filter(({ severity }) => severity === "error");
-  throw new CliError("invalid_argument", first === undefined ? "There is no project here." : findingText(first));
+  const trouble = findings.list.find(
+    ({ severity, path }) => severity === "error" || (severity === "warning" && path === "name"),
+  );
+  if (project === undefined || trouble !== undefined)
+    throw new CliError("invalid_argument", trouble === undefined ? "There is no project here." : findingText(trouble));
+  return project.name;
 }
 
 function readOptions({ file, projectName: name, profile, envFile }: ProjectOptions) {

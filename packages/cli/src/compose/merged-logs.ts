@@ -8,37 +8,55 @@ interface Source {
 
 type ServiceEntry = LogEntry & { service: string };
 
-/** Yields the entries of all, by their time; while they are followed, as they come. */
-export async function* merged(
-  sources: readonly Source[],
-  { follow }: { follow: boolean },
-): AsyncGenerator<ServiceEntry> {
-  const iterators = sources.map(({ service, entries }) => ({ service, next: entries[Symbol.asyncIterator]() }));
-  const ask = async (index: number) => ({ index, result: await iterators[index]?.next.next() });
-  const pending = new Map(iterators.map((_, index) => [index, ask(index)]));
-  if (follow) {
-    while (pending.size > 0) {
-      const { index, result } = await Promise.race(pending.values());
-      if (result === undefined || result.done === true) pending.delete(index);
-      else {
-        pending.set(index, ask(index));
-        yield { ...result.value, service: iterators[index]?.service ?? "" };
+/** As many lines of one app are read ahead, while the terminal takes those of others. */
+const AHEAD = 100;
+
+/** Yields the entries of all as they come. */
+export async function* followed(sources: readonly Source[]): AsyncGenerator<ServiceEntry> {
+  const ready: ServiceEntry[] = [];
+  let open = sources.length;
+  let failure: { error: unknown } | undefined;
+  let isEnded = false;
+  let news = Promise.withResolvers<void>();
+  let room = Promise.withResolvers<void>();
+  const pump = async ({ service, entries }: Source) => {
+    try {
+      for await (const entry of entries) {
+        while (ready.length >= AHEAD && !isEnded) await room.promise;
+        if (isEnded) return;
+        ready.push({ ...entry, service });
+        news.resolve();
       }
+    } catch (error) {
+      failure = { error };
+    } finally {
+      open -= 1;
+      news.resolve();
     }
-    return;
+  };
+  const pumps = sources.map(pump);
+  try {
+    while (open > 0 || ready.length > 0) {
+      if (failure !== undefined) throw failure.error;
+      if (ready.length === 0) await news.promise;
+      news = Promise.withResolvers<void>();
+      const batch = ready.splice(0);
+      room.resolve();
+      room = Promise.withResolvers<void>();
+      yield* batch;
+    }
+    await Promise.all(pumps);
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    isEnded = true;
+    room.resolve();
   }
-  const heads = new Map<number, LogEntry>();
-  for (const [index, asked] of pending) {
-    const { result } = await asked;
-    if (result !== undefined && result.done !== true) heads.set(index, result.value);
-  }
-  while (heads.size > 0) {
-    const [[index, entry]] = [...heads].sort(([, a], [, b]) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)) as [
-      [number, LogEntry],
-    ];
-    yield { ...entry, service: iterators[index]?.service ?? "" };
-    const { result } = await ask(index);
-    if (result === undefined || result.done === true) heads.delete(index);
-    else heads.set(index, result.value);
-  }
+}
+
+/** Yields the entries of all, by their time. */
+export async function* sorted(sources: readonly Source[]): AsyncGenerator<ServiceEntry> {
+  const all: ServiceEntry[] = [];
+  // Each source has its limit, so this is bounded as well.
+  for (const { service, entries } of sources) for await (const entry of entries) all.push({ ...entry, service });
+  yield* all.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
 }

@@ -1,10 +1,10 @@
 /** Carries a plan out: each service once those are up that it depends on, and no more at once than the host can boot. */
-import type { App } from "@hibernaut/client";
+import type { App, HibernautClient } from "@hibernaut/client";
 import type { ProjectPlan, ServicePlan } from "@hibernaut/compose";
 import { Semaphore } from "@hibernaut/lib/semaphore";
 import { Context } from "../context.ts";
-import { CliError, toFailure } from "../failure.ts";
-import { appsOf } from "./apps.ts";
+import { CliError, Interrupted, toFailure } from "../failure.ts";
+import { appsOf, isOfCompose } from "./apps.ts";
 import { type Action, deployService, type ServiceOptions } from "./deploy-service.ts";
 
 /** Cold starts at once: each takes a CPU, and pulls an image. */
@@ -34,7 +34,8 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
     );
   await prepareApps(context, plan);
   const slots = new Semaphore(options.parallel);
-  const never = new AbortController().signal;
+  /** Ctrl-C ends what is under way, and nothing else begins. */
+  const end = new AbortController();
   const done = new Map<string, Promise<Outcome>>();
   for (const app of plan.apps) {
     const work = async (): Promise<Outcome> => {
@@ -46,10 +47,12 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
       if (failed !== undefined) return { service, app: app.app, action: "skipped" };
       const own = new Context({ json: context.json, app: app.app });
       try {
-        const action = await slots.run(() => deployService(own, app, options), never);
+        const action = await slots.run(() => deployService(own, app, options), end.signal);
         context.say(`${service}: ${action}`);
         return { service, app: app.app, action };
       } catch (error) {
+        if (error instanceof Interrupted) end.abort(error);
+        end.signal.throwIfAborted();
         context.say(`${service}: ${toFailure(error).message}`);
         return { service, app: app.app, action: "failed", error };
       }
@@ -67,13 +70,21 @@ function isBad(outcome: Outcome | undefined): boolean {
 async function prepareApps(context: Context, plan: ProjectPlan): Promise<void> {
   const client = await context.client();
   const known = new Map((await client.listApps()).map((app) => [app.name, app]));
-  for (const app of plan.apps) {
-    const present = known.get(app.app);
-    if (present === undefined) {
-      await client.createApp(app.app, { network: plan.name, aliases: app.aliases, wakes: app.wakes });
-      context.say(`Created app ${app.app}.`);
-    } else await adopt(context, plan, app, present);
+  for (const app of plan.apps) await requireOwn(client, plan, app, known.get(app.app));
+  const changes = plan.apps.flatMap(({ app, aliases, wakes }) => {
+    const network = known.get(app)?.network;
+    const isSame = network !== undefined && same(network.aliases, aliases) && same(network.wakes, wakes);
+    return network === undefined || isSame ? [] : [{ app, aliases, wakes, before: network.aliases }];
+  });
+  // Names that pass from one to another are free in between.
+  for (const { app, aliases, before } of changes)
+    await client.updateApp(app, { aliases: before.filter((alias) => aliases.includes(alias)) });
+  for (const { app, aliases, wakes } of plan.apps) {
+    if (known.has(app)) continue;
+    await client.createApp(app, { network: plan.name, aliases, wakes });
+    context.say(`Created app ${app}.`);
   }
+  for (const { app, aliases, wakes } of changes) await client.updateApp(app, { aliases, wakes });
   const planned = new Set(plan.apps.map(({ app }) => app));
   for (const { name } of await appsOf(client, plan.name))
     if (!planned.has(name))
@@ -82,23 +93,24 @@ async function prepareApps(context: Context, plan: ProjectPlan): Promise<void> {
       );
 }
 
-/** One that the project does not have by its own network could be anybody's. */
-async function adopt(
-  context: Context,
+/** One that compose did not make could be anybody's, and so are machines in it. */
+async function requireOwn(
+  client: HibernautClient,
   { name }: ProjectPlan,
-  { app, aliases, wakes }: ServicePlan,
-  present: App,
+  { app }: ServicePlan,
+  present: App | undefined,
 ): Promise<void> {
-  if (present.network?.name !== name)
-    throw new CliError(
-      "already_exists",
-      `App ${app} exists, and is not in the network ${name}. Give the project another name with --project-name, or destroy the app: hibernaut apps destroy ${app}`,
-    );
-  if (!isSame(present.network.aliases, aliases) || !isSame(present.network.wakes, wakes))
-    await (await context.client()).updateApp(app, { aliases, wakes });
+  if (present === undefined) return;
+  const isInNetwork = present.network?.name === name;
+  if (isInNetwork && (await client.listMachines(app)).every(isOfCompose)) return;
+  const why = isInNetwork ? "has machines that no compose file describes" : `is not in the network ${name}`;
+  throw new CliError(
+    "already_exists",
+    `App ${app} exists, and ${why}. Give the project another name with --project-name, or destroy the app: hibernaut apps destroy ${app}`,
+  );
 }
 
 /** Whether two lists name the same, in whatever order. */
-function isSame(one: readonly string[], other: readonly string[]): boolean {
+function same(one: readonly string[], other: readonly string[]): boolean {
   return JSON.stringify(one.toSorted()) === JSON.stringify(other.toSorted());
 }
