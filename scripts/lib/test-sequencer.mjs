@@ -17,8 +17,11 @@ export function spread(/** @type {readonly T[]} */ one, /** @type {readonly T[]}
   return [...place(one), ...place(other)].sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
-/** Files in a block: each block loads the modules again, which takes as long as some of its files. */
-const BLOCK = 16;
+/**
+ * Files in a block: each process that works on a block loads the modules again, which takes as long as several of its files.
+ * With blocks that are much larger, unit tests and those on QEMU would no longer run at the same time.
+ */
+const BLOCK = 40;
 
 /** Cuts a list into blocks of up to `size` items. @template T */
 function blocks(/** @type {readonly T[]} */ list, size = BLOCK) {
