@@ -53,7 +53,7 @@ test("a file that changes its process or replaces modules does not share its pro
 test.each([
   [["Q"], ["u", "v", "w"], "Q u v w"],
   [["Q", "R"], ["u", "v", "w", "x"], "Q u v R w x"],
-  [["Q", "R", "S", "T"], ["u", "v"], "Q u R S v T"],
+  [["Q", "R", "S", "T"], ["u", "v"], "Q R u S T v"],
   [[], ["u", "v"], "u v"],
   [["Q", "R"], [], "Q R"],
 ])(
