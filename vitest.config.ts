@@ -10,6 +10,8 @@ const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 const BUILD = "scripts/lib/test-build.mjs";
 /** Keeps tests away from the home of whoever runs them. */
 const GUARD = "scripts/lib/test-guard.mjs";
+/** Lets unit tests share a process. */
+const PUT_BACK = "scripts/lib/test-put-back.mjs";
 /** Packs the images that these tests share. */
 const QEMU_SETUP = "packages/platform/test/helpers/qemu-setup.ts";
 
@@ -31,7 +33,7 @@ const UNIT = listTestFiles(import.meta.dirname).filter((file) => !/\.(qemu|long)
 const APART = UNIT.filter((file) => needsOwnProcess(import.meta.dirname, file));
 
 const unit = {
-  setupFiles: GUARD,
+  setupFiles: [GUARD, PUT_BACK],
   globalSetup: BUILD,
   maxWorkers: FILES,
   // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.

@@ -46,6 +46,8 @@ async function bundle() {
   const { outputFiles } = await build({
     entryPoints: {
       hibernaut: join(root, "packages/cli/src/main.ts"),
+      // What the program runs, for tests that run it in their process.
+      run: join(root, "packages/cli/src/run.ts"),
       "unpack-image": join(root, "packages/images/src/flatten/main.ts"),
     },
     outdir: dirname(output),

@@ -138,7 +138,11 @@ async function runStage(node, reports, stage, projects, files) {
   const selected = projects.flatMap((project) => ["--project", project]);
   const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", ...selected, "--passWithNoTests", ...selection];
   const began = performance.now();
-  const succeeded = await run(node, [...vitest, ...reporters, ...files], { HIBERNAUT_TEST_REPORT: report });
+  const succeeded = await run(node, [...vitest, ...reporters, ...files], {
+    HIBERNAUT_TEST_REPORT: report,
+    // What one process has compiled of the dependencies, the next ones need not. It goes with the reports.
+    NODE_COMPILE_CACHE: join(reports, "compiled"),
+  });
   count(stage, succeeded, () => JSON.parse(readFileSync(report, "utf8")));
   console.log(`${stage}: ${minutes(performance.now() - began)}\n`);
 }

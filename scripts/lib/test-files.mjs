@@ -54,10 +54,13 @@ export function isLong(root, file) {
   return file.endsWith(".long.test.ts") || LONG_IMPORT.test(readFileSync(join(root, file), "utf8"));
 }
 
-/** What changes a process for all files that run in it, or replaces modules: Vitest's helpers that do, and Node's own ways. */
+/**
+ * What changes a process for all files that run in it: Vitest's ways to replace modules, and Node's own ways. What else
+ * Vitest's helpers replace is put back after the file (`test-put-back.mjs`).
+ */
 const CHANGES_PROCESS = new RegExp(
   [
-    String.raw`\bvi\.(?!fn\b|waitFor\b|waitUntil\b|setConfig\b)`,
+    String.raw`\bvi\.(mock|doMock|hoisted|resetModules)\b`,
     String.raw`\bprocess\.(chdir|emit|off|on|once)\b`,
     String.raw`\bprocess\.env(\.\w+|\[[^\]]+\]) = |delete process\.env`,
     String.raw`\bglobalThis\b`,

@@ -1,7 +1,8 @@
 /**
  * The order in which Vitest runs the test files. Unit tests come in short bursts, and a file on QEMU keeps a core busy
  * for a minute, then waits for an idle time. Spread among each other, each kind fills the gaps of the other. Unit tests
- * come in blocks, because a process is kept only for the next file of its kind.
+ * come in blocks, because a process is kept only for the next file of its kind, and last: with short files, no core is idle
+ * before the end.
  */
 import { BaseSequencer } from "vitest/node";
 
@@ -11,14 +12,21 @@ import { BaseSequencer } from "vitest/node";
  */
 const SMALL_BUT_LONG = ["/hypervisor/test/qemu.qemu.test.ts", "/stories/rotation.qemu.test.ts"];
 
-/** Spreads the items of the shorter list evenly among those of the longer one; each list keeps its order. @template T */
+/**
+ * Spreads the items of the shorter list evenly among those of the longer one, begins with the first list and ends with the
+ * other one; each list keeps its order. @template T
+ */
 export function spread(/** @type {readonly T[]} */ one, /** @type {readonly T[]} */ other) {
-  const place = (/** @type {readonly T[]} */ list) => list.map((item, index) => ({ item, at: index / list.length }));
-  return [...place(one), ...place(other)].sort((a, b) => a.at - b.at).map(({ item }) => item);
+  const begins = one.map((item, index) => ({ item, at: index / one.length }));
+  const ends = other.map((item, index) => ({ item, at: (index + 1) / other.length }));
+  return [...ends, ...begins].sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
 
-/** Files in a block: each block loads the modules again, which takes as long as some of its files. */
-const BLOCK = 16;
+/**
+ * Files in a block: each process that works on a block loads the modules again, which takes as long as several of its files.
+ * In one block, all unit tests would run at a time when no test on QEMU waits.
+ */
+const BLOCK = 80;
 
 /** Cuts a list into blocks of up to `size` items. @template T */
 function blocks(/** @type {readonly T[]} */ list, size = BLOCK) {

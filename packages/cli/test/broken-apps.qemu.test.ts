@@ -1,4 +1,8 @@
-/** Apps that crash, listen where nobody comes, or are killed: what their owner and their visitors are told, and the way out. */
+/**
+ * Apps that crash, listen where nobody comes, or are killed: what their owner and their visitors are told, and the way out.
+ *
+ * @module-tag again
+ */
 import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";

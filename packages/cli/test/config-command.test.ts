@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { runCli } from "./helpers.ts";
+import { runInProcess } from "./in-process.ts";
 
 const FLY = 'app = "shop"\n[http_service]\n  internal_port = 3000\n  tls_options = { alpn = ["h2"] }\n';
 
@@ -13,7 +14,9 @@ beforeEach(async () => {
 });
 
 /** In the directory, without a platform: the app file does not need one. */
-const hibernaut = (words: string) => runCli(words, { folder, url: "", token: "" }, { HIBERNAUT_APP: "" }).ended;
+const hibernaut = (words: string) => runInProcess(words.split(" "), { folder, environment: {} });
+/** The same, where the words name a file relative to the directory. */
+const inFolder = (words: string) => runCli(words, { folder, url: "", token: "" }, { HIBERNAUT_APP: "" }).ended;
 
 function write(name: string, text: string): void {
   writeFileSync(join(folder, name), text);
@@ -40,7 +43,7 @@ describe("config validate", () => {
     write("hibernaut.toml", 'app = "own"\n');
     write("other.toml", "app = 1\n");
     expect(await hibernaut("config validate")).toMatchObject({ code: 0, stdout: "hibernaut.toml is valid.\n" });
-    expect(await hibernaut("config validate -c other.toml")).toMatchObject({
+    expect(await inFolder("config validate -c other.toml")).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^other\.toml:1:1: error: app: /),
       stderr: "Error: other.toml has 1 error. Fix the lines above.\n",
@@ -65,18 +68,18 @@ describe("config validate", () => {
     write("web/Dockerfile.web", "FROM scratch\n");
     write("web/motd.txt", "hello\n");
     write("web/fly.toml", readFileSync(join(folder, "hibernaut.toml"), "utf8").replace("My Shop", "shop"));
-    const below = await hibernaut("config validate --config web/fly.toml");
+    const below = await inFolder("config validate --config web/fly.toml");
     expect(below).toEqual({ code: 0, stdout: "web/fly.toml is valid.\n", stderr: "" });
   });
 
   test("says what is wrong with the file that is named, without codes of the system", async () => {
     mkdirSync(join(folder, "web"));
-    expect(await hibernaut("config validate --config nope")).toEqual({
+    expect(await inFolder("config validate --config nope")).toEqual({
       code: 1,
       stdout: "",
       stderr: "Error: There is no app file nope. Check the path, or create one with `hibernaut launch`.\n",
     });
-    expect(await hibernaut("config validate --config web")).toEqual({
+    expect(await inFolder("config validate --config web")).toEqual({
       code: 2,
       stdout: "",
       stderr: "Error: web is a directory. Name the app file in it, as in --config web/hibernaut.toml.\n",
@@ -100,7 +103,7 @@ describe("config validate", () => {
       code: 2,
       stderr: expect.stringMatching(/^Error: This directory has no hibernaut\.toml or fly\.toml\. Create one/),
     });
-    expect(await hibernaut("config show --config none.toml")).toMatchObject({
+    expect(await inFolder("config show --config none.toml")).toMatchObject({
       code: 1,
       stderr: "Error: There is no app file none.toml. Check the path, or create one with `hibernaut launch`.\n",
     });

@@ -1,4 +1,4 @@
-/** The built CLI as a child process, against the real API and platform on a fake host. */
+/** The built CLI, in the process of the tests or as a child, against the real API and platform on a fake host. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { startApi, type TestApi } from "../../api/test/helpers.ts";
+import { type Ended, needsProcess, runInProcess } from "./in-process.ts";
 
 /** The program that the tests start. */
 export const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
@@ -24,12 +25,6 @@ export const SERVICE = "--port 8080";
 type Words = string | readonly string[];
 type Variables = Readonly<Record<string, string | undefined>>;
 
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 interface Running {
   child: ChildProcessWithoutNullStreams;
   ended: Promise<Ended>;
@@ -39,8 +34,9 @@ type Changes = Parameters<typeof startApi>[0];
 
 export interface TestCli {
   readonly server: TestApi;
+  /** Runs the words, in the process of the tests unless the variables are those of a whole process. */
   hibernaut(words: Words, environment?: Variables, input?: string): Promise<Ended>;
-  /** The same, with the process itself. */
+  /** The same in a process, which is there to talk to. */
   begin(words: Words, environment?: Variables): Running;
   /** On a terminal, as `stty` sets it: `rows 6 cols 60`. Standard output is what the terminal shows. */
   onTerminal(words: string, stty?: string, environment?: Variables): Running;
@@ -95,7 +91,13 @@ export async function startCli(changes: Changes = {}): Promise<TestCli> {
   const place = { folder, url: server.url, token: server.token };
 
   const begin = (words: Words, environment: Variables = {}) => runCli(words, place, environment);
-  const hibernaut = (words: Words, environment?: Variables, input?: string) => {
+  const hibernaut = (words: Words, environment: Variables = {}, input?: string) => {
+    if (!needsProcess(environment))
+      return runInProcess(wordsOf(words), {
+        folder,
+        environment: { ...variables(place), ...environment },
+        input,
+      });
     const { child, ended } = begin(words, environment);
     if (input !== undefined) child.stdin.end(input);
     return ended;

@@ -1,4 +1,8 @@
-/** The CLI with a real platform and real machines: the README's tour. */
+/**
+ * The CLI with a real platform and real machines: the README's tour.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

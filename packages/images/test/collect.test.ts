@@ -4,6 +4,7 @@ import { readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
+import { longOr } from "../../platform/test/helpers/long.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import type { ImageStore } from "../src/contract.ts";
 import { LayerCache } from "../src/layers.ts";
@@ -44,10 +45,13 @@ test("a machine that is stored during a collection keeps its image", async () =>
   expect(await store.get(digest)).toBeDefined();
 });
 
+/** A collection takes some 20 ms. */
+const STEP_MS = longOr(2, 10);
+
 test("every machine has its image, no matter when a collection runs", { timeout: 60_000 }, async () => {
   const ref = `oci:${await makeLayout(folder, "app")}`;
   await store.ensure(ref);
-  for (let lateMs = 0; lateMs < 60; lateMs += 4) {
+  for (let lateMs = 0; lateMs < 60; lateMs += STEP_MS) {
     const machines = new Set<string>();
     // What the manager does: hold, store the machine, release.
     const create = async () => {

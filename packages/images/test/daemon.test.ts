@@ -2,23 +2,18 @@
 import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImageStore } from "../src/open.ts";
 import { leftovers, makeLayout, readRootfs, skopeo } from "./fixtures.ts";
 
 let folder: string;
-let before: string | undefined;
 
 beforeEach(async () => {
   folder = await tempFolder("images");
-  before = process.env.DOCKER_HOST;
-  process.env.DOCKER_HOST = `unix://${folder}/docker.sock`;
+  vi.stubEnv("DOCKER_HOST", `unix://${folder}/docker.sock`);
 });
-afterEach(() => {
-  if (before === undefined) delete process.env.DOCKER_HOST;
-  else process.env.DOCKER_HOST = before;
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 test("imports an image from the host's Docker, once", async () => {
   const layout = await makeLayout(folder, "app");

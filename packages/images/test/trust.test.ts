@@ -1,7 +1,7 @@
 // skopeo enforces rules about trust (containers-policy.json), so where there are rules, it downloads images itself.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { openImages } from "../src/open.ts";
 import { registriesHaveRules } from "../src/trust.ts";
@@ -12,16 +12,12 @@ const ANYTHING = [{ type: "insecureAcceptAnything" }];
 const NOTHING = [{ type: "reject" }];
 
 let folder: string;
-let home: string | undefined;
 
 beforeEach(async () => {
   folder = await tempFolder("images");
-  home = process.env.HOME;
-  process.env.HOME = folder;
+  vi.stubEnv("HOME", folder);
 });
-afterEach(() => {
-  process.env.HOME = home;
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 async function policy(content: unknown): Promise<string> {
   const file = join(folder, ".config/containers/policy.json");

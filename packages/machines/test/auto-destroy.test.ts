@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { newWorld, SMALL, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
-import { stepsOf, untilDeath } from "./until-death.ts";
+import { firstOfEach, stepsOf, untilDeath } from "./until-death.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 const CONFIG = {
@@ -53,26 +53,38 @@ test("the rehearsals cover the end of the guest and of its files", () => {
   expect(STEPS.map(({ name }) => name)).toEqual(expect.arrayContaining(["store.update", "files.remove"]));
 });
 
-describe.each(["before", "after"] as const)("killed %s", (when) => {
-  test.each(STEPS)("step $step, $name, when $end", async ({ end, step }) => {
-    const { world: left, id } = await endUntilDeath(end, new Mortality(step, when));
-    const platform = await startPlatform(left);
-    const { machines } = platform;
-    try {
-      const { state } = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
-      const history = machines.events("shop", id, 100).map(({ type }) => type);
-      // A client whose stop was not stored was told so.
-      if (state === "running" && end === "a client stops it") return expect(history).not.toContain("stop");
-      // Killed before it could look: the guest says what happened.
-      if (state === "running") left.host.guest(id)?.exit(0);
-      await machines.wait("shop", id, ["destroyed"], TIMEOUT);
-      expect(left.store.volumes.list()).toMatchObject([{ name: "data" }]);
-      expect(left.host.of(id)).toEqual([]);
-    } finally {
-      await platform.close();
-    }
-  });
+const ENDS = ["its app ends", "a client stops it"] as const;
+const both = ENDS.map((end) => firstOfEach(STEPS.filter((one) => one.end === end)));
+const first = both.flatMap((of) => of.first);
+const others = both.flatMap((of) => of.others);
+
+test.each(first)("killed before step $step, the first $name, when $end", (one) => dieAndEnd(one, "before"));
+
+// kill.test.ts has every step of a life. After one step is mostly before the next.
+describe("killed at every other step", { tags: "again" }, () => {
+  test.each(others)("before step $step, $name, when $end", (one) => dieAndEnd(one, "before"));
+  test.each(STEPS)("after step $step, $name, when $end", (one) => dieAndEnd(one, "after"));
 });
+
+/** Kills the platform at this step of the end of a machine, and sees whether the next one brings it to its end. */
+async function dieAndEnd({ end, step }: { end: End; step: number }, when: "before" | "after"): Promise<void> {
+  const { world: left, id } = await endUntilDeath(end, new Mortality(step, when));
+  const platform = await startPlatform(left);
+  const { machines } = platform;
+  try {
+    const { state } = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
+    const history = machines.events("shop", id, 100).map(({ type }) => type);
+    // A client whose stop was not stored was told so.
+    if (state === "running" && end === "a client stops it") return expect(history).not.toContain("stop");
+    // Killed before it could look: the guest says what happened.
+    if (state === "running") left.host.guest(id)?.exit(0);
+    await machines.wait("shop", id, ["destroyed"], TIMEOUT);
+    expect(left.store.volumes.list()).toMatchObject([{ name: "data" }]);
+    expect(left.host.of(id)).toEqual([]);
+  } finally {
+    await platform.close();
+  }
+}
 
 test("a drain, an idle stop and a lost guest leave it: it is to run again, or nobody knows how far it came", async () => {
   world = await newWorld();

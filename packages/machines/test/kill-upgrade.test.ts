@@ -5,7 +5,7 @@ import { identityOf, PRESENT_HARDWARE } from "../../hypervisor/src/qemu/hardware
 import { newWorld, runningMachine, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 import { Mortality } from "../../platform/test/helpers/mortal.ts";
 import type { Resources } from "../src/open.ts";
-import { stepsOf, untilDeath } from "./until-death.ts";
+import { firstOfEach, stepsOf, untilDeath } from "./until-death.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 const qemu = (version: string) => identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
@@ -77,33 +77,46 @@ test("the rehearsals cover both ends of the first start", () => {
   expect(names("fails")).toEqual(expect.arrayContaining(["carryOvers.failed", "snapshots.discard", "hypervisor.boot"]));
 });
 
-describe.each(["before", "after"] as const)("killed %s", (when) => {
-  test.each(rehearsals)("step $step of a resume that $kind, $name", async ({ kind, step }) => {
-    const { world: found, before } = await startUntilDeath(new Mortality(step, when), kind);
-    const { id } = before;
-    const platform = await startPlatform(found);
-    const { machines } = platform;
-    try {
-      await machines.wait("shop", id, ["settled"], TIMEOUT);
-      machines.start("shop", id);
-      await machines.wait("shop", id, ["running"], TIMEOUT);
-      const { record } = machines.get("shop", id);
-      const answer = found.host.guest(id)?.request();
-      // The machine is the old one with its bundle, or it has moved as a whole.
-      const moved = record.bundleVersion === "bundle-2";
-      expect(record.version === before.version, record.bundleVersion).toBe(!moved);
-      if (moved) expect(record.bundleMove).toBeNull();
-      if (moved) expect(record.lastBoot?.kind).toBe("cold");
-      if (kind === "works" && record.lastBoot?.kind === "resume") expect(answer?.nonce).toBe(before.nonce);
-      // What the history says about the versions is known to the next platform.
-      const told = machines.events("shop", id, 99).some(({ type }) => type === "carry_over_failed");
-      const { all } = await FailedCarryOvers.open(found.folder);
-      if (told) expect(all).toEqual([{ from: "7.2.18", to: "7.2.22" }]);
-      if (kind === "works") expect(all).toEqual([]);
-      expect(found.host.mostPerMachine).toBeLessThanOrEqual(1);
-      expect(new Set(found.host.restored).size).toBe(found.host.restored.length);
-    } finally {
-      await platform.close();
-    }
-  });
+const both = KINDS.map((kind) => firstOfEach(rehearsals.filter((one) => one.kind === kind)));
+const first = both.flatMap((of) => of.first);
+const others = both.flatMap((of) => of.others);
+
+test.each(first)("killed before step $step of a resume that $kind, the first $name", (one) =>
+  dieAndStart(one, "before"),
+);
+
+// kill.test.ts has every step of a life. After one step is mostly before the next.
+describe("killed at every other step", { tags: "again" }, () => {
+  test.each(others)("before step $step of a resume that $kind, $name", (one) => dieAndStart(one, "before"));
+  test.each(rehearsals)("after step $step of a resume that $kind, $name", (one) => dieAndStart(one, "after"));
 });
+
+/** Kills the platform at this step of a first start, and sees what the next one makes of it. */
+async function dieAndStart({ kind, step }: { kind: Kind; step: number }, when: "before" | "after"): Promise<void> {
+  const { world: found, before } = await startUntilDeath(new Mortality(step, when), kind);
+  const { id } = before;
+  const platform = await startPlatform(found);
+  const { machines } = platform;
+  try {
+    await machines.wait("shop", id, ["settled"], TIMEOUT);
+    machines.start("shop", id);
+    await machines.wait("shop", id, ["running"], TIMEOUT);
+    const { record } = machines.get("shop", id);
+    const answer = found.host.guest(id)?.request();
+    // The machine is the old one with its bundle, or it has moved as a whole.
+    const moved = record.bundleVersion === "bundle-2";
+    expect(record.version === before.version, record.bundleVersion).toBe(!moved);
+    if (moved) expect(record.bundleMove).toBeNull();
+    if (moved) expect(record.lastBoot?.kind).toBe("cold");
+    if (kind === "works" && record.lastBoot?.kind === "resume") expect(answer?.nonce).toBe(before.nonce);
+    // What the history says about the versions is known to the next platform.
+    const told = machines.events("shop", id, 99).some(({ type }) => type === "carry_over_failed");
+    const { all } = await FailedCarryOvers.open(found.folder);
+    if (told) expect(all).toEqual([{ from: "7.2.18", to: "7.2.22" }]);
+    if (kind === "works") expect(all).toEqual([]);
+    expect(found.host.mostPerMachine).toBeLessThanOrEqual(1);
+    expect(new Set(found.host.restored).size).toBe(found.host.restored.length);
+  } finally {
+    await platform.close();
+  }
+}

@@ -1,4 +1,8 @@
-/** The bridge network with real packets between real guests, the host, and a namespace that plays the internet. */
+/**
+ * The bridge network with real packets between real guests, the host, and a namespace that plays the internet.
+ *
+ * @module-tag again
+ */
 import { execFile } from "node:child_process";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";

@@ -6,7 +6,7 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { egressOf } from "@hibernaut/domain/egress";
 import { parseSubnet } from "@hibernaut/lib/ipv4";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { MOST_LEARNT } from "../src/bridge/egress/learnt.ts";
 import { BridgeNetwork } from "../src/bridge/index.ts";
@@ -184,12 +184,11 @@ describe.skipIf(!isRoot)("a machine with rules", () => {
     const guest = await guestOf(network, { dataDir });
     const closed = { default: "deny" as const };
     await network.requireRules(egressOf(closed));
-    const path = process.env["PATH"];
-    process.env["PATH"] = `${await brokenNft()}:${path}`;
+    vi.stubEnv("PATH", `${await brokenNft()}:${process.env["PATH"]}`);
     try {
       await expect(guest.govern(closed)).rejects.toThrow(/nft failed/);
     } finally {
-      process.env["PATH"] = path;
+      vi.unstubAllEnvs();
     }
     expect(network.machineAt(guest.address)?.egress).toBeUndefined();
     await guest.govern(closed);

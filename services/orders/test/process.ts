@@ -10,7 +10,7 @@ import { onTestFinished } from "vitest";
 export function run(script: string, env: Record<string, string>, ...args: string[]): ChildProcess {
   const program = join(import.meta.dirname, "../src", script);
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, PORT: "0", ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));

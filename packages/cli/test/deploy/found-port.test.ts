@@ -154,6 +154,7 @@ describe("a deploy of an app that listens on 3000, whatever it should", () => {
     ["stop", "stays so, as its owner wants it", "stopped"],
   ])("before any release worked, a machine after `%s` that is current %s", async (how, _what, state) => {
     writeFileSync(file, FOUND.replace("3000", "8080"));
+    listens("127.0.0.1", 8080);
     expect((await deploy()).code).toBe(1);
     const machine = async () => (await cli.json("machine list")).document[0];
     const { version } = await machine();

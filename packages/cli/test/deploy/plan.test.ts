@@ -6,7 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Machine, MachineConfig } from "@hibernaut/client";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
 import { planDeploy } from "../../src/deploy/plan.ts";
 import { useCli } from "../helpers.ts";
@@ -194,7 +194,7 @@ describe("the command", () => {
       expect(code).toBe(1);
       expect(stderr).toMatch(/Running release command: bin\/migrate --all\n {2}migrating\n/);
       expect(stderr).toContain("The release command failed: it exited with code 3. No machine was changed.");
-      expect(machines()).toEqual([]);
+      await vi.waitFor(() => expect(machines()).toEqual([]));
       expect(await releases()).toMatchObject({ status: "failed", description: expect.stringContaining("code 3") });
     });
 

@@ -41,14 +41,16 @@ interface EtcdOptions {
   /** The members' client URLs, in the order in which they are tried. */
   endpoints: readonly string[];
   tls?: EtcdTls | undefined;
+  /** How long a request may take, in milliseconds; the default outlasts an election of a leader. */
+  patienceMs?: number;
 }
 
 export class EtcdDirectory implements Directory {
   readonly #gateway: Gateway;
   readonly #endpoints: string;
 
-  constructor({ endpoints, tls }: EtcdOptions) {
-    this.#gateway = new Gateway(endpoints, tls);
+  constructor({ endpoints, tls, patienceMs }: EtcdOptions) {
+    this.#gateway = new Gateway(endpoints, tls, patienceMs);
     this.#endpoints = endpoints.join(", ");
   }
 

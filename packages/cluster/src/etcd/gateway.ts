@@ -38,14 +38,19 @@ interface CallOptions {
 
 export class Gateway {
   readonly #endpoints: readonly URL[];
+  readonly #patienceMs: number;
   readonly #agent: Agent;
   readonly #closing = new AbortController();
   #current = 0;
   /** Aborted when another member is used, because this one did not answer. */
   #using = new AbortController();
 
-  /** @param endpoints `http://host:port` or `https://host:port`, all of the same kind */
-  constructor(endpoints: readonly string[], tls: EtcdTls = {}) {
+  /**
+   * @param endpoints `http://host:port` or `https://host:port`, all of the same kind
+   * @param patienceMs how long a request may take, whichever members it is sent to
+   */
+  constructor(endpoints: readonly string[], tls: EtcdTls = {}, patienceMs = TOTAL_MS) {
+    this.#patienceMs = patienceMs;
     this.#endpoints = endpoints.map((endpoint) => new URL(endpoint));
     if (this.#endpoints.length === 0) throw new Error("etcd has no endpoints");
     const options = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS };
@@ -57,7 +62,7 @@ export class Gateway {
    * again would not mend, `unavailable`, or the signal's reason.
    */
   async call<T>(path: string, body: object, { repeatable, signal }: CallOptions): Promise<T> {
-    const end = performance.now() + TOTAL_MS;
+    const end = performance.now() + this.#patienceMs;
     const each = repeatable ? TRY_MS : WRITE_MS;
     /** What a member answered, or why it could not be reached. */
     let told: { error: unknown; origin: string } | undefined;

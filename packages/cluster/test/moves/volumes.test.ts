@@ -183,43 +183,47 @@ test("the rehearsal has the announcement, the commit, and each step of machine a
   );
 });
 
-describe("killed", () => {
-  test.each(steps)(
-    "host $who $when $name ($passing before): machine and volume are on one host, whole",
-    async (step) => {
-      const { who, when, name, passing } = step;
-      const { world, a, b } = await fakeHosts("a", "b");
-      const { id, nonce, volume, snapshot } = await withVolume(a);
-      const mortality = new Mortality();
-      await world.host(who).restart({ mortality });
-      mortality.arm(name, when, { passing });
-      const moved = move(a, { id, to: "b", ...WITH_VOLUMES }).catch(() => {});
-      await Promise.race([mortality.death.promise, moved]);
-      expect(mortality.dead).toBe(true);
-      if (who === "b") await moved;
-      await world.host(who).restart();
-      const owner = await vi.waitFor(async () => {
-        expect((await world.directory.list(KEYS.moves)).entries).toEqual([]);
-        expect(await arriving(b)).toEqual([]);
-        const found = await ownerIn(world, id);
-        const here = found?.host === "a";
-        expect(found?.epoch).toBe(here ? 1 : 2);
-        expect([machines(a), machines(b)]).toEqual(here ? [[id], []] : [[], [id]]);
-        expect([volumes(a), volumes(b)]).toEqual(here ? [[volume], []] : [[], [volume]]);
-        return world.host(found?.host ?? "");
-      }, 5000);
-      expect(owner.platform.volumes.get("shop", volume).machineId).toBe(id);
-      expect(await noteOn(owner, volume)).toBe(NOTE);
-      expect(await owner.platform.volumes.listSnapshots("shop", volume)).toMatchObject([{ id: snapshot }]);
-      const other = owner === a ? b : a;
-      // Nobody is told to delete what is about to be taken in.
-      const told = [a, b].flatMap(({ world: { logged } }) => logged.map(({ message }) => message));
-      expect(told.filter((message) => message.includes("the database does not know"))).toEqual([]);
-      expect(existsSync(disk(other, volume))).toBe(false);
-      for (const found of await quarantined(other).then((names) => names.filter((each) => each.startsWith("vol_"))))
-        expect((await stat(join(other.world.folder, "quarantine", found, "data.ext4"))).size).toBe(GB);
-      expect(await wakeOn(owner, id)).toBe(nonce);
-      expect(world.mostPerMachine).toBe(1);
-    },
+describe.each(["before", "after"] as const)("killed %s", (when) => {
+  test.each(steps.filter((step) => step.when === when))(
+    "$name of host $who ($passing before): machine and volume are on one host, whole",
+    // After one step is mostly before the next.
+    { ...(when === "after" && { tags: "again" }) },
+    dieDuringMove,
   );
 });
+
+/** Kills one of the two hosts at this step of a move, and sees what became of machine and volume. */
+async function dieDuringMove({ who, when, name, passing }: (typeof steps)[number]): Promise<void> {
+  const { world, a, b } = await fakeHosts("a", "b");
+  const { id, nonce, volume, snapshot } = await withVolume(a);
+  const mortality = new Mortality();
+  await world.host(who).restart({ mortality });
+  mortality.arm(name, when, { passing });
+  const moved = move(a, { id, to: "b", ...WITH_VOLUMES }).catch(() => {});
+  await Promise.race([mortality.death.promise, moved]);
+  expect(mortality.dead).toBe(true);
+  if (who === "b") await moved;
+  await world.host(who).restart();
+  const owner = await vi.waitFor(async () => {
+    expect((await world.directory.list(KEYS.moves)).entries).toEqual([]);
+    expect(await arriving(b)).toEqual([]);
+    const found = await ownerIn(world, id);
+    const here = found?.host === "a";
+    expect(found?.epoch).toBe(here ? 1 : 2);
+    expect([machines(a), machines(b)]).toEqual(here ? [[id], []] : [[], [id]]);
+    expect([volumes(a), volumes(b)]).toEqual(here ? [[volume], []] : [[], [volume]]);
+    return world.host(found?.host ?? "");
+  }, 5000);
+  expect(owner.platform.volumes.get("shop", volume).machineId).toBe(id);
+  expect(await noteOn(owner, volume)).toBe(NOTE);
+  expect(await owner.platform.volumes.listSnapshots("shop", volume)).toMatchObject([{ id: snapshot }]);
+  const other = owner === a ? b : a;
+  // Nobody is told to delete what is about to be taken in.
+  const told = [a, b].flatMap(({ world: { logged } }) => logged.map(({ message }) => message));
+  expect(told.filter((message) => message.includes("the database does not know"))).toEqual([]);
+  expect(existsSync(disk(other, volume))).toBe(false);
+  for (const found of await quarantined(other).then((names) => names.filter((each) => each.startsWith("vol_"))))
+    expect((await stat(join(other.world.folder, "quarantine", found, "data.ext4"))).size).toBe(GB);
+  expect(await wakeOn(owner, id)).toBe(nonce);
+  expect(world.mostPerMachine).toBe(1);
+}

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { JAIL_LAUNCHER } from "@hibernaut/settings/places";
 import { expect, test } from "vitest";
+import { longOr } from "../../../platform/test/helpers/long.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { argumentsOf } from "../../src/qemu/find-processes.ts";
 import { launcherArguments } from "../../src/qemu/jail/arguments.ts";
 import { killProcess, spawnDetached } from "../../src/qemu/process.ts";
 
 /** A jail is made within 20 ms on a quiet host. The later moments find the program running on a busy one too. */
-const MOMENTS_MS = Array.from({ length: 60 }, (_, index) => index / 2);
+const MOMENTS_MS = Array.from({ length: longOr(60, 20) }, (_, index) => index * longOr(0.5, 1.5));
 
 /** The ids of all processes, launchers too, that have this among their arguments. */
 async function processesWith(marker: string): Promise<number[]> {

@@ -12,6 +12,7 @@ import {
   listedMoves,
   machine,
 } from "../../../platform/test/helpers/decisions.ts";
+import { longOr } from "../../../platform/test/helpers/long.ts";
 import type { Command, Decision, LifecycleEvent } from "../../src/decide/index.ts";
 
 /** The work that gets a machine out of a state. A state without any is left by commands, or by its guest. */
@@ -32,7 +33,7 @@ const anyEvent = fc.constantFrom(...EVENTS);
 function always(check: (record: MachineRecord, event: LifecycleEvent, decision: Decision) => void): void {
   fc.assert(
     fc.property(anyMachine, anyEvent, (record, event) => check(record, event, after(record, event))),
-    { numRuns: 5000 },
+    { numRuns: longOr(5000, 1000) },
   );
 }
 
@@ -62,7 +63,7 @@ describe("every decision", () => {
         expect(record).toEqual(before);
         expect(after(before, event, context)).toEqual(decision);
       }),
-      { numRuns: 5000 },
+      { numRuns: longOr(5000, 1000) },
     );
   });
 

@@ -56,7 +56,9 @@ test("output over the limit is cut and said to be", async () => {
   expect({ size: stdout.length, truncated, code }).toEqual({ size: 1024 * 1024, truncated: true, code: 0 });
 });
 
-test("a stream carries megabytes both ways, whole, although the machine sleeps in between", async () => {
+test("a stream carries megabytes both ways, whole, although the machine sleeps in between", {
+  tags: "again",
+}, async () => {
   const size = 4 * 1024 * 1024;
   const session = await place.client.openExec(place.app, id, {
     command: ["node", "-e", "process.stdin.pipe(process.stdout)"],
@@ -100,7 +102,9 @@ test("a client that goes away ends its command", async () => {
   await expect.poll(async () => (await left()).stdout, { timeout: 20_000 }).not.toContain("4321");
 });
 
-test("refusals: a machine that sleeps, a machine that is not there, a command that is too long", async () => {
+test("refusals: a machine that sleeps, a machine that is not there, a command that is too long", {
+  tags: "again",
+}, async () => {
   await expect(exec(["x".repeat(32_000), "y".repeat(32_000), "z".repeat(32_000)])).rejects.toMatchObject({
     code: "invalid_argument",
   });

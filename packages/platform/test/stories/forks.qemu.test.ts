@@ -156,7 +156,7 @@ describe("of one machine that runs", () => {
     await destroy(forks);
   });
 
-  test("a machine goes back to a template, disk and memory, and stays who it is", async () => {
+  test("a machine goes back to a template, disk and memory, and stays who it is", { tags: "again" }, async () => {
     const before = await ask(machine);
     await place.client.createTemplate(place.app, { from: machine.id, name: "before" });
     for (const round of [1, 2]) {
@@ -172,7 +172,9 @@ describe("of one machine that runs", () => {
     expect({ hostname, address, mac, secret, count }).toEqual({ ...pick(before), count: before.count + 1 });
   });
 
-  test("a machine out of a pool has been made in advance: it wakes from memory, as itself, and draws its own numbers", async () => {
+  test("a machine out of a pool has been made in advance: it wakes from memory, as itself, and draws its own numbers", {
+    tags: "again",
+  }, async () => {
     const before = await ask(machine);
     await place.client.createTemplate(place.app, { from: machine.id, name: "pooled", warm_pool: 1 });
     const pool = () => place.client.getTemplate(place.app, "pooled").then((template) => template.pool);

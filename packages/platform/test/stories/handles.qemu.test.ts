@@ -1,8 +1,10 @@
 /** What a process has open when its machine is suspended is open after the resume, and continues where it was. */
 import { expect, test } from "vitest";
+import { longOr } from "../helpers/long.ts";
 import { Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
+const SLEEPS = longOr(5, 2);
 const place = Place.forTests();
 const image = await shellImage();
 
@@ -43,7 +45,7 @@ test("a file without a name, pipes, a connection and a watch work on after each 
   };
   const { child } = await use();
   const lines = ["line 1"];
-  for (let count = 2; count < 5; count += 1) {
+  for (let count = 2; count < 2 + SLEEPS; count += 1) {
     await place.suspend(machine.machine_id);
     await place.start(machine.machine_id);
     lines.push(`line ${count}`);

@@ -1,4 +1,8 @@
-/** Someone on call looks: at metrics in a real Prometheus, and at the trace of a request that woke a real machine. */
+/**
+ * Someone on call looks: at metrics in a real Prometheus, and at the trace of a request that woke a real machine.
+ *
+ * @module-tag again
+ */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";

@@ -36,16 +36,6 @@ test("a suspended machine's own process answers, and says that it was resumed; 2
   await destroy(id);
 });
 
-test("a machine that is set to stop is stopped when idle, and cold starts for the next request", async () => {
-  const { machine_id: id } = await place.machine(service({ autostop: "stop", idle_timeout: 1 }));
-  const before = await ask(target());
-  await place.reach(id, "stopped");
-  const after = await ask(target());
-  expect([after.status, wakeOf(after).kind]).toEqual([200, "cold"]);
-  expect(counterOf(after).nonce).not.toBe(counterOf(before).nonce);
-  await destroy(id);
-});
-
 test("an idle machine sleeps within its time, an open request keeps it awake, and a custom hostname wakes it", async () => {
   const { machine_id: id } = await place.machine(service({ idle_timeout: 1 }));
   expect((await ask(target(), "/wait/4000")).text).toBe("began ended");
@@ -63,18 +53,31 @@ test("an idle machine sleeps within its time, an open request keeps it awake, an
 test("metrics and events tell of wakes", async () => {
   const text = await place.metrics();
   expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="resume"\} [1-9]/);
-  expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="cold"\} [1-9]/);
   expect(text).toMatch(/hibernaut_proxy_requests_total\{app="shop",status="2xx"\} \d{3}/);
   expect(text).toMatch(/hibernaut_usage_wakes_total\{app="shop",kind="resume"\} [1-9]/);
-  expect(text).toMatch(/hibernaut_usage_wakes_total\{app="shop",kind="cold"\} [1-9]/);
 });
 
 test("usage tells what the machines that are gone used", async () => {
   const { usage } = await place.client.getUsage({ group_by: "machine", app: place.app });
-  expect(usage.length).toBeGreaterThan(2);
+  expect(usage.length).toBeGreaterThan(1);
   for (const machine of usage) expect(machine.running_seconds, machine.machine_id ?? "").toBeGreaterThan(0);
   const total = async () => (await place.client.getUsage({ app: place.app })).total;
   expect((await total()).snapshot_gb_seconds).toBeGreaterThan(0);
   // Stored within a second or two of the last answer.
   await vi.waitFor(async () => expect((await total()).proxied_bytes.out).toBeGreaterThan(200), { timeout: 10_000 });
+});
+
+test("a machine that is set to stop is stopped when idle, and cold starts for the next request", {
+  tags: "again",
+}, async () => {
+  const { machine_id: id } = await place.machine(service({ autostop: "stop", idle_timeout: 1 }));
+  const before = await ask(target());
+  await place.reach(id, "stopped");
+  const after = await ask(target());
+  expect([after.status, wakeOf(after).kind]).toEqual([200, "cold"]);
+  expect(counterOf(after).nonce).not.toBe(counterOf(before).nonce);
+  const text = await place.metrics();
+  expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="cold"\} [1-9]/);
+  expect(text).toMatch(/hibernaut_usage_wakes_total\{app="shop",kind="cold"\} [1-9]/);
+  await destroy(id);
 });

@@ -1,4 +1,8 @@
-/** Templates that E2B's client builds, unchanged, on real QEMU. */
+/**
+ * Templates that E2B's client builds, unchanged, on real QEMU.
+ *
+ * @module-tag again
+ */
 import { randomBytes } from "node:crypto";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -122,7 +122,9 @@ test("a sandbox ends when its time is over; one that pauses wakes when its port 
   await web.kill();
 });
 
-test("two tenants see nothing of each other, and what makes no sense is refused as such", async () => {
+test("two tenants see nothing of each other, and what makes no sense is refused as such", {
+  tags: "again",
+}, async () => {
   const others = await tenant("rivals");
   const mine = await create();
   await expect(Sandbox.connect(mine.sandboxId, others)).rejects.toThrow(/not found/);

@@ -64,7 +64,9 @@ async function metric(name: string): Promise<number> {
   return Number(line?.slice(name.length + 1));
 }
 
-test("the kept process holds a known amount of memory besides the machine's own", async () => {
+test("the kept process holds a known amount of memory besides the machine's own", {
+  tags: "again",
+}, async () => {
   await place.suspend(id);
   const held = (await metric("hibernaut_warm_bytes")) / MB;
   console.log(`     a kept process holds ${held.toFixed(1)} MB besides the machine's memory, under ${ACCELERATOR}`);

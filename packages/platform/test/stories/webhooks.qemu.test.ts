@@ -1,4 +1,8 @@
-/** A receiver hears of a machine that falls asleep and wakes, also when the platform is killed in between. */
+/**
+ * A receiver hears of a machine that falls asleep and wakes, also when the platform is killed in between.
+ *
+ * @module-tag again
+ */
 import type { StreamEvent } from "@hibernaut/client";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
