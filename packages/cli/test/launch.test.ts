@@ -203,4 +203,18 @@ describe("the command", () => {
     );
     expect(existsSync(join(folder, "hibernaut.toml"))).toBe(false);
   });
+
+  test("in a directory with nothing but a compose file, shows what that becomes, and writes nothing", async () => {
+    vi.spyOn(process, "cwd").mockReturnValue(folder);
+    await expect(run({ plan: true })).rejects.toThrow("There is no compose.yaml here");
+    write("docker-compose.yml", "services: {db: {image: 'postgres:16'}}");
+    expect((await run()).text).toMatch(/^Project my-shop: 1 app in the network my-shop\./);
+    expect(existsSync(join(folder, "hibernaut.toml"))).toBe(false);
+    // One that is there for its developers does not take the place of the app.
+    write("package.json", { scripts: { start: "node ." } });
+    const { text } = await run();
+    expect(text).toMatch(/^Wrote hibernaut\.toml/);
+    expect(text).toContain("hibernaut compose plan");
+    expect((await run({ plan: true })).text).toMatch(/^Project my-shop/);
+  });
 });

@@ -7,19 +7,14 @@ import type { Context } from "../context.ts";
 import { stateCell } from "../crashed.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { LIMIT, SHORT_ID, SINCE } from "../entries.ts";
-import { toFailure } from "../failure.ts";
 import { LISTING, listText } from "../listing.ts";
 import { localWord, writtenTime } from "../local-time.ts";
 import { given } from "../option-values.ts";
 import { NO_PAGER } from "../pager.ts";
-import { lines, style, table } from "../terminal.ts";
+import { style } from "../terminal.ts";
 import { UPLOAD } from "../upload/provide.ts";
 
 const SERVICES = { usage: "[service...]", description: "only these services (default: all)" } as const;
-
-async function load(options: ProjectOptions) {
-  return (await import("../compose/load.ts")).loadProject(options);
-}
 
 const plan = command({
   name: "plan",
@@ -30,11 +25,7 @@ const plan = command({
   options: PROJECT,
   examples: ["hibernaut compose plan", "hibernaut compose plan -f compose.yaml -f compose.prod.yaml --json"],
   async run(_context, _args, options) {
-    const loaded = await load(options);
-    const { planText } = await import("../compose/show.ts");
-    // Names only: the output of a plan ends up in logs.
-    const apps = loaded.plan.apps.map(({ secrets, ...app }) => ({ ...app, secrets: secrets.map(({ name }) => name) }));
-    return { document: { name: loaded.plan.name, apps, findings: loaded.findings }, text: planText(loaded) };
+    return (await import("../compose/commands.ts")).planProject(options);
   },
 });
 
@@ -59,42 +50,9 @@ const up = command({
   ],
   examples: ["hibernaut compose up", "hibernaut compose up -f compose.yaml --profile web", "hibernaut up"],
   async run(context, _args, options) {
-    const { plan: wanted, findings } = await load(options);
-    const [{ findingText }, { PARALLEL, up: bringUp }] = await Promise.all([
-      import("../compose/load.ts"),
-      import("../compose/up.ts"),
-    ]);
-    for (const finding of findings) if (finding.severity === "warning") context.say(findingText(finding));
-    const { waitTimeout = WAIT_TIMEOUT_S, forceRecreate = false, parallel = PARALLEL, upload } = options;
-    const more = { waitTimeout, force: forceRecreate, parallel, ...given({ upload }) };
-    const outcomes = await bringUp(context, wanted, more);
-    const failures = outcomes.flatMap(({ error }) => error ?? []);
-    const shown = outcomes.map(({ error, ...outcome }) => ({
-      ...outcome,
-      ...(error !== undefined && { error: toFailure(error) }),
-    }));
-    return {
-      document: { project: wanted.name, services: shown },
-      text: lines(
-        table([["SERVICE", "APP", "RESULT"], ...shown.map(({ service, app, action }) => [service, app, action])]),
-        await answers(
-          context,
-          shown.map(({ app }) => app),
-        ),
-      ),
-      ...(failures.length > 0 && { failures }),
-    };
+    return (await import("../compose/commands.ts")).upProject(context, options);
   },
 });
-
-/** Where the project answers for people. */
-async function answers(context: Context, apps: readonly string[]): Promise<string> {
-  const [{ Context: OfApp }, { answersAt }] = await Promise.all([import("../context.ts"), import("../answering.ts")]);
-  const found = await Promise.all(
-    apps.map((app) => answersAt(new OfApp({ json: context.json, app })).catch(() => undefined)),
-  );
-  return lines(...found.flatMap((line) => line ?? []));
-}
 
 /** The apps of the project that the options name, without reading more of its files than that needs. */
 async function project(context: Context, options: ProjectOptions, words: readonly string[]) {

@@ -6,8 +6,11 @@ import { APP_FILES, findAppFile } from "../appfile/find.ts";
 import { command } from "../command.ts";
 import { CliError, UsageError } from "../failure.ts";
 import { isValidName, NAME_RULE } from "../names.ts";
+import { lines } from "../terminal.ts";
 
 const [OWN_FILE] = APP_FILES;
+/** As the package that reads them has it, which `--help` does not load. */
+const COMPOSE_NAMES = ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"] as const;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 
 /** Reads the directory and writes the file. Never uses the network. */
@@ -15,7 +18,7 @@ export const launch = command({
   name: "launch",
   summary: `Write a ${OWN_FILE} for this directory`,
   description:
-    "Looks for an image, or for how to build one (a Dockerfile, Node, Python, Go or a static site), and for its port, and writes a commented file that lets the app sleep. If nothing says the port, the first deploy finds it out. Asks nothing, and without --now builds nothing and sends nothing anywhere.",
+    "Looks for an image, or for how to build one (a Dockerfile, Node, Python, Go or a static site), and for its port, and writes a commented file that lets the app sleep. If nothing says the port, the first deploy finds it out. In a directory with a compose file and nothing else to launch, shows what that becomes. Asks nothing, and without --now builds nothing and sends nothing anywhere.",
   options: [
     { flags: "--image <reference>", description: "image to run, such as docker-archive:/srv/shop.tar" },
     { flags: "-n, --name <name>", description: "name of the app (default: the package's or the directory's)" },
@@ -26,6 +29,7 @@ export const launch = command({
     },
     { flags: "--vm-memory <size>", description: "memory of a machine (default: 256mb)", ...MEMORY_MB, unit: "mb" },
     { flags: "--vm-cpus <count>", description: "CPUs of a machine (default: 1)", ...CPUS },
+    { flags: "--plan", description: "show what a compose file becomes, and write nothing" },
     { flags: "--now", description: "deploy at once" },
     { flags: "--no-deploy", description: "don't deploy, which is the default", hidden: true },
     { flags: "-y, --yes", description: "has no effect: nothing is asked", hidden: true },
@@ -47,8 +51,14 @@ export const launch = command({
       import("../appfile/launch-text.ts"),
     ]);
     const folder = lookAt(process.cwd(), findAppFile(process.cwd()));
-    if (folder.appFile !== undefined && !options.force) throw refusal(basename(folder.appFile));
+    if (folder.appFile !== undefined && !options.force && !options.plan) throw refusal(basename(folder.appFile));
+    const composeFile = COMPOSE_NAMES.find((name) => folder.entries.includes(name));
+    if (options.plan && composeFile === undefined) throw noComposeFile();
     const plan = planLaunch(folder, options);
+    if (composeFile !== undefined && (options.plan || plan.kind === "unknown")) {
+      const { planProject, upProject } = await import("../compose/commands.ts");
+      return options.now ? upProject(context, {}) : planProject({});
+    }
     write(join(folder.path, OWN_FILE), launchText(plan));
     const { kind, app, image = null, build, port, portReason } = plan;
     const source =
@@ -67,9 +77,15 @@ export const launch = command({
       const deployed = await deployFindingPort(context, {});
       return { ...deployed, document: { ...document, deployed: deployed.document } };
     }
-    return { document, text: `${found}\n${nextSteps(plan)}` };
+    const also =
+      composeFile !== undefined && `For the services of ${composeFile} instead: remove ${OWN_FILE}, then hibernaut compose plan`;
+    return { document, text: lines(found, nextSteps(plan), also) };
   },
 });
+
+function noComposeFile(): CliError {
+  return new CliError("not_found", `There is no ${COMPOSE_NAMES[0]} here, and --plan shows what one becomes.`);
+}
 
 function refusal(file: string): CliError {
   const message =

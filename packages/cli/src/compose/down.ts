@@ -1,11 +1,14 @@
 /** Takes a project down: what compose made, and nothing else. */
-import type { App } from "@hibernaut/client";
+import type { App, HibernautClient } from "@hibernaut/client";
 import { requireAllHosts } from "../absent-hosts.ts";
 import { type Loss, lossOf } from "../app-loss.ts";
 import type { Result } from "../command.ts";
 import { agree } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { isOfCompose } from "./apps.ts";
+
+/** As long as an app takes that is destroyed whole, in seconds. */
+const DESTROY_S = 60;
 
 interface DownOptions {
   /** Whether volumes go as well, and the apps with them. */
@@ -33,13 +36,19 @@ export async function takeDown(
   const done = await Promise.all(
     own.map(async ({ app, machines }) => {
       if (volumes) await client.destroyApp(app, { force: true });
-      else await Promise.all(machines.map(({ id }) => client.destroyMachine(app, id, { force: true })));
+      else await Promise.all(machines.map(({ id }) => destroy(client, app, id)));
       return { app, machines: machines.length, kept: !volumes };
     }),
   );
   const count = done.reduce((sum, { machines }) => sum + machines, 0);
   const rest = volumes ? "" : " Its apps are kept, with their volumes and secrets.";
   return { document: { project: name, apps: done }, text: `Destroyed ${count} machine(s) of ${name}.${rest}` };
+}
+
+/** Resolves once the machine is gone: what comes next may need its volumes. */
+async function destroy(client: HibernautClient, app: string, id: string): Promise<void> {
+  await client.destroyMachine(app, id, { force: true });
+  await client.waitForMachine(app, id, { state: ["destroyed"], timeout: DESTROY_S });
 }
 
 function lossText(losses: readonly Loss[], { name, volumes }: { name: string; volumes: boolean }): string {
