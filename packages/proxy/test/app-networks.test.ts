@@ -1,6 +1,7 @@
 /** Apps that share a network: which ports wake them from inside, and what stays closed from outside. */
 import { expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
+import { ConnectedProxies } from "../src/connected-proxies.ts";
 import { ownPort, ownPortsOf } from "../src/tcp/ports.ts";
 import { request, useProxyWorld, w } from "./proxy-world.ts";
 
@@ -42,6 +43,40 @@ test("a sleeping database is woken from inside, and neither HTTP nor a port of t
   );
   expect(lease).toMatchObject({ machineId: record.id, port: 5432, wake: { kind: "resume" } });
   lease.release({});
+});
+
+/** A sleeping machine of a new app. */
+async function sleeper(app: string, place: { network?: string; wakes?: string[] }, autostart = true): Promise<string> {
+  const { platform, machines } = w;
+  platform.apps.create(app, place);
+  const services = [{ internal_port: 8080, protocol: "http" as const, autostop: "suspend" as const, autostart }];
+  const { record } = await machines.create(app, { config: { ...SMALL, services } });
+  await machines.wait(app, record.id, ["running"], { timeoutMs: 5000 });
+  machines.suspend(app, record.id);
+  await machines.wait(app, record.id, ["suspended"], { timeoutMs: 5000 });
+  await w.settled();
+  return record.id;
+}
+
+test("a request wakes what the app is known to need next to it, and nobody outside its network", async () => {
+  const wakes = ["cafe-db", "cafe-job", "elsewhere", "gone", "cafe-web"];
+  await sleeper("cafe-web", { network: "cafe", wakes });
+  const db = await sleeper("cafe-db", { network: "cafe" });
+  const byHand = await sleeper("cafe-job", { network: "cafe" }, false);
+  const other = await sleeper("elsewhere", { network: "other" });
+  const head = request({ host: "cafe-web.localhost" });
+  (await w.broker.waitForLease("cafe-web", head, new AbortController().signal)).release({});
+  await w.machines.wait("cafe-db", db, ["running"], { timeoutMs: 5000 });
+  expect(w.machines.get("cafe-job", byHand).record.state).toBe("suspended");
+  expect(w.machines.get("elsewhere", other).record.state).toBe("suspended");
+});
+
+test("a proxy for neighbours alone does not say what visitors have open", () => {
+  const proxies = new ConnectedProxies();
+  proxies.add(() => {}, { forVisitors: false });
+  expect(proxies.hasOneForVisitors).toBe(false);
+  proxies.add(() => {});
+  expect(proxies.hasOneForVisitors).toBe(true);
 });
 
 test("outside a network, a service that does not say what it speaks takes HTTP, as ever", async () => {

@@ -22,6 +22,13 @@ let folder: string;
 let first: Run;
 const hibernaut = (...args: string[]) => runCli(place, args, { cwd: folder, more: { HIBERNAUT_APP: "" } });
 
+/** What a command said that has to work. */
+async function done(running: Promise<Run>): Promise<Run> {
+  const run = await running;
+  expect(run.code, run.err).toBe(0);
+  return run;
+}
+
 /** Orders, as its README would have it, with a database that only the project can reach. */
 const composeFile = (postgres: string) => `
 services:
@@ -90,7 +97,7 @@ const asleep = async () => {
 test("comes up in order, with names, and falls asleep; an unchanged file leaves it so", {
   timeout: UP_TIMEOUT_MS,
 }, async () => {
-  expect(first).toMatchObject({ code: 0 });
+  expect(first.code, first.err).toBe(0);
   expect(JSON.parse(first.out)).toMatchObject({
     project: "cafe",
     services: [
@@ -148,11 +155,11 @@ test("down keeps the data, and up has it again; with --volumes, nothing is left"
 }, async () => {
   const refused = await hibernaut("compose", "down");
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("Add --yes") });
-  expect(await hibernaut("compose", "down", "--yes")).toMatchObject({ code: 0 });
+  await done(hibernaut("compose", "down", "--yes"));
   expect(await place.client.listMachines("cafe-db")).toEqual([]);
-  expect(await hibernaut("compose", "up", "--wait-timeout", "180")).toMatchObject({ code: 0 });
+  await done(hibernaut("compose", "up", "--wait-timeout", "180"));
   expect(await write("After all")).toMatchObject({ status: 201 });
   expect(await names()).toContain("Before the first sleep");
-  expect(await hibernaut("compose", "down", "--volumes", "--yes")).toMatchObject({ code: 0 });
+  await done(hibernaut("compose", "down", "--volumes", "--yes"));
   expect((await place.client.listApps()).map(({ name }) => name)).toEqual(["shop"]);
 });
