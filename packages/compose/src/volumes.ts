@@ -129,10 +129,10 @@ function named(
 
 /** `x-hibernaut: {size: 20gb}` of a volume. */
 function sizeOf(definition: Value | undefined, path: string, findings: Findings): { size_gb?: number } {
-  const own = isMapping(definition) && isMapping(definition["x-hibernaut"]) ? definition["x-hibernaut"] : {};
-  if (own.size === undefined) return {};
-  const bytes = bytesOf(own.size);
-  if (bytes === undefined) return findings.error(path, `\`${String(own.size)}\` is not a size, as 20gb is.`) ?? {};
+  const more = isMapping(definition) && isMapping(definition["x-hibernaut"]) ? definition["x-hibernaut"] : {};
+  if (more.size === undefined) return {};
+  const bytes = bytesOf(more.size);
+  if (bytes === undefined) return findings.error(path, `\`${String(more.size)}\` is not a size, as 20gb is.`) ?? {};
   return { size_gb: Math.max(1, Math.ceil(bytes / GIB)) };
 }
 

@@ -78,7 +78,8 @@ export const launch = command({
       return { ...deployed, document: { ...document, deployed: deployed.document } };
     }
     const also =
-      composeFile !== undefined && `For the services of ${composeFile} instead: remove ${OWN_FILE}, then hibernaut compose plan`;
+      composeFile !== undefined &&
+      `For the services of ${composeFile} instead: remove ${OWN_FILE}, then hibernaut compose plan`;
     return { document, text: lines(found, nextSteps(plan), also) };
   },
 });

@@ -1,4 +1,6 @@
 /** The log lines of several apps as one stream. */
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
 import type { LogEntry } from "@hibernaut/client";
 
 interface Source {
@@ -8,49 +10,23 @@ interface Source {
 
 type ServiceEntry = LogEntry & { service: string };
 
-/** As many lines of one app are read ahead, while the terminal takes those of others. */
+/** As many lines are read ahead of the terminal. */
 const AHEAD = 100;
 
 /** Yields the entries of all as they come. */
 export async function* followed(sources: readonly Source[]): AsyncGenerator<ServiceEntry> {
-  const ready: ServiceEntry[] = [];
-  let open = sources.length;
-  let failure: { error: unknown } | undefined;
-  let isEnded = false;
-  let news = Promise.withResolvers<void>();
-  let room = Promise.withResolvers<void>();
+  const all = new PassThrough({ objectMode: true, highWaterMark: AHEAD });
   const pump = async ({ service, entries }: Source) => {
-    try {
-      for await (const entry of entries) {
-        while (ready.length >= AHEAD && !isEnded) await room.promise;
-        if (isEnded) return;
-        ready.push({ ...entry, service });
-        news.resolve();
-      }
-    } catch (error) {
-      failure = { error };
-    } finally {
-      open -= 1;
-      news.resolve();
+    for await (const entry of entries) {
+      if (all.destroyed) return;
+      if (!all.write({ ...entry, service })) await once(all, "drain");
     }
   };
-  const pumps = sources.map(pump);
-  try {
-    while (open > 0 || ready.length > 0) {
-      if (failure !== undefined) throw failure.error;
-      if (ready.length === 0) await news.promise;
-      news = Promise.withResolvers<void>();
-      const batch = ready.splice(0);
-      room.resolve();
-      room = Promise.withResolvers<void>();
-      yield* batch;
-    }
-    await Promise.all(pumps);
-    if (failure !== undefined) throw failure.error;
-  } finally {
-    isEnded = true;
-    room.resolve();
-  }
+  Promise.all(sources.map(pump)).then(
+    () => all.end(),
+    (error: unknown) => all.destroy(error as Error),
+  );
+  yield* all as AsyncIterable<ServiceEntry>;
 }
 
 /** Yields the entries of all, by their time. */
