@@ -1,0 +1,110 @@
+/** What restic's complaints mean, in our words. Pure. */
+import { HibernautError } from "@hibernaut/domain/errors";
+
+/** Longer complaints don't explain a failure better. Characters. */
+const MAX_SHOWN = 400;
+
+/** Whose complaints they are. */
+export interface Asked {
+  /** The place, as people write it. It has no credentials in it. */
+  place: string;
+  /** What was being done, as in "The backup could not be stored". */
+  what: string;
+}
+
+type Rule = [complaint: RegExp, explain: (match: RegExpExecArray, asked: Asked) => Explained];
+type Explained = ["unavailable" | "failed_precondition", why: string];
+
+/** restic's words for "there is nothing at this place", by kind of place. Anything else may hide a repository. */
+const ABSENT = [
+  // a directory
+  /unable to open config file: stat .*: no such file or directory/,
+  // S3
+  /unable to open config file: Stat: (?:The specified key does not exist|The specified bucket does not exist|NoSuchBucket|NoSuchKey)/i,
+  // SFTP
+  /unable to open config file: (?:Lstat|Stat|lstat|stat): file does not exist/,
+];
+
+const RULES: Rule[] = [
+  [
+    /wrong password or no key found/,
+    (_, { place }) => [
+      "failed_precondition",
+      `${place} has a repository, and this is not its key. Nothing was changed there. Use the key that was shown when the repository was made`,
+    ],
+  ],
+  [
+    /repository is already locked (?:exclusively )?by (PID \d+ on \S+)/,
+    ([, who = ""], { place }) => [
+      "unavailable",
+      `${place} is in use by ${who}. Try again when that has ended. If it ended without removing its lock, remove that with \`restic unlock\``,
+    ],
+  ],
+  [
+    /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|\b507\b/i,
+    (_, { place }) => ["unavailable", `${place} is full. Free some space there, or keep fewer backups`],
+  ],
+  [
+    /RequestTimeTooSkewed|request time and the current time is too large/i,
+    (_, { place }) => ["unavailable", `the clock of this host and that of ${place} differ too much. Set the clock`],
+  ],
+  [
+    /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidSecurity|\b403\b|Forbidden|Permission denied|permission denied|Access Key Id/i,
+    (_, { place }) => [
+      "failed_precondition",
+      `${place} refuses the access. Check the credentials, and what they may do there`,
+    ],
+  ],
+  [
+    /Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/,
+    (_, { place }) => [
+      "failed_precondition",
+      `${place} is not the server that it was: its host key has changed. If that is meant to be so, remove the server's line from backup-known-hosts in the data directory`,
+    ],
+  ],
+  [
+    /ciphertext verification failed|hash mismatch|does not match id|pack ID does not match|Pack .* contains|unexpected pack|not found in index|id .* not found in repository|invalid data returned|missing blob|errors were found|number of chunks|load .* returned error/i,
+    (_, { place }) => [
+      "failed_precondition",
+      `what is stored at ${place} is damaged. Backups there may be lost: add another target and back up to it now`,
+    ],
+  ],
+  [
+    /connection refused|no such host|i\/o timeout|connection reset|network is unreachable|no route to host|TLS handshake|certificate|Connection closed|Could not resolve hostname|unexpected EOF|broken pipe|server misbehaving|\b50[0234]\b|ServiceUnavailable|SlowDown|context deadline/i,
+    (_, { place }) => ["unavailable", `${place} cannot be reached, or the connection was cut. Try again later`],
+  ],
+];
+
+/** Whether restic says that there is no repository at the place, and nothing that hides one. */
+export function saysAbsent(stderr: string): boolean {
+  return ABSENT.some((pattern) => pattern.test(stderr));
+}
+
+/** Returns the error that explains what restic complained about. */
+export function resticFailure(stderr: string, asked: Asked): HibernautError {
+  if (saysAbsent(stderr)) {
+    const why = `there is no repository at ${asked.place}. If it is a disk that has to be mounted, mount it; otherwise add the target again`;
+    return failure(asked, ["failed_precondition", why], stderr);
+  }
+  for (const [complaint, explain] of RULES) {
+    const match = complaint.exec(stderr);
+    if (match !== null) return failure(asked, explain(match, asked), stderr);
+  }
+  return failure(asked, ["unavailable", shown(stderr) || "restic ended without a reason"], stderr);
+}
+
+/** Returns the error for a restic that is not there. */
+export function resticMissing(program: string): HibernautError {
+  const message = `Backups to targets need restic, and ${program} is not installed. Install it: apt-get install restic`;
+  return new HibernautError("failed_precondition", message);
+}
+
+function failure({ what, place }: Asked, [code, why]: Explained, stderr: string): HibernautError {
+  return new HibernautError(code, `${what}: ${why}.`, { place, restic: shown(stderr) });
+}
+
+/** One line without control characters, which a server could have sent. */
+function shown(stderr: string): string {
+  const text = stderr.replace(/[\p{Cc}\s]+/gu, " ").trim();
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}...`;
+}
