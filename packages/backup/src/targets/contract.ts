@@ -82,6 +82,6 @@ export interface BackupTargetService {
   start(name: string): Promise<TargetView>;
   /** Cancels the backup or the check that runs. False when none does. */
   cancel(name: string): Promise<boolean>;
-  /** Checks what is stored at a target, and reads all of it if that is wanted. Resolves with the target when all is well. */
-  check(name: string, readData: boolean, signal: AbortSignal): Promise<TargetView>;
+  /** Begins a check of what is stored at a target. It reads all of it if that is wanted. */
+  startCheck(name: string, readData: boolean): Promise<TargetView>;
 }

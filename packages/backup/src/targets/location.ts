@@ -49,11 +49,6 @@ export function parseLocation(text: string): Location {
   }
 }
 
-/** Whether a text names a place in the way of a URL. */
-export function isTargetUrl(text: string): boolean {
-  return /^(?:s3|s3\+http|sftp):\/\//.test(text);
-}
-
 /** Returns what {@link parseLocation} reads. */
 export function locationText(location: Location): string {
   switch (location.kind) {

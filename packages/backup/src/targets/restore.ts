@@ -2,14 +2,13 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import { openAccess, type ResticPlace, type TargetSecrets } from "./access.ts";
 import type { SetView } from "./contract.ts";
-import { isTargetUrl, parseLocation } from "./location.ts";
-import { type Manifest, type StoredPiece, sizeOf } from "./manifest.ts";
+import { parseLocation } from "./location.ts";
+import { appsOf, type Manifest, sizeOf } from "./manifest.ts";
 import { compared, Repository } from "./repository.ts";
 import { fileOf } from "./set-writer.ts";
 import { newestAt, setsOf } from "./sets.ts";
 
-export type { Manifest, ResticPlace, SetView, StoredPiece, TargetSecrets };
-export { isTargetUrl };
+export { appsOf, sizeOf };
 
 /** Which set to restore. By default, the newest. */
 export interface Choice {
@@ -17,12 +16,6 @@ export interface Choice {
   set?: string | undefined;
   /** The newest that was made then or before, in milliseconds since 1970. */
   at?: number | undefined;
-}
-
-/** A piece as it comes from the target: a tar archive, which throws at its end if it is not what was stored. */
-export interface RestoredPiece {
-  piece: StoredPiece;
-  content: AsyncIterable<Buffer>;
 }
 
 /** A target that is only read. */
@@ -76,12 +69,14 @@ export class Source implements AsyncDisposable {
     throw new HibernautError("not_found", `The target has ${which}. \`hibernaut backup list\` shows what it has.`);
   }
 
-  /** Yields the pieces of a set, in the order in which they have to be extracted. Each has to be read before the next. */
-  async *pieces({ pieces }: Manifest, signal: AbortSignal): AsyncGenerator<RestoredPiece, void> {
+  /**
+   * Yields the pieces of a set as tar archives, in the order in which they have to be extracted. Each has to be read before the
+   * next, and throws at its end if it is not what was stored.
+   */
+  async *pieces({ pieces }: Manifest, signal: AbortSignal): AsyncGenerator<AsyncIterable<Buffer>, void> {
     for (const piece of pieces) {
       const file = fileOf(piece);
-      const content = compared(this.#repository.read(piece.snapshot, file, signal), { ...piece, file });
-      yield { piece, content };
+      yield compared(this.#repository.read(piece.snapshot, file, signal), { ...piece, file });
     }
   }
 
@@ -89,5 +84,3 @@ export class Source implements AsyncDisposable {
     await this.#dispose();
   }
 }
-
-export { sizeOf };

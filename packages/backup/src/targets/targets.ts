@@ -19,7 +19,14 @@ import { Repository } from "./repository.ts";
 import { givenKey, newKey, refuseTaken, requireElsewhere, requireName, requireSchedule } from "./rules.ts";
 import { SetWriter } from "./set-writer.ts";
 import { setsOf } from "./sets.ts";
-import { KNOWN_HOSTS_FILE, type LastRun, TARGETS_FILE, TargetFile, type TargetRecord } from "./target-file.ts";
+import {
+  KNOWN_HOSTS_FILE,
+  type LastCheck,
+  type LastRun,
+  TARGETS_FILE,
+  TargetFile,
+  type TargetRecord,
+} from "./target-file.ts";
 import { checkSets, deleteOld, storedBy } from "./upkeep.ts";
 import { pastOf, viewOf } from "./views.ts";
 
@@ -179,25 +186,17 @@ export class BackupTargets implements BackupTargetService {
     return true;
   }
 
-  async check(name: string, readData: boolean, signal: AbortSignal): Promise<TargetView> {
+  async startCheck(name: string, readData: boolean): Promise<TargetView> {
     const target = await this.#record(name);
-    let failure: Error | undefined;
-    await this.#begin(
-      target,
-      "checking",
-      async ({ abort }) => {
-        try {
-          await this.#open(target, abort.signal, (repository) => checkSets(repository, readData, abort.signal));
-        } catch (error) {
-          failure = (abort.signal.aborted ? abort.signal.reason : error) as Error;
-        }
-        // A check that did not end has found nothing.
-        if (!abort.signal.aborted) await this.#checked(name, readData, failure);
-      },
-      signal,
-    );
-    if (failure !== undefined) throw failure;
+    this.#requireFree("checking");
+    background(this.#begin(target, "checking", this.#checking(target, readData)), "checking a target for backups");
     return this.get(name);
+  }
+
+  /** Checks a target, and resolves when that has ended, however it did. */
+  async check(name: string, readData: boolean): Promise<void> {
+    const target = await this.#record(name);
+    await this.#begin(target, "checking", this.#checking(target, readData));
   }
 
   /** Whether a backup or a check runs. */
@@ -226,20 +225,12 @@ export class BackupTargets implements BackupTargetService {
     await this.#work?.ended;
   }
 
-  async #begin(
-    { name }: TargetRecord,
-    phase: Phase,
-    act: (work: Work) => Promise<void>,
-    signal?: AbortSignal,
-  ): Promise<void> {
+  async #begin({ name }: TargetRecord, phase: Phase, act: (work: Work) => Promise<void>): Promise<void> {
     this.#requireFree(phase);
     const abort = new AbortController();
-    const follow = () => abort.abort(signal?.reason);
-    signal?.addEventListener("abort", follow, { once: true });
     const work: Work = { target: name, phase, startedAt: this.#now().toISOString(), abort, ended: Promise.resolve() };
     this.#work = work;
     const done = act(work).finally(() => {
-      signal?.removeEventListener("abort", follow);
       this.#work = undefined;
     });
     work.ended = done.catch(() => {}); // those who began it are told
@@ -341,13 +332,21 @@ export class BackupTargets implements BackupTargetService {
     await this.#file.update(name, () => ({ began: null, last }));
   }
 
-  async #checked(name: string, readData: boolean, failure: unknown): Promise<void> {
-    const error = failure === undefined ? null : saidOf(failure);
-    if (error !== null) {
-      this.#tell("backup.check_failed", { target: name, error });
-      this.#options.log.warn({ target: name, reason: error.message }, "the check of a target failed");
-    }
-    await this.#file.update(name, () => ({ lastCheck: { at: this.#now().toISOString(), readData, error } }));
+  /** Returns what checks a target, and stores what was found. A check that was ended has found nothing. */
+  #checking(target: TargetRecord, readData: boolean): (work: Work) => Promise<void> {
+    const { name } = target;
+    return async ({ abort: { signal } }) => {
+      let error: LastCheck["error"] = null;
+      try {
+        await this.#open(target, signal, (repository) => checkSets(repository, readData, signal));
+      } catch (thrown) {
+        if (signal.aborted) return;
+        error = saidOf(thrown);
+        this.#tell("backup.check_failed", { target: name, error });
+        this.#options.log.warn({ target: name, reason: error.message }, "the check of a target failed");
+      }
+      await this.#file.update(name, () => ({ lastCheck: { at: this.#now().toISOString(), readData, error } }));
+    };
   }
 
   #open<T>(target: TargetRecord, signal: AbortSignal, use: (repository: Repository) => Promise<T>): Promise<T> {

@@ -2,13 +2,12 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { openVault } from "@hibernaut/secrets/open";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../../../platform/test/helpers/fake-world.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import type { NewTarget } from "../../src/targets/contract.ts";
 import { Source } from "../../src/targets/restore.ts";
-import { BackupTargets } from "../../src/targets/targets.ts";
+import type { BackupTargets } from "../../src/targets/targets.ts";
 
 export const RESTIC = findTool("restic");
 export const run = promisify(execFile);
@@ -25,7 +24,6 @@ interface Parts {
 export class Home {
   world!: World;
   platform!: FakePlatform;
-  targets!: BackupTargets;
 
   static async open(parts: Parts = {}): Promise<Home> {
     const home = new Home();
@@ -36,24 +34,15 @@ export class Home {
 
   /** Starts the platform, as after a restart. */
   async start({ program = RESTIC, verify = "sample", now }: Parts = {}): Promise<void> {
-    const { folder, store, logged } = this.world;
-    this.platform = await startPlatform(this.world);
-    const note = (fields: Record<string, unknown>, message: string) => void logged.push({ fields, message });
-    this.targets = new BackupTargets({
-      dataDir: folder,
-      backups: this.platform.backups,
-      vault: openVault({ store: store.secrets, keyFile: join(folder, "secrets.key") }),
-      outbox: store.outbox,
-      version: "0.1.0",
-      settings: { restic: program, backupVerify: verify },
-      ...(now !== undefined && { now }),
-      log: { info: note, warn: note },
-    });
-    await this.targets.recover();
+    const settings = { restic: program, backupVerify: verify };
+    this.platform = await startPlatform(this.world, { targets: { settings, ...(now !== undefined && { now }) } });
+  }
+
+  get targets(): BackupTargets {
+    return this.platform.backupTargets;
   }
 
   async stop(): Promise<void> {
-    await this.targets.close();
     await this.platform.close();
   }
 
@@ -103,7 +92,7 @@ export async function restore(
   await run("mkdir", ["-m", "700", data]);
   const place = { program: RESTIC, folder: join(folder, "cache"), knownHosts: join(folder, "known-hosts") };
   await using source = await Source.open(url, { key }, place, patient());
-  for await (const { content } of source.pieces(await source.choose(choice, patient()), patient())) {
+  for await (const content of source.pieces(await source.choose(choice, patient()), patient())) {
     const chunks: Buffer[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const done = run("tar", ["-C", data, "-xSf", "-"], { encoding: "buffer" });
