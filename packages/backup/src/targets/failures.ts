@@ -41,7 +41,7 @@ const RULES: Rule[] = [
     ],
   ],
   [
-    /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|\b507\b/i,
+    /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|exceeds quota|EntityTooLarge|\b507\b/i,
     (_, { place }) => ["unavailable", `${place} is full. Free some space there, or keep fewer backups`],
   ],
   [
@@ -49,7 +49,7 @@ const RULES: Rule[] = [
     (_, { place }) => ["unavailable", `the clock of this host and that of ${place} differ too much. Set the clock`],
   ],
   [
-    /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidSecurity|\b403\b|Forbidden|Permission denied|permission denied|Access Key Id/i,
+    /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|request signature we calculated|InvalidSecurity|\b403\b|Forbidden|Permission denied|permission denied|Access Key Id/i,
     (_, { place }) => [
       "failed_precondition",
       `${place} refuses the access. Check the credentials, and what they may do there`,
