@@ -48,6 +48,7 @@ const TEST_PACKAGES = {
   buildah: "builds Dockerfiles without a daemon",
   python3: "goes into the images of Python apps",
   prometheus: "reads the metrics, and checks the alerts",
+  restic: "stores backups elsewhere",
   debootstrap: "creates bare systems to try the setup on",
 };
 

@@ -19,7 +19,7 @@ export function newKey(): string {
   return randomBytes(KEY_BYTES).toString("base64url");
 }
 
-/** Returns a key that was given, in one line. Throws `invalid_argument` for one that is none. */
+/** Returns a key that was given, in one line. Throws `invalid_argument` for one that cannot be one. */
 export function givenKey(text: string): string {
   const key = text.trim();
   if (key.length >= LEAST_KEY_LENGTH && key.length <= MOST_KEY_LENGTH && !/\p{Cc}/u.test(key)) return key;

@@ -21,7 +21,7 @@ const SCHEDULE = {
 const KEEP = {
   flags: "--keep <periods>",
   description:
-    "keep the last backup of each of so many days, weeks and months, as in 7d,4w,6m (default: delete nothing)",
+    "keep the last backup of each of the latest days, weeks and months, as in 7d,4w,6m (default: delete nothing)",
 } as const satisfies Option;
 
 const add = command({
