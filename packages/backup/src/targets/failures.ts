@@ -25,6 +25,15 @@ const ABSENT = [
   /unable to open config file: (?:Lstat|Stat|lstat|stat): file does not exist/,
 ];
 
+/** The server has no room. */
+const FULL =
+  /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|exceeds quota|EntityTooLarge|\b507\b/i;
+/** The server does not know the credentials, or they may not do this. */
+const REFUSED =
+  /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|request signature we calculated|InvalidSecurity|\b403\b|Forbidden|Permission denied|permission denied|Access Key Id/i;
+/** What restic says when it is about to try the same again. */
+const AGAIN = /returned error, retrying after/;
+
 const RULES: Rule[] = [
   [
     /wrong password or no key found/,
@@ -40,16 +49,13 @@ const RULES: Rule[] = [
       `${place} is in use by ${who}. Try again when that has ended. If it ended without removing its lock, remove that with \`restic unlock\``,
     ],
   ],
-  [
-    /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|exceeds quota|EntityTooLarge|\b507\b/i,
-    (_, { place }) => ["unavailable", `${place} is full. Free some space there, or keep fewer backups`],
-  ],
+  [FULL, (_, { place }) => ["unavailable", `${place} is full. Free some space there, or keep fewer backups`]],
   [
     /RequestTimeTooSkewed|request time and the current time is too large/i,
     (_, { place }) => ["unavailable", `the clock of this host and that of ${place} differ too much. Set the clock`],
   ],
   [
-    /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|request signature we calculated|InvalidSecurity|\b403\b|Forbidden|Permission denied|permission denied|Access Key Id/i,
+    REFUSED,
     (_, { place }) => [
       "failed_precondition",
       `${place} refuses the access. Check the credentials, and what they may do there`,
@@ -78,6 +84,14 @@ const RULES: Rule[] = [
 /** Whether restic says that there is no repository at the place, and nothing that hides one. */
 export function saysAbsent(stderr: string): boolean {
   return ABSENT.some((pattern) => pattern.test(stderr));
+}
+
+/**
+ * Whether restic tries something again and again that cannot succeed before someone does something about it. By itself, it gives up
+ * after a quarter of an hour.
+ */
+export function isHopeless(stderr: string): boolean {
+  return stderr.split("\n").some((line) => AGAIN.test(line) && (FULL.test(line) || REFUSED.test(line)));
 }
 
 /** Returns the error that explains what restic complained about. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "@hibernaut/lib/text";
-import { type Asked, resticFailure, resticMissing } from "./failures.ts";
+import { type Asked, isHopeless, resticFailure, resticMissing } from "./failures.ts";
 
 /** More complaints than these don't explain a failure better. Characters. */
 const MAX_STDERR = 16_384;
@@ -74,7 +74,9 @@ class Running {
     // Its exit code says why it reads no more.
     this.child.stdin.on("error", () => {});
     this.child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      if (this.#stderr.length < MAX_STDERR) this.#stderr += text;
+      if (this.#stderr.length >= MAX_STDERR) return;
+      this.#stderr += text;
+      if (isHopeless(this.#stderr)) this.child.kill("SIGINT");
     });
   }
 

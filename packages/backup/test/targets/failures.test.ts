@@ -1,6 +1,6 @@
 /** What restic says, as restic 0.14 said it, and what we say then. */
 import { expect, test } from "vitest";
-import { resticFailure, saysAbsent } from "../../src/targets/failures.ts";
+import { isHopeless, resticFailure, saysAbsent } from "../../src/targets/failures.ts";
 
 const said = (stderr: string) =>
   resticFailure(stderr, { place: "s3://host/bucket", what: "The backup could not be stored" });
@@ -47,6 +47,15 @@ test.each([
   const error = said(stderr);
   expect(error).toMatchObject({ code, message: expect.stringMatching(words) });
   expect(error.message).toMatch(/^The backup could not be stored: .*\.$/);
+});
+
+test("restic is not left to try for a quarter of an hour what cannot succeed, and is with what may pass", () => {
+  const retry = (why: string) =>
+    `Save(<data/5f6aeb7865>) returned error, retrying after 552.330144ms: client.PutObject: ${why}\n`;
+  expect(isHopeless(retry("Upload exceeds quota."))).toBe(true);
+  expect(isHopeless(retry("Access Denied."))).toBe(true);
+  expect(isHopeless(retry("dial tcp 10.0.0.1:443: connect: connection refused"))).toBe(false);
+  expect(isHopeless("Fatal: Access Denied.\n"), "it ends by itself").toBe(false);
 });
 
 test("only a place of which restic says so has no repository", () => {

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../../../platform/test/helpers/fake-world.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
+import type { TargetSecrets } from "../../src/targets/access.ts";
 import type { NewTarget } from "../../src/targets/contract.ts";
 import { Source } from "../../src/targets/restore.ts";
 import type { BackupTargets } from "../../src/targets/targets.ts";
@@ -84,14 +85,14 @@ export async function restic(url: string, key: string, ...args: string[]): Promi
 
 /** Restores the newest set, or that of a choice, from the target alone. Returns the new data directory. */
 export async function restore(
-  { url, key }: { url: string; key: string },
+  { url, ...secrets }: { url: string } & TargetSecrets,
   choice: { set?: string; at?: number } = {},
 ): Promise<string> {
   const folder = await tempFolder("restored");
   const data = join(folder, "data");
   await run("mkdir", ["-m", "700", data]);
   const place = { program: RESTIC, folder: join(folder, "cache"), knownHosts: join(folder, "known-hosts") };
-  await using source = await Source.open(url, { key }, place, patient());
+  await using source = await Source.open(url, secrets, place, patient());
   for await (const content of source.pieces(await source.choose(choice, patient()), patient())) {
     const chunks: Buffer[] = [];
     for await (const chunk of content) chunks.push(chunk);
