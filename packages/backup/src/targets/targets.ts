@@ -109,7 +109,7 @@ export class BackupTargets implements BackupTargetService {
       ...(sshKey !== undefined && { sshKey }),
     };
     requireCredentials(location, credentials);
-    if (location.kind === "directory") requireElsewhere(location.path, this.#options.dataDir);
+    if (location.kind === "directory") await requireElsewhere(location.path, this.#options.dataDir);
     const url = locationText(location);
     const refuse = (targets: readonly TargetRecord[]) => refuseTaken(targets, { name, url });
     refuse((await this.#file.read()).targets);

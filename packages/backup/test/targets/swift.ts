@@ -25,7 +25,7 @@ export interface Swift extends AsyncDisposable {
   certificate: string;
   /** The target in a bucket. */
   url(bucket: string): string;
-  /** Lets a bucket take no more than so many bytes. */
+  /** Lets a bucket take at most this number of bytes. */
   limit(bucket: string, bytes: number): Promise<void>;
 }
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { newWorld, runningMachine, startPlatform } from "../../../platform/test/helpers/fake-world.ts";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { Home, patient, restic, restore, run } from "./helpers.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
@@ -153,6 +154,12 @@ test("a target in the data directory, or around it, is refused", async () => {
     await expect(home.targets.add({ name: "disk", url }, patient())).rejects.toMatchObject({
       code: "invalid_argument",
     });
+});
+
+test("a directory on a disk that is not mounted is refused, and nothing is made in its place", async () => {
+  const folder = await tempFolder("unmounted");
+  await expect(home.add({ url: join(folder, "usb", "hibernaut") })).rejects.toThrow(/no directory .*usb\. .* mount it/);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test("without restic, the error says how to get it", async () => {
