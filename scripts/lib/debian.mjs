@@ -54,6 +54,7 @@ const TEST_PACKAGES = {
   "swift-container": "keeps what it knows of buckets",
   "swift-object": "keeps what is stored there",
   memcached: "keeps what it knows for a moment",
+  "openssh-server": "a real server that speaks SFTP",
   debootstrap: "creates bare systems to try the setup on",
 };
 

@@ -1,8 +1,9 @@
 /** How restic reaches a place: the environment and the options that follow from it. */
 import { randomBytes } from "node:crypto";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { type Location, locationText, resticName } from "./location.ts";
 import type { ResticAccess } from "./restic.ts";
 
@@ -55,6 +56,7 @@ export async function openAccess(location: Location, secrets: TargetSecrets, pla
   };
   const made: string[] = [];
   const options: string[] = [];
+  let complaints: ResticAccess["complaints"];
   if (location.kind === "s3") {
     environment["AWS_ACCESS_KEY_ID"] = secrets.accessKey ?? "";
     environment["AWS_SECRET_ACCESS_KEY"] = secrets.secretKey ?? "";
@@ -63,11 +65,13 @@ export async function openAccess(location: Location, secrets: TargetSecrets, pla
   if (location.kind === "sftp") {
     const keyFile = join(temporary, `ssh-${randomBytes(8).toString("hex")}`);
     await writeFile(keyFile, `${(secrets.sshKey ?? "").trim()}\n`, { flag: "wx", mode: 0o600 });
-    made.push(keyFile);
-    options.push("-o", `sftp.command=${sshCommand(location, keyFile, place.knownHosts)}`);
+    const logFile = `${keyFile}.log`;
+    made.push(keyFile, logFile);
+    options.push("-o", `sftp.command=${sshCommand(location, { keyFile, logFile, knownHosts: place.knownHosts })}`);
+    complaints = () => readFile(logFile, "utf8").catch(ifAbsent(""));
   }
   return {
-    access: { program, options, environment, place: locationText(location) },
+    access: { program, options, environment, place: locationText(location), ...(complaints && { complaints }) },
     async [Symbol.asyncDispose]() {
       for (const file of made) await rm(file, { force: true });
     },
@@ -88,8 +92,7 @@ export function requireCredentials({ kind }: Pick<Location, "kind">, secrets: Om
 /** The command in whose place restic would start its own `ssh`. It reads nobody's configuration. */
 function sshCommand(
   { user, host, port }: Extract<Location, { kind: "sftp" }>,
-  keyFile: string,
-  knownHosts: string,
+  { keyFile, logFile, knownHosts }: Record<"keyFile" | "logFile" | "knownHosts", string>,
 ): string {
   const settings = {
     BatchMode: "yes",
@@ -102,7 +105,20 @@ function sshCommand(
     ServerAliveInterval: SSH_ALIVE_S,
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
-  const words = ["ssh", "-F", "/dev/null", "-i", quoted(keyFile), "-p", port, "-l", user, ...options];
+  const words = [
+    "ssh",
+    "-F",
+    "/dev/null",
+    "-E",
+    quoted(logFile),
+    "-i",
+    quoted(keyFile),
+    "-p",
+    port,
+    "-l",
+    user,
+    ...options,
+  ];
   return [...words, host.replace(/^\[|\]$/g, ""), "-s", "sftp"].join(" ");
 }
 

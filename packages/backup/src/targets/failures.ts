@@ -27,10 +27,10 @@ const ABSENT = [
 
 /** The server has no room. */
 const FULL =
-  /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|exceeds quota|EntityTooLarge|\b507\b/i;
+  /no space left on device|disk quota exceeded|QuotaExceeded|Insufficient ?Storage|XMinioStorageFull|exceeds quota|EntityTooLarge|507 Insufficient/i;
 /** The server does not know the credentials, or they may not do this. */
 const REFUSED =
-  /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|request signature we calculated|InvalidSecurity|\b403\b|Forbidden|Permission denied|permission denied|Access Key Id/i;
+  /Access ?Denied|InvalidAccessKeyId|SignatureDoesNotMatch|request signature we calculated|InvalidSecurity|403 Forbidden|Permission denied|permission denied|Access Key Id/i;
 /** What restic says when it is about to try the same again. */
 const AGAIN = /returned error, retrying after/;
 
@@ -55,13 +55,6 @@ const RULES: Rule[] = [
     (_, { place }) => ["unavailable", `the clock of this host and that of ${place} differ too much. Set the clock`],
   ],
   [
-    REFUSED,
-    (_, { place }) => [
-      "failed_precondition",
-      `${place} refuses the access. Check the credentials, and what they may do there`,
-    ],
-  ],
-  [
     /Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/,
     (_, { place }) => [
       "failed_precondition",
@@ -69,17 +62,30 @@ const RULES: Rule[] = [
     ],
   ],
   [
-    /ciphertext verification failed|hash mismatch|does not match id|pack ID does not match|Pack .* contains|unexpected pack|not found in index|id .* not found in repository|invalid data returned|missing blob|errors were found|number of chunks|load .* returned error/i,
+    REFUSED,
+    (_, { place }) => [
+      "failed_precondition",
+      `${place} refuses the access. Check the credentials, and what they may do there`,
+    ],
+  ],
+  // Before damage: what could not be fetched looks like it.
+  [
+    /connection refused|no such host|i\/o timeout|connection reset|network is unreachable|no route to host|TLS handshake|x509|Connection closed|Connection timed out|Could not resolve hostname|50[0234] [A-Z][a-z]+|ServiceUnavailable|SlowDown|context deadline|internal error\. Please try again/i,
+    unreachable,
+  ],
+  [
+    /ciphertext verification failed|hash mismatch|does not match id|pack ID does not match|Pack .* contains|unexpected pack|not found in index|id .* not found in repository|invalid data returned|missing blob|errors were found|contains errors|number of chunks/i,
     (_, { place }) => [
       "failed_precondition",
       `what is stored at ${place} is damaged. Backups there may be lost: add another target and back up to it now`,
     ],
   ],
-  [
-    /connection refused|no such host|i\/o timeout|connection reset|network is unreachable|no route to host|TLS handshake|certificate|Connection closed|Could not resolve hostname|unexpected EOF|broken pipe|server misbehaving|\b50[0234]\b|ServiceUnavailable|SlowDown|context deadline/i,
-    (_, { place }) => ["unavailable", `${place} cannot be reached, or the connection was cut. Try again later`],
-  ],
+  [/unexpected EOF|broken pipe|server misbehaving|sftp session|\bEOF\b/, unreachable],
 ];
+
+function unreachable(_: RegExpExecArray, { place }: Asked): Explained {
+  return ["unavailable", `${place} cannot be reached, or the connection was cut. Try again later`];
+}
 
 /** Whether restic says that there is no repository at the place, and nothing that hides one. */
 export function saysAbsent(stderr: string): boolean {

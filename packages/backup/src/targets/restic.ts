@@ -34,6 +34,8 @@ export interface ResticAccess {
   environment: Readonly<Record<string, string>>;
   /** The place, as people write it. */
   place: string;
+  /** What the program complained about that restic reaches the server with: restic may end before it has passed that on. */
+  complaints?: () => Promise<string>;
 }
 
 /** One run of restic. */
@@ -51,6 +53,7 @@ class Running {
   readonly child: Child;
   readonly #asked: Asked;
   readonly #program: string;
+  readonly #complaints: ResticAccess["complaints"];
   readonly #exit: Promise<number | null>;
   #stderr = "";
   #failure: Error | undefined;
@@ -58,6 +61,7 @@ class Running {
   constructor(access: ResticAccess, { args, what }: ResticCall) {
     this.#asked = { place: access.place, what };
     this.#program = access.program;
+    this.#complaints = access.complaints;
     const words = [...LOW_PRIORITY, access.program, ...access.options, ...args];
     // It ends with the platform, however that ends.
     this.child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...words], {
@@ -86,7 +90,8 @@ class Running {
     if (this.#failure !== undefined) throw new Error(`restic cannot be started: ${messageOf(this.#failure)}`);
     if (code === 0) return;
     if (code === NOT_THERE || code === NOT_RUNNABLE) throw resticMissing(this.#program);
-    throw resticFailure(this.#stderr, this.#asked);
+    const more = (await this.#complaints?.()) ?? "";
+    throw resticFailure(`${this.#stderr}\n${more}`, this.#asked);
   }
 
   /**

@@ -41,6 +41,16 @@ test.each([
     /is damaged/,
     "error for tree 0dc2aed8:\n  ciphertext verification failed\nFatal: repository contains errors\n",
   ],
+  [
+    "unavailable",
+    /cannot be reached/,
+    'Load(<data/ebb262a2bb>, 18073488, 0) returned error, retrying after 552.330144ms: Get "https://host/bucket/data/eb": dial tcp: connection refused\nFatal: repository contains errors\n',
+  ],
+  [
+    "failed_precondition",
+    /host key has changed/,
+    "subprocess ssh: Host key verification failed.\nFatal: unable to open repository: unable to start the sftp session\n",
+  ],
   ["failed_precondition", /no repository/, `${OPEN} The specified bucket does not exist.\n${WHERE}`],
   ["unavailable", /something new/, "Fatal: something new\n"],
 ] as const)("%s, %s", (code, words, stderr) => {
@@ -55,6 +65,9 @@ test("restic is not left to try for a quarter of an hour what cannot succeed, an
   expect(isHopeless(retry("Upload exceeds quota."))).toBe(true);
   expect(isHopeless(retry("Access Denied."))).toBe(true);
   expect(isHopeless(retry("dial tcp 10.0.0.1:443: connect: connection refused"))).toBe(false);
+  expect(isHopeless("Load(<data/ebb262a2bb>, 403, 507) returned error, retrying after 1s: EOF\n"), "a length").toBe(
+    false,
+  );
   expect(isHopeless("Fatal: Access Denied.\n"), "it ends by itself").toBe(false);
 });
 

@@ -3,6 +3,8 @@
  *
  * @module-tag again
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -11,6 +13,7 @@ import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import { openAccess } from "../../src/targets/access.ts";
 import { parseLocation } from "../../src/targets/location.ts";
 import { Repository } from "../../src/targets/repository.ts";
+import { setsOf } from "../../src/targets/sets.ts";
 import { Home, patient, RESTIC, restic, restore, run } from "./helpers.ts";
 
 let home: Home;
@@ -100,6 +103,24 @@ describe("a piece that is cut short", () => {
     await expect(repository.store({ ...identity, source: source(), signal: patient() })).rejects.toThrow(/is empty/);
     expect(await repository.snapshots(patient())).toEqual([]);
   });
+});
+
+test("a platform that is killed takes restic with it, and what was sent so far is never a backup", async () => {
+  const { repository, url, key } = await bareRepository();
+  const program = join(import.meta.dirname, "orphan.ts");
+  const doomed = spawn(process.execPath, [program, url, key, join(url, "../work"), RESTIC], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(doomed.stdout, "data");
+  await vi.waitFor(async () => expect(await resticsOf(url)).toHaveLength(1), { timeout: 30_000 });
+  doomed.kill("SIGKILL");
+  await once(doomed, "exit");
+  await vi.waitFor(async () => expect(await resticsOf(url)).toEqual([]), { timeout: 30_000 });
+  await repository.removeStaleLocks(patient());
+  const snapshots = await repository.snapshots(patient());
+  expect(snapshots.filter(({ isManifest }) => isManifest)).toEqual([]);
+  const sets = setsOf(snapshots, await repository.manifests(snapshots, patient()), "p");
+  expect(sets.filter(({ state }) => state === "complete")).toEqual([]);
 });
 
 describe("a backup that was not finished", () => {

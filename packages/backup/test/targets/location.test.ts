@@ -48,6 +48,7 @@ describe("the words that restic is started with", () => {
     await using open = await openAccess(parseLocation(url), url.startsWith("s3") ? secrets.s3 : secrets.sftp, place);
     const words = open.access.options.join(" ");
     expect(words).not.toMatch(/PRIVATE|\bK\b|\bS\b/);
-    if (url.startsWith("sftp")) expect(words).toMatch(/ssh -F \/dev\/null -i \S+ -p 2222 -l user .* host -s sftp$/);
+    if (url.startsWith("sftp"))
+      expect(words).toMatch(/ssh -F \/dev\/null -E \S+ -i \S+ -p 2222 -l user .* host -s sftp$/);
   });
 });
