@@ -44,8 +44,6 @@ export interface TargetRecord {
   keep: string | null;
   /** The sealed {@link TargetSecrets}, as JSON. */
   sealed: string;
-  /** When the backup began that runs; null when none does. */
-  began: string | null;
   last: LastRun | null;
   lastSuccess: { at: string; set: string } | null;
   lastCheck: LastCheck | null;

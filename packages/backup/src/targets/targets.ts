@@ -9,6 +9,7 @@ import { sealText, unsealText, type Vault } from "@hibernaut/secrets";
 import type { OutboxStore } from "@hibernaut/store";
 import type { Backups } from "../backups.ts";
 import { openAccess, type ResticPlace, requireCredentials, type TargetSecrets } from "./access.ts";
+import { BEGAN_FILE, noteBegan, noteEnded, readBegan } from "./began.ts";
 import { boundCache, clearTemporary, RESTIC_FOLDER } from "./cache.ts";
 import type { BackupTargetService, NewTarget, Phase, SetView, TargetChanges, TargetView } from "./contract.ts";
 import { isOverdue, nextDue } from "./due.ts";
@@ -77,15 +78,15 @@ export class BackupTargets implements BackupTargetService {
 
   /** Takes note of what a platform that was killed did not finish. Call it once, before anything else. */
   async recover(): Promise<void> {
-    await clearTemporary(this.#place.folder);
-    const { targets } = await this.#file.read().catch((error: unknown) => {
-      this.#options.log.warn({ reason: messageOf(error) }, "the targets for backups cannot be read");
-      return { targets: [] };
-    });
-    for (const { name, began } of targets) {
-      if (began === null) continue;
-      const error = new HibernautError("aborted", "The platform ended while the backup was made.");
-      await this.#failed(name, began, { error, canceled: false });
+    const { folder } = this.#place;
+    const began = await readBegan(this.#began);
+    await clearTemporary(folder);
+    if (began === undefined) return;
+    const error = new HibernautError("aborted", "The platform ended while the backup was made.");
+    try {
+      await this.#failed(began.target, began.at, { error, canceled: false });
+    } catch (fault) {
+      this.#options.log.warn({ reason: messageOf(fault) }, "the targets for backups cannot be read");
     }
   }
 
@@ -122,7 +123,7 @@ export class BackupTargets implements BackupTargetService {
     const record: TargetRecord = {
       ...{ name, url, addedAt: now, schedule, scheduledAt: now, keep },
       sealed: sealText(this.#options.vault, sealedAs(name), JSON.stringify(secrets)),
-      ...{ began: null, last: null, lastSuccess: null, lastCheck: null, toldOverdue: false, pruneError: null },
+      ...{ last: null, lastSuccess: null, lastCheck: null, toldOverdue: false, pruneError: null },
     };
     await this.#file.change((targets) => {
       refuse(targets);
@@ -252,14 +253,16 @@ export class BackupTargets implements BackupTargetService {
     const { name } = target;
     const { startedAt, abort } = work;
     try {
-      await this.#file.update(name, () => ({ began: startedAt }));
+      await noteBegan(this.#began, { target: name, at: startedAt });
       const manifest = await this.#open(target, abort.signal, async (repository) => {
         const made = await this.#writeSet(repository, work);
         work.phase = "deleting";
         await this.#deleteOld(target, repository, abort.signal);
         return made;
       });
-      await boundCache(this.#place.folder);
+      await boundCache(this.#place.folder).catch((error: unknown) => {
+        this.#options.log.warn({ reason: messageOf(error) }, "what restic keeps at hand cannot be deleted");
+      });
       await this.#succeeded(name, startedAt, manifest);
     } catch (error) {
       const canceled = abort.signal.aborted && !this.#closing.signal.aborted;
@@ -303,13 +306,18 @@ export class BackupTargets implements BackupTargetService {
     await this.#file.update(name, () => ({ pruneError }));
   }
 
+  get #began(): string {
+    return join(this.#place.folder, BEGAN_FILE);
+  }
+
   async #succeeded(name: string, startedAt: string, manifest: Manifest): Promise<void> {
     const endedAt = this.#now().toISOString();
     const { set, added } = manifest;
     const bytes = sizeOf(manifest);
     const last: LastRun = { startedAt, endedAt, state: "complete", set, bytes, added, error: null };
     const lastSuccess = { at: manifest.at, set };
-    await this.#file.update(name, () => ({ began: null, last, lastSuccess, toldOverdue: false }));
+    await this.#file.update(name, () => ({ last, lastSuccess, toldOverdue: false }));
+    await noteEnded(this.#began);
     this.#tell("backup.complete", { target: name, set, bytes, added });
     this.#options.log.info({ target: name, set, bytes, added }, "a backup was made and verified");
   }
@@ -329,7 +337,8 @@ export class BackupTargets implements BackupTargetService {
     );
     if (!canceled) this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
     this.#tell(`backup.${state}`, { target: name, error: said });
-    await this.#file.update(name, () => ({ began: null, last }));
+    await this.#file.update(name, () => ({ last }));
+    await noteEnded(this.#began);
   }
 
   /** Returns what checks a target, and stores what was found. A check that was ended has found nothing. */

@@ -145,11 +145,9 @@ describe("a backup that was not finished", () => {
 
   test("because the platform was killed is told by the next one", async () => {
     await home.add();
-    const file = join(home.world.folder, "backup-targets.json");
-    const content = JSON.parse(await readFile(file, "utf8"));
     await home.stop();
-    content.targets[0].began = "2026-11-27T03:00:00.000Z";
-    await writeFile(file, JSON.stringify(content));
+    const running = join(home.world.folder, "backup-cache", "running.json");
+    await writeFile(running, JSON.stringify({ target: "disk", at: "2026-11-27T03:00:00.000Z" }));
     await home.start();
     expect((await home.targets.get("disk")).last).toMatchObject({ state: "failed", error: { code: "aborted" } });
     expect(home.events()).toEqual(["backup.failed"]);

@@ -5,6 +5,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -95,7 +96,7 @@ async function ask(port: number, method: string, path: string, headers: Record<s
   const sent = request({ port, host: "127.0.0.1", method, path, headers, rejectUnauthorized: false, timeout: 5000 });
   sent.on("timeout", () => sent.destroy(new Error("Swift does not answer")));
   sent.end();
-  const [reply] = (await once(sent, "response")) as [import("node:http").IncomingMessage];
+  const [reply] = (await once(sent, "response")) as [IncomingMessage];
   reply.resume();
   await once(reply, "end");
   if ((reply.statusCode ?? 500) >= 300) throw new Error(`${method} ${path}: ${reply.statusCode}`);

@@ -68,7 +68,7 @@ test("a target gives a lost platform back, with what was written and the memory 
     const { text } = await ask({ proxyUrl: restored.proxyUrl, app: original.app }, "/notes");
     expect(text.split("\n")).toEqual(expect.arrayContaining(["first line", "second line"]));
     expect(await restored.client.listBackupTargets(), "it is backed up from now on, too").toMatchObject([
-      { name: "usb" },
+      { name: "usb", last: { state: "complete" } },
     ]);
     await restored.client.destroyApp(original.app, { force: true });
     await restored.stop();
