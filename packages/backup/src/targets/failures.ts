@@ -51,6 +51,13 @@ const RULES: Rule[] = [
   ],
   [FULL, (_, { place }) => ["unavailable", `${place} is full. Free some space there, or keep fewer backups`]],
   [
+    /read-only file system/i,
+    (_, { place }) => [
+      "failed_precondition",
+      `the platform may not write to ${place}. If systemd runs it, name the directory in ReadWritePaths: systemctl edit hibernaut`,
+    ],
+  ],
+  [
     /RequestTimeTooSkewed|request time and the current time is too large/i,
     (_, { place }) => ["unavailable", `the clock of this host and that of ${place} differ too much. Set the clock`],
   ],

@@ -20,6 +20,7 @@ test.each([
     /is full/,
     "Save(<data/5f6aeb7865>) returned error, retrying: client.PutObject: Upload exceeds quota.\n",
   ],
+  ["failed_precondition", /ReadWritePaths/, "Fatal: create repository failed: mkdir /mnt/x: read-only file system\n"],
   ["failed_precondition", /refuses the access/, `${OPEN} Access Denied.\n${WHERE}`],
   [
     "failed_precondition",
