@@ -48,6 +48,13 @@ const TEST_PACKAGES = {
   buildah: "builds Dockerfiles without a daemon",
   python3: "goes into the images of Python apps",
   prometheus: "reads the metrics, and checks the alerts",
+  restic: "stores backups elsewhere",
+  "swift-proxy": "a real server that speaks S3",
+  "swift-account": "keeps what that server knows of accounts",
+  "swift-container": "keeps what it knows of buckets",
+  "swift-object": "keeps what is stored there",
+  memcached: "keeps what it knows for a moment",
+  "openssh-server": "a real server that speaks SFTP",
   debootstrap: "creates bare systems to try the setup on",
 };
 

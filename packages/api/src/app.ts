@@ -29,6 +29,7 @@ import { appRoutes } from "./routes/apps.ts";
 import { archiveRoutes } from "./routes/archive.ts";
 import { auditRoute } from "./routes/audit.ts";
 import { backupRoutes } from "./routes/backup.ts";
+import { backupTargetRoutes } from "./routes/backup-targets.ts";
 import { certificateRoutes } from "./routes/certificates.ts";
 import { clusterRoutes } from "./routes/cluster.ts";
 import { drainRoutes } from "./routes/drain.ts";
@@ -235,6 +236,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     hostsRoutes(secured, deps);
     clusterRoutes(secured, deps);
     backupRoutes(secured, deps);
+    backupTargetRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });
   await app.ready();

@@ -3,6 +3,7 @@ export { ensureAdminToken } from "./admin-token.ts";
 export { buildApi } from "./app.ts";
 export { AuditLog } from "./audit/log.ts";
 export type { LocalConnections } from "./auth.ts";
+export { backupMetrics } from "./backup-metrics.ts";
 export { certificateMetrics } from "./certificate-metrics.ts";
 export type { Api } from "./deps.ts";
 export { listenForApi } from "./listen.ts";

@@ -22,6 +22,7 @@ const A = "/v1/apps/{app_name}";
 const M = `${A}/machines/{machine_id}`;
 const V = `${A}/volumes/{volume_id}`;
 const W = "/v1/webhooks/{webhook_id}";
+const B = "/v1/platform/backups/targets";
 
 /** By method and path, as the OpenAPI document has them. */
 export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines only">> = {
@@ -150,6 +151,15 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   "DELETE /v1/platform/drain": { scopes: ADMIN, limited: false },
   "GET /v1/platform/backup": { scopes: READ, limited: false },
   "POST /v1/platform/backup": { scopes: ADMIN, limited: false },
+  [`GET ${B}`]: { scopes: READ, limited: false },
+  [`POST ${B}`]: { scopes: ADMIN, limited: false },
+  [`GET ${B}/{target}`]: { scopes: READ, limited: false },
+  [`PATCH ${B}/{target}`]: { scopes: ADMIN, limited: false },
+  [`DELETE ${B}/{target}`]: { scopes: ADMIN, limited: false },
+  [`GET ${B}/{target}/sets`]: { scopes: READ, limited: false },
+  [`POST ${B}/{target}/run`]: { scopes: ADMIN, limited: false },
+  [`DELETE ${B}/{target}/run`]: { scopes: ADMIN, limited: false },
+  [`POST ${B}/{target}/check`]: { scopes: ADMIN, limited: false },
   "GET /v1/platform/regions": { scopes: READ, limited: true },
   "PUT /v1/keepalive": "machines only",
   "DELETE /v1/keepalive": "machines only",

@@ -10,6 +10,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { programEnvironment } from "@hibernaut/lib/exec";
+import type { Piece } from "./piece.ts";
 
 /** The name of the last entry. */
 export const CHECKSUM_FILE = "backup.sha256";
@@ -20,16 +21,8 @@ const CHANGED = /file changed as we read it|File removed before we read it/;
 /** More complaints than these don't explain the failure better. Characters. */
 const MAX_STDERR = 16_384;
 
-interface Piece {
-  /** The directory that the paths are relative to. */
-  folder: string;
-  paths: readonly string[];
-  /**
-   * The files cannot change, only the number of their links, which GNU tar takes for a change. Otherwise a change is an
-   * error.
-   */
-  immutable?: boolean;
-}
+/** What `tar` is told of a piece. */
+type Files = Pick<Piece, "folder" | "paths" | "immutable">;
 
 /** Counts and sums up what is sent, and makes the end that says so. */
 export class Archive {
@@ -38,9 +31,9 @@ export class Archive {
   bytes = 0;
 
   /** Yields the entries of some files. Ends the work when no longer read. Rejects with the signal's reason when aborted. */
-  async *add(piece: Piece, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *add(piece: Files, signal: AbortSignal): AsyncGenerator<Buffer, void> {
     let held: Buffer = Buffer.alloc(0);
-    for await (const chunk of tar(piece, signal)) {
+    for await (const chunk of tarOf(piece, signal)) {
       // The end of the piece is not the end of the archive.
       const all = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       const send = all.subarray(0, Math.max(0, all.length - END_BYTES));
@@ -56,7 +49,7 @@ export class Archive {
   async *end(folder: string, signal: AbortSignal): AsyncGenerator<Buffer, void> {
     const text = `${this.#hash.digest("hex")} ${this.bytes}\n`;
     await writeFile(join(folder, CHECKSUM_FILE), text, { mode: 0o600 });
-    for await (const chunk of tar({ folder, paths: [CHECKSUM_FILE] }, signal)) {
+    for await (const chunk of tarOf({ folder, paths: [CHECKSUM_FILE], immutable: false }, signal)) {
       this.bytes += chunk.length;
       yield chunk;
     }
@@ -64,7 +57,7 @@ export class Archive {
 }
 
 /** Yields a whole archive of its own, without padding after its end. */
-async function* tar({ folder, paths, immutable = false }: Piece, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+export async function* tarOf({ folder, paths, immutable }: Files, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   signal.throwIfAborted();
   const args = ["--create", "--file=-", "--sparse", "--format=gnu", "--blocking-factor=1", `--directory=${folder}`];
   const child = spawn("tar", [...args, "--", ...paths], {

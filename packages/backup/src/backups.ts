@@ -1,15 +1,24 @@
 /** Online backups: the implementation of {@link BackupService}. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { messageOf } from "@hibernaut/lib/text";
+import { Archive } from "./archive.ts";
+import { type BackupParts, Content } from "./content.ts";
 import type { BackupService, BackupView } from "./contract.ts";
+import type { Piece } from "./piece.ts";
 import { Stage } from "./stage.ts";
-import { type BackupParts, Writing } from "./writing.ts";
 
 interface BackupsOptions extends BackupParts {
   log: {
     info(fields: Record<string, unknown>, message: string): void;
     warn(fields: Record<string, unknown>, message: string): void;
   };
+}
+
+/** What is done with the pieces of a backup. */
+interface PieceTaker {
+  take(piece: Piece, signal: AbortSignal): Promise<void>;
+  finish(signal: AbortSignal): Promise<void>;
+  signal: AbortSignal;
 }
 
 const NONE: BackupView = {
@@ -57,26 +66,68 @@ export class Backups implements BackupService {
     await this.#work;
   }
 
-  async *#write(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  /**
+   * Makes a backup and gives its pieces to `take`, one after the other. `finish` is a part of it: the backup is complete when
+   * that has resolved. Rejects with `failed_precondition` while another backup is made.
+   */
+  async each({ take, finish, signal }: PieceTaker): Promise<BackupView> {
+    const all = AbortSignal.any([signal, this.#closing.signal]);
+    const making = this.#make(all, {
+      piece: (piece) => silently(take(piece, all)),
+      end: () => silently(finish(all)),
+    });
+    for await (const nothing of making) throw new Error(`a piece became ${String(nothing)}`);
+    return this.#view;
+  }
+
+  #write(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const archive = new Archive();
+    const report = (bytes: number) => void (this.#view = { ...this.#view, bytes });
+    const { folder } = this.#stage;
+    return this.#make(signal, {
+      async *piece(piece) {
+        for await (const chunk of archive.add(piece, signal)) {
+          report(archive.bytes);
+          yield chunk;
+        }
+      },
+      end: () => archive.end(folder, signal),
+    });
+  }
+
+  /** Makes a backup, and yields what becomes of its pieces and of its end. */
+  async *#make<T>(
+    signal: AbortSignal,
+    use: { piece(piece: Piece): AsyncGenerator<T, void>; end(): AsyncGenerator<T, void> },
+  ): AsyncGenerator<T, void> {
     this.#refuseSecond();
     const done = Promise.withResolvers<void>();
     this.#work = done.promise;
     this.#view = { ...NONE, state: "running", startedAt: new Date().toISOString() };
-    const writing = new Writing(this.#options, this.#stage, (progress) => {
+    const content = new Content(this.#options, this.#stage, (progress) => {
       this.#view = { ...this.#view, ...progress };
     });
     let error: unknown = new HibernautError("aborted", "The client went away before the backup was whole.");
     try {
-      yield* writing.run(signal);
+      for await (const piece of content.pieces(signal)) yield* use.piece(piece);
+      yield* use.end();
       error = undefined;
     } catch (thrown) {
-      error = signal.aborted ? signal.reason : thrown;
+      error = signal.aborted ? signal.reason : this.#explained(thrown);
       throw error;
     } finally {
       await this.#clean();
       this.#ended(error);
       done.resolve();
     }
+  }
+
+  #explained(error: unknown): unknown {
+    if (error instanceof HibernautError) return error;
+    return new HibernautError(
+      "unavailable",
+      `The backup failed: ${messageOf(error)}. Make sure that the disk of ${this.#stage.folder} has space, then back up again.`,
+    );
   }
 
   /** What cannot be deleted takes space, and is no reason not to start. */
@@ -108,4 +159,10 @@ export class Backups implements BackupService {
       `A backup is being made since ${this.#view.startedAt}. Wait until it is done, then back up again.`,
     );
   }
+}
+
+/** Yields nothing, and ends with the work. */
+async function* silently(work: Promise<void>): AsyncGenerator<never, void> {
+  await work;
+  yield* [];
 }

@@ -92,6 +92,13 @@ const ELSEWHERE: Record<string, string> = {
   "backup restore": "writes a directory of the host: backup.test.ts",
   "machine exec": "reads standard input",
   "machine console": "needs a terminal",
+  ...Object.fromEntries(
+    [
+      "backup run",
+      "backup cancel",
+      ...["add", "show", "update", "check", "remove"].map((verb) => `backup targets ${verb}`),
+    ].map((path) => [path, "needs a target: backup-targets.test.ts"]),
+  ),
   "machine cp": "reads and writes files: copy.test.ts",
   "machine forward": "runs until Ctrl-C",
   "machine lease take": "holds back what other examples do: machine-lease.test.ts",

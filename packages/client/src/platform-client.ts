@@ -1,4 +1,5 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
+import { BackupClient } from "./backup-client.ts";
 import { type EventsOptions, followEvents, readEvents, type StreamEntry, type StreamPosition } from "./events.ts";
 import type {
   AuditOptions,
@@ -30,10 +31,9 @@ import type {
   Token,
   UsageReport,
 } from "./types.ts";
-import { WebhookClient } from "./webhook-client.ts";
 
-/** The part of the client about the platform itself. See {@link WebhookClient}. */
-export abstract class PlatformClient extends WebhookClient {
+/** The part of the client about the platform itself. See {@link BackupClient}. */
+export abstract class PlatformClient extends BackupClient {
   /** Returns what the platform is. Rejects with `unavailable` when it doesn't work. */
   getHealth(options?: CallOptions): Promise<Health> {
     return this.call("get", "/v1/health", { ...options });

@@ -109,6 +109,21 @@ export type WebhookTest = Schemas["WebhookTest"];
 /** An event on its way to a webhook, or that arrived lately. */
 export type WebhookDelivery = Schemas["WebhookDelivery"];
 
+/** A place where backups of the platform are kept. */
+export type BackupTarget = Schemas["BackupTarget"];
+
+/** What a new target is made of. */
+export type AddBackupTargetRequest = Schemas["AddBackupTargetRequest"];
+
+/** A new target, with the key of its repository if that was made, too. */
+export type NewBackupTarget = Schemas["NewBackupTarget"];
+
+/** When backups are made, and which are kept. */
+export type UpdateBackupTargetRequest = Schemas["UpdateBackupTargetRequest"];
+
+/** A backup at a target. */
+export type BackupSet = Schemas["BackupSet"];
+
 /** How far the latest backup of the platform came. */
 export type Backup = Schemas["Backup"];
 

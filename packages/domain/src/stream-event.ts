@@ -4,6 +4,7 @@ import type { MachineEvent, MachineRecord } from "./machine.ts";
 /** What types of events begin with. */
 export const EVENT_GROUPS = [
   "app",
+  "backup",
   "certificate",
   "hostname",
   "machine",

@@ -32,6 +32,7 @@ export type { Machines } from "./resources/machines.ts";
 export type { TemplateView } from "./resources/templates.ts";
 export { type HourOfWakes, kindsOf, type Timeline } from "./resources/timelines.ts";
 export { isKnownToCrash } from "./restart.ts";
+export { nextRun } from "./schedule/runs.ts";
 export type { SecretsEffect } from "./secrets.ts";
 export type { MachineView } from "./view.ts";
 export type { WaitTarget } from "./waiting.ts";

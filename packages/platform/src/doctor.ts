@@ -1,5 +1,6 @@
 /** Checks what the platform needs from its host, and names a command to repair each fault. */
 import type { Settings } from "@hibernaut/settings";
+import { checkBackups } from "./doctor/backups.ts";
 import { checkCopies, checkDataDir, checkDisk, checkSocketPath } from "./doctor/data-directory.ts";
 import type { Diagnosis } from "./doctor/diagnosis.ts";
 import { builtBundle, checkAccelerator, checkJail, checkKvmDevice, checkNode, checkQemu } from "./doctor/hypervisor.ts";
@@ -34,6 +35,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   if (dataDir.status === "ok") yield await checkCopies(settings.dataDir);
   yield* checkVolumes(settings.dataDir);
   yield* checkCertificates(settings.dataDir);
+  yield* checkBackups(settings);
   yield* checkQuotas(settings);
   yield* checkEtcd(settings.dataDir);
   const bundle = await builtBundle(settings.guestBundle);

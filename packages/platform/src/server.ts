@@ -7,6 +7,7 @@ import {
   AuditLog,
   acceptPlain,
   apiTlsOf,
+  backupMetrics,
   buildApi,
   certificateMetrics,
   ensureAdminToken,
@@ -16,7 +17,7 @@ import {
   warmMetrics,
   webhookMetrics,
 } from "@hibernaut/api";
-import { Backups } from "@hibernaut/backup";
+import { Backups, BackupTargets, startScheduler } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
 import { openConnections, RequestPlaces } from "@hibernaut/connections";
@@ -297,6 +298,10 @@ async function runLocked(
     log,
   });
   open.defer(() => backups.close());
+  const vault = openVault(sealed);
+  const backupParts = { dataDir: settings.dataDir, backups, vault, outbox: store.outbox, version: VERSION };
+  const backupTargets = new BackupTargets({ ...backupParts, settings, log });
+  open.defer(() => backupTargets.close());
   const addresses = new AppAddresses(resources.hostnames, settings.proxySuffixes);
   const { manager: certificates, challenges } = await openCertificates({
     settings,
@@ -322,7 +327,7 @@ async function runLocked(
   const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
   if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
-  const webhooks = openWebhooks({ settings, store, stream, vault: openVault(sealed), version: VERSION, log });
+  const webhooks = openWebhooks({ settings, store, stream, vault, version: VERSION, log });
   open.defer(() => webhooks.close());
 
   // The API.
@@ -339,6 +344,7 @@ async function runLocked(
   birthMetrics(registry, resources.births);
   certificateMetrics(registry, certificates);
   webhookMetrics(registry, webhooks);
+  backupMetrics(registry, backupTargets);
   const info = {
     version: VERSION,
     region: settings.region,
@@ -366,6 +372,7 @@ async function runLocked(
     uploads,
     volumes,
     backups,
+    backupTargets,
     certificates,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
@@ -409,6 +416,7 @@ async function runLocked(
 
   // Everything starts: machines are recovered before the API listens, and checked before proxies hear of them.
   await backups.recover();
+  await backupTargets.recover();
   await volumes.recover(await owning?.arrivingVolumes(settings.dataDir));
   await resources.recover();
   resources.dropSnapshots(unfit);
@@ -417,6 +425,7 @@ async function runLocked(
   shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
+  open.defer(startScheduler({ targets: backupTargets, log }));
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store));
@@ -463,7 +472,7 @@ async function runLocked(
     ...{ resources, connections, kept, log, builds: store.builds },
     verify: (text) => verifyToken(store.tokens, text),
     secret: () => readKey(keyFile) ?? makeKey(keyFile),
-    vault: openVault(sealed),
+    vault,
     egressAuthority: () => authority.certificate(),
   });
   proxied.sandboxes = sandboxes;

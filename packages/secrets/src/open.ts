@@ -126,7 +126,8 @@ function missing(keyFile: string): HibernautError {
 function undecipherable(keyFile: string, { app, name }: Pick<SecretRecord, "app" | "name">): HibernautError {
   const why = `${keyFile} is not the key it was encrypted with, or the database was changed.`;
   if (app === "") {
-    const advice = "Put the key back from a backup. If it is lost, remove the webhook and create it again.";
+    const advice =
+      "Put the key back from a backup. If it is lost, remove the webhook or the backup target and add it again.";
     return new HibernautError("failed_precondition", `The secret of ${name} cannot be decrypted: ${why} ${advice}`);
   }
   const what = `Secret ${name} of app ${app} cannot be decrypted: ${why}`;

@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, type TSchema, Type } from "typebox";
+import { BACKUP_SETTINGS } from "./backups.ts";
 import { CERTIFICATE_SETTINGS } from "./certificates.ts";
 import { CLUSTER_SETTINGS } from "./cluster.ts";
 import { infoOf } from "./forms.ts";
@@ -35,6 +36,7 @@ export const SETTING_GROUPS = {
   Usage: USAGE_SETTINGS,
   Traces: TRACE_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
+  Backups: BACKUP_SETTINGS,
   Cluster: CLUSTER_SETTINGS,
   Limits: LIMIT_SETTINGS,
 };
@@ -49,6 +51,7 @@ const SettingsSchema = Type.Object({
   ...USAGE_SETTINGS,
   ...TRACE_SETTINGS,
   ...WEBHOOK_SETTINGS,
+  ...BACKUP_SETTINGS,
   ...CLUSTER_SETTINGS,
   ...LIMIT_SETTINGS,
 });

@@ -26,7 +26,8 @@ export const DEPENDS = [
   "skopeo",
   "squashfs-tools (>= 1:4.5)",
 ];
-const RECOMMENDS = ["ca-certificates"];
+/** restic is for those who keep backups elsewhere. */
+const RECOMMENDS = ["ca-certificates", "restic"];
 /** dpkg of Debian 12 and of Ubuntu 22.04 reads zstd, which packs Node ten times faster than xz. */
 const COMPRESSION = ["-Zzstd", "-z12"];
 

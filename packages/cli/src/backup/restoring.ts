@@ -9,6 +9,8 @@ import { checkBackup, STDIN, type WholeBackup } from "./checking.ts";
 /** More complaints than these don't explain the failure better. Characters. */
 const MAX_STDERR = 4096;
 
+const EXTRACT = ["--extract", "--preserve-permissions", "--sparse", "--exclude=backup.sha256"];
+
 type Feed = (child: ChildProcess) => Promise<void>;
 
 /** The program that is fed has failed, and its exit code and its complaints say why. */
@@ -54,6 +56,24 @@ export async function extractStdin(directory: string, signal: AbortSignal): Prom
   return whole;
 }
 
+/** A tar archive that throws at its end, or before, if it is damaged. */
+type Archive = AsyncIterable<Buffer>;
+
+/** Extracts archives one after the other, over each other. When one is damaged, the directory is empty again. */
+export async function extractAll(
+  archives: AsyncIterable<Archive>,
+  directory: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await orEmpty(directory, async () => {
+    for await (const archive of archives)
+      await extractFed(directory, signal, async (child) => {
+        for await (const chunk of archive) await give(child, chunk);
+      });
+    await sync(directory, signal);
+  });
+}
+
 /** `tar` stops reading at the end of the archive: what follows it is only checked. */
 async function give(child: ChildProcess, chunk: Buffer): Promise<void> {
   if (child.exitCode !== null && child.exitCode !== 0) throw new Refused("unavailable", "tar failed");
@@ -72,8 +92,15 @@ async function orEmpty(directory: string, work: () => Promise<void>): Promise<vo
 }
 
 async function untar(file: string, directory: string, signal: AbortSignal, feed?: Feed): Promise<void> {
-  const options = ["--extract", "--preserve-permissions", "--sparse", "--exclude=backup.sha256"];
-  await run("tar", [...options, `--file=${file}`, `--directory=${directory}`], signal, feed);
+  await run("tar", [...EXTRACT, `--file=${file}`, `--directory=${directory}`], signal, feed);
+  await sync(directory, signal);
+}
+
+async function extractFed(directory: string, signal: AbortSignal, feed: Feed): Promise<void> {
+  await run("tar", [...EXTRACT, `--file=${STDIN}`, `--directory=${directory}`], signal, feed);
+}
+
+async function sync(directory: string, signal: AbortSignal): Promise<void> {
   await run("sync", ["--file-system", directory], signal);
 }
 

@@ -1,12 +1,17 @@
-/** `hibernaut backup`: everything the platform has, in one file. */
+/** `hibernaut backup`: everything the platform has, in one file or at targets. */
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ApiError, type Backup, type HibernautClient } from "@hibernaut/client";
 import type { WholeBackup } from "../backup/checking.ts";
 import { command, type Noun, type Result } from "../command.ts";
+import type { Context } from "../context.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
+import { localTime } from "../local-time.ts";
 import { count, lines, megabytes } from "../terminal.ts";
+import { cancel, list, run } from "./backup-sets.ts";
+import { targets } from "./backup-targets.ts";
 
 const FILE = { usage: "<file>", description: "the backup, or - for standard input", names: "file" as const };
 
@@ -64,45 +69,86 @@ const verify = command({
 
 const restore = command({
   name: "restore",
-  summary: "Extract a backup into an empty directory",
+  summary: "Restore a backup into an empty directory",
   description:
-    "Checks the backup first; one from standard input, while it is extracted. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform.",
-  arguments: [FILE],
-  options: [{ flags: "--data <directory>", description: "the new data directory: empty, or not there yet" }],
+    "From a file, standard input, or a target. Checks the backup first; one from elsewhere than a file, while it is extracted. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform. Credentials of an S3 target are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+  arguments: [
+    {
+      usage: "<source>",
+      description: "a file, - for standard input, or the URL or directory of a target",
+      names: "file",
+    },
+  ],
+  options: [
+    { flags: "--data <directory>", description: "the new data directory: empty, or not there yet" },
+    { flags: "--key-file <file>", description: "of a target: the file with the key of its repository", names: "file" },
+    { flags: "--ssh-key <file>", description: "of an SFTP target: the file with the private key", names: "file" },
+    { flags: "--at <time>", description: "of a target: the newest set that was made then or before (default: now)" },
+    { flags: "--set <name>", description: "of a target: this set" },
+  ],
   examples: [
     "hibernaut backup restore backup.tar --data /srv/hibernaut",
     "ssh backups cat backup.tar | hibernaut backup restore - --data /srv/hibernaut",
+    "hibernaut backup restore s3://s3.example.com/backups/home --key-file key.txt --data /srv/hibernaut",
+    "hibernaut backup restore /mnt/usb/hibernaut --key-file key.txt --at 2026-11-20T03:00 --data /srv/hibernaut",
   ],
-  async run(context, [name = ""], { data }) {
+  async run(context, [name = ""], { data, keyFile, sshKey, at, set }) {
     if (data === undefined)
       throw new UsageError("Where to? Add --data with a new directory, as in --data /srv/hibernaut.");
-    const [{ checkBackup, STDIN }, { emptyDirectory, extract, extractStdin, requireEmpty }] = await Promise.all([
-      import("../backup/checking.ts"),
-      import("../backup/restoring.ts"),
-    ]);
-    const [file, directory] = [name === STDIN ? name : resolve(name), resolve(data)];
-    // Reading the backup takes minutes.
-    await requireEmpty(directory);
-    using stop = interruptible("The restore was interrupted. Nothing was restored.");
-    const { signal } = stop;
-    const label = `Extracting to ${directory}`;
-    let whole: WholeBackup;
-    if (file === STDIN) {
-      await emptyDirectory(directory);
-      whole = await context.progress(label, extractStdin(directory, signal));
-    } else {
-      whole = await context.progress(`Checking ${name}`, checkBackup(file, signal));
-      await emptyDirectory(directory);
-      await context.progress(label, extract(file, directory, signal));
+    const directory = resolve(data);
+    if (await isTarget(name)) {
+      const { restoreSet } = await import("../restore-set.ts");
+      const url = name.includes("://") ? name : resolve(name);
+      const restored = await restoreSet(context, { url, keyFile, sshKey, at, set, directory });
+      const what = `${megabytes(restored.bytes)} of ${restored.set}, made at ${localTime(restored.at)},`;
+      return { document: { url, data_dir: directory, ...restored }, text: restoredText(what, directory) };
     }
-    const text = lines(
-      `Restored ${megabytes(whole.bytes)} to ${directory}.`,
-      "Stop the original first, for good: the same machines must not run twice. Then start the platform:",
-      `    HIBERNAUT_DATA_DIR=${directory} hibernaut serve`,
-    );
-    return { document: { file, data_dir: directory, ...whole }, text };
+    if ([keyFile, sshKey, at, set].some((option) => option !== undefined))
+      throw new UsageError("--key-file, --ssh-key, --at and --set are for targets, and this is not one.");
+    const { file, whole } = await restoreFile(context, name, directory);
+    const document = { file, data_dir: directory, ...whole };
+    return { document, text: restoredText(megabytes(whole.bytes), directory) };
   },
 });
+
+/** Whether backups are kept there as sets: anything but a file is. */
+async function isTarget(name: string): Promise<boolean> {
+  if (name.includes("://")) return true;
+  return name !== "-" && (await stat(resolve(name)).catch(() => undefined))?.isDirectory() === true;
+}
+
+async function restoreFile(
+  context: Context,
+  name: string,
+  directory: string,
+): Promise<{ file: string; whole: WholeBackup }> {
+  const [{ checkBackup, STDIN }, { emptyDirectory, extract, extractStdin, requireEmpty }] = await Promise.all([
+    import("../backup/checking.ts"),
+    import("../backup/restoring.ts"),
+  ]);
+  const file = name === STDIN ? name : resolve(name);
+  // Reading the backup takes minutes.
+  await requireEmpty(directory);
+  using stop = interruptible("The restore was interrupted. Nothing was restored.");
+  const { signal } = stop;
+  const label = `Extracting to ${directory}`;
+  if (file === STDIN) {
+    await emptyDirectory(directory);
+    return { file, whole: await context.progress(label, extractStdin(directory, signal)) };
+  }
+  const whole = await context.progress(`Checking ${name}`, checkBackup(file, signal));
+  await emptyDirectory(directory);
+  await context.progress(label, extract(file, directory, signal));
+  return { file, whole };
+}
+
+function restoredText(what: string, directory: string): string {
+  return lines(
+    `Restored ${what} to ${directory}.`,
+    "Stop the original first, for good: the same machines must not run twice. Then start the platform:",
+    `    HIBERNAUT_DATA_DIR=${directory} hibernaut serve`,
+  );
+}
 
 function createdResult(file: string, whole: { bytes: number; sha256: string }, made: Backup): Result {
   const { machines, longest_pause_ms: pause, without_memory: without } = made;
@@ -131,6 +177,7 @@ async function explained(client: HibernautClient, error: unknown): Promise<unkno
 
 export const backup: Noun = {
   name: "backup",
-  summary: "Back up and restore the platform",
-  commands: [create, verify, restore],
+  summary: "Back up the platform, here and elsewhere, and restore it",
+  commands: [create, verify, restore, run, list, cancel],
+  nouns: [targets],
 };

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Backups } from "@hibernaut/backup";
+import { Backups, BackupTargets } from "@hibernaut/backup";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { Quota } from "@hibernaut/domain/quota";
@@ -14,12 +14,13 @@ import { Semaphore } from "@hibernaut/lib/semaphore";
 import { openMachines, Quotas, type Resources } from "@hibernaut/machines";
 import { appFolders, DiskQuota } from "@hibernaut/machines/disk-quota";
 import { MachineFiles } from "@hibernaut/machines/files";
-import { openSecrets } from "@hibernaut/secrets/open";
+import { openSecrets, openVault } from "@hibernaut/secrets/open";
 import type { Store } from "@hibernaut/store";
 import { openStore } from "@hibernaut/store/open";
 import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
+import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { FakeHost, FakeHypervisor } from "../../../hypervisor/src/fake/index.ts";
 import { refusedCarryOver } from "../../../hypervisor/src/qemu/carry-over.ts";
 import { FailedCarryOvers } from "../../../hypervisor/src/qemu/failed-carry-overs.ts";
@@ -136,6 +137,7 @@ export interface FakePlatform extends Resources {
   readonly quotas: Quotas;
   readonly volumes: Volumes;
   readonly backups: Backups;
+  readonly backupTargets: BackupTargets;
 }
 
 export interface PlatformParts {
@@ -146,6 +148,8 @@ export interface PlatformParts {
   snapshotQemu?: "series" | "exact";
   hotPages?: SnapshotStoreOptions["hotPages"];
   settings?: Partial<MachineDependencies["settings"]>;
+  /** How backups to targets are made. */
+  targets?: Partial<ConstructorParameters<typeof BackupTargets>[0]>;
   /** What apps may have. By default, everything. */
   quota?: Partial<Quota>;
   /** The ids of volumes that arrive from other hosts. Default: none. */
@@ -269,16 +273,28 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     volumes,
     log: { info: note, warn: note },
   });
+  const backupTargets = new BackupTargets({
+    dataDir: world.folder,
+    backups,
+    vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
+    outbox: world.store.outbox,
+    version: "0.1.0",
+    settings: { restic: findTool("restic"), backupVerify: "sample" },
+    log: { info: note, warn: note },
+    ...parts.targets,
+  });
   await backups.recover();
+  await backupTargets.recover();
   await volumes.recover(await parts.arrivingVolumes?.(world.folder));
   await resources.recover();
   const close = async () => {
+    await backupTargets.close();
     await backups.close();
     await resources.close();
     // As the platform does: a seal that is being written would be in the way of the world's removal.
     await snapshots.close();
   };
-  return { ...resources, quotas, volumes, backups, close };
+  return { ...resources, quotas, volumes, backups, backupTargets, close };
 }
 
 /** An app with one running machine. */

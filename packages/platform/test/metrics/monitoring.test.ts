@@ -83,8 +83,12 @@ describe("alerts", () => {
 
   test("their commands exist, with their options", () => {
     const flags = (options: readonly { flags: string }[] = []) => options.map((option) => option.flags).join(" ");
+    const all = NOUNS.flatMap(({ name, commands, nouns = [] }) => [
+      { name, commands },
+      ...nouns.map((below) => ({ name: `${name} ${below.name}`, commands: below.commands })),
+    ]);
     const known = new Map(
-      NOUNS.flatMap((noun) =>
+      all.flatMap((noun) =>
         noun.commands.map((command) => [`${noun.name} ${command.name}`.trim(), flags(command.options)]),
       ),
     );

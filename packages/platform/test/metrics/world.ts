@@ -1,5 +1,6 @@
 /** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
-import { certificateMetrics, warmMetrics, webhookMetrics } from "@hibernaut/api";
+import { backupMetrics, certificateMetrics, warmMetrics, webhookMetrics } from "@hibernaut/api";
+import type { TargetView } from "@hibernaut/backup";
 import { EventStream } from "@hibernaut/events";
 import { QMP_FAULTS } from "@hibernaut/hypervisor/qemu/qmp";
 import { Usage, usageMetrics } from "@hibernaut/metering";
@@ -12,8 +13,8 @@ import { connectionMetrics } from "../../../connections/src/metrics.ts";
 import { OUTCOMES, type Outcome } from "../../../events/src/webhooks/rules.ts";
 import type { AccessEntry } from "../../../proxy/src/contract.ts";
 import { proxyMetrics } from "../../../proxy/src/metrics.ts";
-import { operationMetrics } from "../../src/metrics/machines.ts";
 import { birthMetrics } from "../../src/metrics/births.ts";
+import { operationMetrics } from "../../src/metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "../../src/metrics/platform.ts";
 import { budgetOf } from "../helpers/connections.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -63,6 +64,8 @@ export async function metricsWorld(): Promise<MetricsWorld> {
   birthMetrics(registry, platform.births);
   certificateMetrics(registry, { all: () => [], orders: { succeeded: 0, failed: 0 } as never });
   const attempts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 1])) as Record<Outcome, number>;
+  const never = { overdue: false, lastSuccess: null, failures: 0 } as TargetView;
+  backupMetrics(registry, { list: async () => [{ ...never, name: "nas" }] });
   webhookMetrics(registry, { list: () => [], counts: { waiting: 0, attempts } });
   usageMetrics(registry, new Usage({ store: world.store.usage }), () => platform.apps.list());
   apiMetrics(platform.machines, registry).observe(

@@ -1,18 +1,21 @@
-/** Writes one backup: copies machine by machine, sends each copy, and ends with a database that fits all of them. */
+/**
+ * What is in one backup, in pieces: copies machine by machine, gives each copy away, and ends with a database that fits all
+ * of them. A piece that follows another one of the same files replaces it.
+ */
 import { mkdir, readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { certificatesFolder } from "@hibernaut/certs";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { messageOf } from "@hibernaut/lib/text";
 import type { MachineCopies, MachineCopy } from "@hibernaut/machines";
 import type { Store } from "@hibernaut/store";
 import type { VolumeCopies } from "@hibernaut/volumes";
-import { Archive } from "./archive.ts";
 import type { BackupView } from "./contract.ts";
 import { missingFrom, nothing } from "./missing.ts";
+import type { Piece } from "./piece.ts";
 import type { Stage } from "./stage.ts";
+import { KNOWN_HOSTS_FILE, TARGETS_FILE } from "./targets/target-file.ts";
 
 /**
  * How often what changed since it was copied is copied again. A deploy changes each machine once; machines that keep
@@ -31,9 +34,12 @@ const SMALL_FILES = [
   "config.json",
   "admin-token",
   "failed-carry-overs.json",
+  TARGETS_FILE,
+  KNOWN_HOSTS_FILE,
 ];
 /** The names of directories that never change. What else is there is not finished, and can be made again. */
 const NAMES = { images: /^[0-9a-f]{64}$/, bundles: /^(?!tmp-)/, templates: /^[0-9a-f]{14}$/ };
+const KINDS = { images: "image", bundles: "bundle", templates: "template" } as const;
 
 /** What backups are made from. */
 export interface BackupParts {
@@ -45,14 +51,21 @@ export interface BackupParts {
   volumes: VolumeCopies;
 }
 
-type Progress = Partial<Pick<BackupView, "machinesDone" | "machines" | "bytes" | "longestPauseMs" | "withoutMemory">>;
+export type Progress = Partial<
+  Pick<BackupView, "machinesDone" | "machines" | "bytes" | "longestPauseMs" | "withoutMemory">
+>;
 
-/** One backup. */
-export class Writing {
+/** What a piece is of, before it has a place. */
+interface Part extends Omit<Piece, "folder" | "immutable" | "volumes"> {
+  volumes?: readonly string[];
+  immutable?: boolean;
+}
+
+/** The content of one backup. */
+export class Content {
   readonly #parts: BackupParts;
   readonly #stage: Stage;
   readonly #report: (progress: Progress) => void;
-  readonly #archive = new Archive();
   readonly #included = nothing();
   readonly #copies = new Map<string, MachineCopy>();
   #longestPauseMs = 0;
@@ -64,29 +77,20 @@ export class Writing {
     this.#report = report;
   }
 
-  /** Yields the archive. */
-  async *run(signal: AbortSignal): AsyncGenerator<Buffer, void> {
-    try {
-      yield* this.#send({ paths: await this.#stage.open(), keep: true }, signal);
-      yield* this.#content(signal);
-      yield* this.#folders("images", signal);
-      yield* this.#folders("bundles", signal);
-      yield* this.#folders("templates", signal);
-      yield* this.#send({ paths: [DATABASE] }, signal);
-      yield* this.#smallFiles(signal);
-      yield* this.#certificates(signal);
-      yield* this.#archive.end(this.#stage.folder, signal);
-    } catch (error) {
-      if (error instanceof HibernautError || signal.aborted) throw error;
-      throw new HibernautError(
-        "unavailable",
-        `The backup failed: ${messageOf(error)}. Make sure that the disk of ${this.#stage.folder} has space, then back up again.`,
-      );
-    }
+  /** Yields the pieces. What a piece has is deleted from the stage when the next one is asked for. */
+  async *pieces(signal: AbortSignal): AsyncGenerator<Piece, void> {
+    yield this.#piece({ kind: "layout", name: "layout", paths: await this.#stage.open() });
+    yield* this.#recorded(signal);
+    yield* this.#folders("images", signal);
+    yield* this.#folders("bundles", signal);
+    yield* this.#folders("templates", signal);
+    yield* this.#give({ kind: "database", name: "database", paths: [DATABASE] });
+    yield* this.#smallFiles(signal);
+    yield* this.#certificates(signal);
   }
 
   /** Everything that the database speaks of. At the end, the stage has a database that speaks of nothing else. */
-  async *#content(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#recorded(signal: AbortSignal): AsyncGenerator<Piece, void> {
     let missing: string[] = [];
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       yield* this.#machines(signal);
@@ -101,7 +105,7 @@ export class Writing {
     );
   }
 
-  async *#machines(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#machines(signal: AbortSignal): AsyncGenerator<Piece, void> {
     const { machineCopies } = this.#parts;
     const included = this.#included.machines;
     // More than once: sending takes long, and machines are created meanwhile.
@@ -113,12 +117,12 @@ export class Writing {
         const copy = await machineCopies.copy(id, this.#stage, signal);
         // One that was destroyed is not in the database at the end, either.
         included.set(id, copy?.record.version ?? "");
-        if (copy !== undefined) yield* this.#machine(copy, signal);
+        if (copy !== undefined) yield* this.#machine(copy);
       }
     }
   }
 
-  async *#machine(copy: MachineCopy, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#machine(copy: MachineCopy): AsyncGenerator<Piece, void> {
     const { record, volumes, pausedMs, withoutMemory: reason } = copy;
     const { id, app } = record;
     // A machine that never ran has no files.
@@ -134,13 +138,14 @@ export class Writing {
       longestPauseMs: this.#longestPauseMs,
       withoutMemory: [...this.#withoutMemory.values()],
     });
-    yield* this.#send({ paths: [join("machines", id), ...volumes.map((volume) => join("volumes", volume))] }, signal);
+    const paths = [join("machines", id), ...volumes.map((volume) => join("volumes", volume))];
+    yield* this.#give({ kind: "machine", name: `machine-${id}`, app, machine: id, volumes, paths });
   }
 
   /** The volumes that no machine has, and the snapshots of all. */
-  async *#volumes(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#volumes(signal: AbortSignal): AsyncGenerator<Piece, void> {
     const { store, volumes } = this.#parts;
-    for (const { id } of store.volumes.list()) {
+    for (const { id, app } of store.volumes.list()) {
       const folder = join("volumes", id);
       if (!this.#included.volumes.has(id)) {
         const copied = await volumes.whileUnused(id, (disk) =>
@@ -148,14 +153,15 @@ export class Writing {
         );
         if (copied) {
           this.#included.volumes.add(id);
-          yield* this.#send({ paths: [folder] }, signal);
+          yield* this.#give({ kind: "volume", name: `volume-${id}`, app, volumes: [id], paths: [folder] });
         }
       }
       for (const snapshot of store.volumes.listSnapshots(id)) {
         if (snapshot.state !== "created" || this.#included.volumeSnapshots.has(snapshot.id)) continue;
         if (!(await this.#stage.link(volumes.snapshotFile(snapshot), signal))) continue;
         this.#included.volumeSnapshots.add(snapshot.id);
-        yield* this.#send({ paths: [folder], immutable: true }, signal);
+        const name = `snapshot-${snapshot.id}`;
+        yield* this.#give({ kind: "snapshot", name, app, volumes: [id], paths: [folder], immutable: true });
       }
     }
   }
@@ -165,13 +171,14 @@ export class Writing {
    * machines in the database have are still there, because unused ones are kept for hours. One that is gone is gone here, too,
    * and so is a template that was deleted meanwhile: the restored platform says so when a machine is to be made from it.
    */
-  async *#folders(parent: keyof typeof NAMES, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#folders(parent: keyof typeof NAMES, signal: AbortSignal): AsyncGenerator<Piece, void> {
     const root = join(this.#parts.dataDir, parent);
+    const kind = KINDS[parent];
     for (const name of await readdir(root).catch((): string[] => [])) {
       const wanted = NAMES[parent].test(name);
       const path = join(parent, name);
       if (wanted && (await this.#stage.linkAll(join(root, name), signal)))
-        yield* this.#send({ paths: [path], immutable: true }, signal);
+        yield* this.#give({ kind, name: `${kind}-${name}`, paths: [path], immutable: true });
       await this.#stage.drop([path]);
     }
   }
@@ -204,7 +211,7 @@ export class Writing {
     }
   }
 
-  async *#smallFiles(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#smallFiles(signal: AbortSignal): AsyncGenerator<Piece, void> {
     const present: string[] = [];
     const found = new Set(await readdir(this.#parts.dataDir));
     for (const name of SMALL_FILES.filter((each) => found.has(each))) {
@@ -212,11 +219,11 @@ export class Writing {
       await this.#stage.copyFile(from, this.#stage.pathOf(from), signal);
       present.push(name);
     }
-    if (present.length > 0) yield* this.#send({ paths: present }, signal);
+    if (present.length > 0) yield* this.#give({ kind: "files", name: "files", paths: present });
   }
 
   /** Managed certificates and the accounts that they come from. One that is replaced meanwhile is still whole. */
-  async *#certificates(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  async *#certificates(signal: AbortSignal): AsyncGenerator<Piece, void> {
     const folder = certificatesFolder(this.#parts.dataDir);
     const names = (await readdir(folder).catch((): string[] => [])).filter((name) => !name.endsWith(".tmp"));
     const paths: string[] = [];
@@ -224,18 +231,16 @@ export class Writing {
       const from = join(folder, name);
       if (await this.#stage.link(from, signal)) paths.push(relative(this.#parts.dataDir, from));
     }
-    if (paths.length > 0) yield* this.#send({ paths, immutable: true }, signal);
+    if (paths.length > 0) yield* this.#give({ kind: "certificates", name: "certificates", paths, immutable: true });
   }
 
-  /** Sends what is at some paths of the stage, and deletes it there unless it is kept. */
-  async *#send(
-    { paths, immutable = false, keep = false }: { paths: string[]; immutable?: boolean; keep?: boolean },
-    signal: AbortSignal,
-  ): AsyncGenerator<Buffer, void> {
-    for await (const chunk of this.#archive.add({ folder: this.#stage.folder, paths, immutable }, signal)) {
-      this.#report({ bytes: this.#archive.bytes });
-      yield chunk;
-    }
-    if (!keep) await this.#stage.drop(paths);
+  /** Yields a piece, and deletes it from the stage when it was used. */
+  async *#give(part: Part): AsyncGenerator<Piece, void> {
+    yield this.#piece(part);
+    await this.#stage.drop(part.paths);
+  }
+
+  #piece(part: Part): Piece {
+    return { volumes: [], immutable: false, ...part, folder: this.#stage.folder };
   }
 }

@@ -1,0 +1,41 @@
+/** What the metrics say about backups to targets. Administrators name the targets, and there are at most 16. */
+import type { BackupTargetService, TargetView } from "@hibernaut/backup";
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** Registers them. */
+export function backupMetrics(registry: Registry, targets: Pick<BackupTargetService, "list">): void {
+  const common = { labelNames: ["target"] as const, registers: [registry] };
+  /** A file of targets that cannot be read is told elsewhere, and must not take all other metrics with it. */
+  const each = async (record: (target: TargetView) => void) => {
+    for (const target of await targets.list().catch(() => [])) record(target);
+  };
+  new Gauge({
+    ...common,
+    name: "hibernaut_backup_last_success_timestamp_seconds",
+    help: "When the latest backup at a target that counts was begun, in seconds since 1970; 0 before the first.",
+    async collect() {
+      this.reset();
+      await each(({ name, lastSuccess }) =>
+        this.set({ target: name }, lastSuccess === null ? 0 : Date.parse(lastSuccess.at) / 1000),
+      );
+    },
+  });
+  new Gauge({
+    ...common,
+    name: "hibernaut_backup_overdue",
+    help: "1 if the latest good backup at a target is older than its schedule promises, otherwise 0.",
+    async collect() {
+      this.reset();
+      await each(({ name, overdue }) => this.set({ target: name }, overdue ? 1 : 0));
+    },
+  });
+  new Counter({
+    ...common,
+    name: "hibernaut_backup_failures_total",
+    help: "Backups to a target that failed since the platform started.",
+    async collect() {
+      this.reset();
+      await each(({ name, failures }) => this.inc({ target: name }, failures));
+    },
+  });
+}

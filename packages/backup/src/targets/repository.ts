@@ -1,0 +1,234 @@
+/** A repository of restic, as backups use it. */
+import { createHash } from "node:crypto";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { saysAbsent } from "./failures.ts";
+import type { FoundManifest, Snapshot } from "./garbage.ts";
+import { MANIFEST_FILE, type Manifest, parseManifest } from "./manifest.ts";
+import { feedRestic, type ResticAccess, readRestic, runRestic } from "./restic.ts";
+
+/** How long commands that read or write little may take, in milliseconds: over a slow line, with many snapshots. */
+const SHORT_MS = 10 * 60_000;
+/** How long commands may take that go through the whole repository, in milliseconds. */
+const LONG_MS = 24 * 60 * 60_000;
+/** A manifest of 10,000 pieces has 4 MB. Bytes. */
+const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
+/** All snapshots that this program makes have it. */
+const TAG = "hibernaut";
+
+/** What is stored as one file of its own snapshot. */
+interface Stored {
+  /** The name of the file. */
+  file: string;
+  set: string;
+  platform: string;
+  kind: "piece" | "manifest";
+  source: AsyncIterable<Buffer>;
+  signal: AbortSignal;
+}
+
+/** What became of it. */
+export interface StoredFile {
+  /** The beginning of the snapshot's id: restic tells no more of it. */
+  snapshot: string;
+  bytes: number;
+  sha256: string;
+  /** Bytes that were not in the repository before. */
+  added: number;
+}
+
+interface SnapshotDocument {
+  id: string;
+  time: string;
+  paths: string[];
+  tags?: string[];
+}
+
+export class Repository {
+  readonly #access: ResticAccess;
+  /** Manifests never change, and their snapshots' ids are sums of them. */
+  readonly #manifests: Map<string, Manifest>;
+
+  /** `manifests` keeps those that were read, by snapshot. */
+  constructor(access: ResticAccess, manifests: Map<string, Manifest> = new Map()) {
+    this.#access = access;
+    this.#manifests = manifests;
+  }
+
+  /** Whether there is a repository that the key opens. False only if there is none. */
+  async isThere(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#run(["cat", "config", "--no-lock"], "The repository cannot be opened", signal);
+      return true;
+    } catch (error) {
+      const { restic } = error instanceof HibernautError ? error.details : {};
+      if (typeof restic === "string" && saysAbsent(restic)) return false;
+      throw error;
+    }
+  }
+
+  /** Makes the repository. Rejects when there is one. */
+  async create(signal: AbortSignal): Promise<void> {
+    await this.#run(["init"], "The repository cannot be made", signal);
+  }
+
+  /** Removes the locks of processes of this host that have ended, and old ones. Those of others stay. */
+  async removeStaleLocks(signal: AbortSignal): Promise<void> {
+    await this.#run(["unlock"], "Old locks cannot be removed", signal);
+  }
+
+  /** Lists the snapshots of all platforms, oldest first. */
+  async snapshots(signal: AbortSignal): Promise<Snapshot[]> {
+    return (await this.#documents(signal)).map((document) => {
+      const value = (name: string) => document.tags?.find((tag) => tag.startsWith(`${name}=`))?.slice(name.length + 1);
+      return {
+        id: document.id,
+        time: document.time,
+        file: document.paths[0]?.slice(1) ?? "",
+        set: value("set") ?? "",
+        platform: value("platform") ?? "",
+        isManifest: value("kind") === "manifest",
+      };
+    });
+  }
+
+  /** Reads the manifests among some snapshots. One that cannot be read is a reason, not an error. */
+  async manifests(snapshots: readonly Snapshot[], signal: AbortSignal): Promise<FoundManifest[]> {
+    const found: FoundManifest[] = [];
+    for (const { id, isManifest, set, platform } of snapshots) {
+      if (!isManifest) continue;
+      const known = this.#manifests.get(id) ?? (await this.#manifest(id, signal));
+      const fits = typeof known === "string" || (known.set === set && known.platform === platform);
+      found.push({ snapshot: id, manifest: fits ? known : "is of another set than its snapshot says" });
+    }
+    return found;
+  }
+
+  /**
+   * Stores a file as a snapshot of its own. Rejects when the source does, with nothing stored that looks whole, and when restic
+   * did not store exactly what it was given.
+   */
+  async store({ file, set, platform, kind, source, signal }: Stored): Promise<StoredFile> {
+    const tags = [TAG, `set=${set}`, `platform=${platform}`, `kind=${kind}`].flatMap((tag) => ["--tag", tag]);
+    const hash = createHash("sha256");
+    let bytes = 0;
+    async function* counted() {
+      for await (const chunk of source) {
+        hash.update(chunk);
+        bytes += chunk.length;
+        yield chunk;
+      }
+      // restic would store nothing as a file of nothing.
+      if (bytes === 0) throw new HibernautError("internal", `${file} of the backup is empty.`);
+    }
+    const what = "The backup could not be stored";
+    const args = ["backup", "--json", "--quiet", "--stdin", "--stdin-filename", file, ...tags];
+    const summary = summaryOf(await feedRestic(this.#access, { args, what, source: counted(), signal }));
+    if (summary?.total_bytes_processed !== bytes || bytes === 0)
+      throw new HibernautError(
+        "unavailable",
+        `${what}: ${summary?.total_bytes_processed ?? 0} of ${bytes} bytes of ${file} arrived at ${this.#access.place}. Back up again.`,
+      );
+    return { snapshot: summary.snapshot_id, bytes, sha256: hash.digest("hex"), added: summary.data_added };
+  }
+
+  /** Yields a stored file. */
+  read(snapshot: string, file: string, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const args = ["dump", "--no-lock", "--quiet", snapshot, `/${file}`];
+    return readRestic(this.#access, { args, what: "The backup cannot be read", signal });
+  }
+
+  /** Rejects unless a stored file is exactly what it should be. */
+  async compare(
+    { snapshot, file, bytes, sha256 }: { snapshot: string; file: string; bytes: number; sha256: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    for await (const chunk of compared(this.read(snapshot, file, signal), { file, bytes, sha256 })) void chunk;
+  }
+
+  /** Checks that nothing is missing, and reads stored data: all, some bytes of it chosen at random, or none. */
+  async check(readData: "all" | number, signal: AbortSignal): Promise<void> {
+    const data =
+      readData === "all" ? ["--read-data"] : readData === 0 ? [] : [`--read-data-subset=${megabytes(readData)}M`];
+    await this.#run(["check", ...data], "The check failed", signal, LONG_MS);
+  }
+
+  /** Forgets snapshots, and deletes what only they need. */
+  async forget(snapshots: readonly string[], signal: AbortSignal): Promise<void> {
+    if (snapshots.length === 0) return;
+    // The repository is locked in between. Command lines have a limit.
+    for (let from = 0; from < snapshots.length; from += 500)
+      await this.#run(["forget", ...snapshots.slice(from, from + 500)], "Old backups cannot be deleted", signal);
+    await this.#run(["prune"], "Old backups cannot be deleted", signal, LONG_MS);
+    for (const id of snapshots) this.#manifests.delete(id);
+  }
+
+  async #manifest(id: string, signal: AbortSignal): Promise<Manifest | string> {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const chunk of this.read(id, MANIFEST_FILE, signal)) {
+        bytes += chunk.length;
+        if (bytes > MAX_MANIFEST_BYTES) return "is too long";
+        parts.push(chunk);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof HibernautError && error.code === "failed_precondition")
+        return `cannot be read: ${error.message}`;
+      // The server may be back in a moment.
+      throw error;
+    }
+    const manifest = parseManifest(Buffer.concat(parts).toString("utf8"));
+    if (typeof manifest === "object") this.#manifests.set(id, manifest);
+    return manifest;
+  }
+
+  async #documents(signal: AbortSignal): Promise<SnapshotDocument[]> {
+    const args = ["snapshots", "--json", "--no-lock", "--tag", TAG];
+    const json = await this.#run(args, "The backups cannot be listed", signal);
+    return ((JSON.parse(json) as SnapshotDocument[] | null) ?? []).toSorted(
+      (a, b) => Date.parse(a.time) - Date.parse(b.time),
+    );
+  }
+
+  #run(args: readonly string[], what: string, signal: AbortSignal, timeoutMs = SHORT_MS): Promise<string> {
+    return runRestic(this.#access, { args, what, signal, timeoutMs });
+  }
+}
+
+/** Yields what is read, and throws at the end unless it is what was stored. */
+export async function* compared(
+  source: AsyncIterable<Buffer>,
+  { file, bytes, sha256 }: { file: string; bytes: number; sha256: string },
+): AsyncGenerator<Buffer, void> {
+  const hash = createHash("sha256");
+  let read = 0;
+  for await (const chunk of source) {
+    hash.update(chunk);
+    read += chunk.length;
+    yield chunk;
+  }
+  if (read === bytes && hash.digest("hex") === sha256) return;
+  const why = read === bytes ? "its content is not what was stored" : `it has ${read} bytes in place of ${bytes}`;
+  throw new HibernautError("failed_precondition", `${file} of the backup is damaged: ${why}. Use another backup.`);
+}
+
+interface Summary {
+  snapshot_id: string;
+  total_bytes_processed: number;
+  data_added: number;
+}
+
+/** The last line that restic prints. Undefined if that is anything else. */
+function summaryOf(stdout: string): Summary | undefined {
+  try {
+    const last = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as Summary & { message_type?: unknown };
+    return last.message_type === "summary" ? last : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function megabytes(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / 1024 ** 2));
+}

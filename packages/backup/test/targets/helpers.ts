@@ -1,0 +1,104 @@
+/** A platform on a fake host that backs up to real repositories of restic. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { findTool } from "../../../../scripts/lib/test-tools.mjs";
+import { type FakePlatform, newWorld, startPlatform, type World } from "../../../platform/test/helpers/fake-world.ts";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
+import type { TargetSecrets } from "../../src/targets/access.ts";
+import type { NewTarget } from "../../src/targets/contract.ts";
+import { Source } from "../../src/targets/restore.ts";
+import type { BackupTargets } from "../../src/targets/targets.ts";
+
+export const RESTIC = findTool("restic");
+export const run = promisify(execFile);
+export const patient = () => new AbortController().signal;
+
+/** What a test may set. */
+interface Parts {
+  program?: string;
+  verify?: "sample" | "pieces";
+  now?: () => Date;
+}
+
+/** A platform with targets. */
+export class Home {
+  world!: World;
+  platform!: FakePlatform;
+
+  static async open(parts: Parts = {}): Promise<Home> {
+    const home = new Home();
+    home.world = await newWorld();
+    await home.start(parts);
+    return home;
+  }
+
+  /** Starts the platform, as after a restart. */
+  async start({ program = RESTIC, verify = "sample", now }: Parts = {}): Promise<void> {
+    const settings = { restic: program, backupVerify: verify };
+    this.platform = await startPlatform(this.world, { targets: { settings, ...(now !== undefined && { now }) } });
+  }
+
+  get targets(): BackupTargets {
+    return this.platform.backupTargets;
+  }
+
+  async stop(): Promise<void> {
+    await this.platform.close();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.world.dispose();
+  }
+
+  /** Adds a target in a directory of its own, and returns where it is and its key. */
+  async add(more: Partial<NewTarget> = {}): Promise<{ url: string; key: string }> {
+    const url = more.url ?? join(await tempFolder("target"), "repository");
+    const { key } = await this.targets.add({ name: "disk", ...more, url }, patient());
+    return { url, key: key ?? more.key ?? "" };
+  }
+
+  /** Backs up, and returns how that ended. */
+  async backUp(name = "disk") {
+    await this.targets.run(name);
+    const { last } = await this.targets.get(name);
+    if (last === null) throw new Error("nothing was backed up");
+    return last;
+  }
+
+  /** The events of the stream about backups. */
+  events(): string[] {
+    return this.world.store.outbox
+      .after(0, 1000)
+      .filter(({ type }) => type.startsWith("backup."))
+      .map(({ type }) => type);
+  }
+}
+
+/** Calls restic as an administrator would. */
+export async function restic(url: string, key: string, ...args: string[]): Promise<string> {
+  const cache = await tempFolder("restic-cache");
+  const env = { ...process.env, RESTIC_REPOSITORY: url, RESTIC_PASSWORD: key, RESTIC_CACHE_DIR: cache };
+  return (await run(RESTIC, args, { env, maxBuffer: 64 * 1024 * 1024 })).stdout;
+}
+
+/** Restores the newest set, or that of a choice, from the target alone. Returns the new data directory. */
+export async function restore(
+  { url, ...secrets }: { url: string } & TargetSecrets,
+  choice: { set?: string; at?: number } = {},
+): Promise<string> {
+  const folder = await tempFolder("restored");
+  const data = join(folder, "data");
+  await run("mkdir", ["-m", "700", data]);
+  const place = { program: RESTIC, folder: join(folder, "cache"), knownHosts: join(folder, "known-hosts") };
+  await using source = await Source.open(url, secrets, place, patient());
+  for await (const content of source.pieces(await source.choose(choice, patient()), patient())) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of content) chunks.push(chunk);
+    const done = run("tar", ["-C", data, "-xSf", "-"], { encoding: "buffer" });
+    done.child.stdin?.end(Buffer.concat(chunks));
+    await done;
+  }
+  return data;
+}
