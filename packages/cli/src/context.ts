@@ -11,6 +11,8 @@ export interface GlobalOptions {
   app?: string;
   /** How many words follow `--`; absent without `--`. */
   afterDashes?: number | undefined;
+  /** What this is about, if several things are done at once: lines of progress begin with it. */
+  about?: string;
 }
 
 /** The platform, the app and the terminal of one command. */
@@ -18,6 +20,7 @@ export class Context {
   readonly json: boolean;
   readonly afterDashes: number | undefined;
   readonly #app: string | undefined;
+  readonly #about: string | undefined;
   /** The only app of the platform, if nothing names one. */
   #onlyApp: string | undefined;
   #client: HibernautClient | undefined;
@@ -26,6 +29,7 @@ export class Context {
     this.json = options.json ?? false;
     this.afterDashes = options.afterDashes;
     this.#app = options.app;
+    this.#about = options.about;
   }
 
   /** The app to use. Throws a usage error when nothing names one. */
@@ -78,7 +82,8 @@ export class Context {
 
   /** Writes a line to standard error, which is for everything except the result. */
   say(line: string): void {
-    process.stderr.write(shown(`${line}\n`, process.stderr));
+    const about = this.#about === undefined ? "" : `${this.#about}: `;
+    process.stderr.write(shown(`${about}${line}\n`, process.stderr));
   }
 
   /** Says what the user should know although the command continues. */

@@ -100,13 +100,13 @@ async function withPortsOfImage(
   return withExposed(plan, exposed);
 }
 
-async function buildOf(context: Context, { build, service }: ServicePlan): Promise<string> {
+async function buildOf(context: Context, { build }: ServicePlan): Promise<string> {
   if (build === undefined) throw new Error("neither an image nor a build");
   const [{ buildImage }, { BUILD_TIMEOUT_S }] = await Promise.all([
     import("../build/build.ts"),
     import("../build/options.ts"),
   ]);
-  context.say(`${service}: building the image`);
+  context.say("Building the image");
   const { directory, dockerfile, target, args } = build;
   const more = { builder: undefined, ignorefile: undefined, secrets: [], commandNamed: false, fresh: false };
   const built = await buildImage(

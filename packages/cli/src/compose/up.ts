@@ -45,7 +45,7 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
       const { service } = app;
       const failed = before.find(({ required, outcome }) => required && isBad(outcome));
       if (failed !== undefined) return { service, app: app.app, action: "skipped" };
-      const own = new Context({ json: context.json, app: app.app });
+      const own = new Context({ json: context.json, app: app.app, about: service });
       try {
         const action = await slots.run(() => deployService(own, app, options), end.signal);
         context.say(`${service}: ${action}`);
