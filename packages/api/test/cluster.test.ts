@@ -184,6 +184,20 @@ test("a change of secrets says which snapshots it discards on other hosts, also 
   await b.platform.machines.wait("vault", machine, ["destroyed"], { timeoutMs: 10_000 });
 });
 
+test("an app's network, with its address and its names, is the same on all hosts", async () => {
+  const made = await ask(a, "POST", "/v1/apps", { app_name: "cafe-db", network: "cafe", aliases: ["db"] });
+  expect(made.body.network).toMatchObject({ name: "cafe", aliases: ["db"] });
+  await ask(a, "PATCH", "/v1/apps/cafe-db", { aliases: ["store"], wakes: ["cafe-log"] });
+  const network = { ...made.body.network, aliases: ["store"], wakes: ["cafe-log"] };
+  await vi.waitFor(() => expect(b.platform.apps.networkOf("cafe-db")).toEqual(network));
+  expect(await ask(b, "POST", "/v1/apps", { app_name: "cafe-web", network: "cafe", aliases: ["store"] })).toMatchObject(
+    {
+      status: 409,
+    },
+  );
+  await ask(a, "DELETE", "/v1/apps/cafe-db");
+});
+
 test("the public page of an app tells of its machines on other hosts", async () => {
   await ask(a, "POST", "/v1/apps", { app_name: "shown" });
   await ask(a, "PATCH", "/v1/apps/shown", { status_page: true });

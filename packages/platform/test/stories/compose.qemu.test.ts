@@ -153,13 +153,14 @@ test("nobody else finds or reaches its database, by name, by address, or from ou
 test("down keeps the data, and up has it again; with --volumes, nothing is left", {
   timeout: UP_TIMEOUT_MS,
 }, async () => {
+  expect(await write("Before it went down")).toMatchObject({ status: 201 });
   const refused = await hibernaut("compose", "down");
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("Add --yes") });
   await done(hibernaut("compose", "down", "--yes"));
   expect(await place.client.listMachines("cafe-db")).toEqual([]);
   await done(hibernaut("compose", "up", "--wait-timeout", "180"));
   expect(await write("After all")).toMatchObject({ status: 201 });
-  expect(await names()).toContain("Before the first sleep");
+  expect(await names()).toContain("Before it went down");
   await done(hibernaut("compose", "down", "--volumes", "--yes"));
   expect((await place.client.listApps()).map(({ name }) => name)).toEqual(["shop"]);
 });
