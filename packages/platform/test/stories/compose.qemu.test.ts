@@ -1,7 +1,7 @@
 /** A project of several services, from its compose file to machines that sleep together and wake each other. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask as sql } from "../../../../services/orders/test/postgres/server.ts";
 import { type Run, runCli } from "../../../cli/test/real-cli.ts";
 import { longOr } from "../helpers/long.ts";
@@ -67,6 +67,12 @@ beforeAll(async () => {
   await writeFile(join(folder, "compose.yaml"), composeFile(await postgresImage()));
   first = await hibernaut("compose", "up", "--wait-timeout", "180", "--json");
 }, UP_TIMEOUT_MS);
+
+// Not every run has the story that ends with this.
+afterAll(async () => {
+  for (const { name } of await place.client.listApps())
+    if (name.startsWith("cafe-")) await place.client.destroyApp(name, { force: true });
+});
 
 const web = () => ({ proxyUrl: place.proxyUrl, app: "cafe-web" });
 const write = (name: string) =>
@@ -151,6 +157,7 @@ test("nobody else finds or reaches its database, by name, by address, or from ou
 });
 
 test("down keeps the data, and up has it again; with --volumes, nothing is left", {
+  tags: "again",
   timeout: UP_TIMEOUT_MS,
 }, async () => {
   expect(await write("Before it went down")).toMatchObject({ status: 201 });
