@@ -13,7 +13,7 @@ export interface Asked {
 }
 
 type Rule = [complaint: RegExp, explain: (match: RegExpExecArray, asked: Asked) => Explained];
-type Explained = ["unavailable" | "failed_precondition", why: string];
+type Explained = ["unavailable" | "failed_precondition" | "resource_exhausted", why: string];
 
 /** restic's words for "there is nothing at this place", by kind of place. Anything else may hide a repository. */
 const ABSENT = [
@@ -49,7 +49,7 @@ const RULES: Rule[] = [
       `${place} is in use by ${who}. Try again when that has ended. If it ended without removing its lock, remove that with \`restic unlock\``,
     ],
   ],
-  [FULL, (_, { place }) => ["unavailable", `${place} is full. Free some space there, or keep fewer backups`]],
+  [FULL, (_, { place }) => ["resource_exhausted", `${place} is full. Free some space there, or keep fewer backups`]],
   [
     /read-only file system/i,
     (_, { place }) => [

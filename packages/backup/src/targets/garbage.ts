@@ -35,32 +35,46 @@ interface Repository {
   keep: Keep;
   /** Milliseconds since 1970. */
   now: number;
+  /** The set that was just made, which is kept whatever the rule says. */
+  made?: string | undefined;
+  /** A set that has just failed: nobody else is writing it. */
+  failed?: string | undefined;
 }
 
 /**
  * Returns the ids of the snapshots that no kept set refers to. None at all while any manifest of the platform cannot be read:
  * what it refers to is unknown, which never means that it refers to nothing.
  */
-export function unneeded({ platform, snapshots, manifests, keep, now }: Repository): string[] {
+export function unneeded({ platform, snapshots, manifests, keep, now, made, failed }: Repository): string[] {
   const own = snapshots.filter((snapshot) => snapshot.platform === platform);
   const found = new Map(manifests.map(({ snapshot, manifest }) => [snapshot, manifest]));
   const committed = own.filter(({ isManifest }) => isManifest).map(({ id }) => ({ id, manifest: found.get(id) }));
   const readable = committed.flatMap(({ id, manifest }) => (typeof manifest === "object" ? [{ id, manifest }] : []));
   if (readable.length < committed.length || readable.length === 0) return [];
-  const kept = keptSets(
-    readable.map(({ id, manifest }) => ({ id, manifest, at: manifest.at })),
-    keep,
-  );
+  // One that has lost pieces is not deleted, and takes no other's place.
+  const there = new Set(snapshots.map(({ id }) => id));
+  const isWhole = ({ manifest }: { manifest: Manifest }) =>
+    manifest.pieces.every(({ snapshot }) => there.has(snapshot));
+  const [whole, broken] = [readable.filter(isWhole), readable.filter((one) => !isWhole(one))];
+  const kept = [
+    ...broken,
+    ...whole.filter(({ manifest }) => manifest.set === made),
+    ...keptSets(
+      whole.map(({ id, manifest }) => ({ id, manifest, at: manifest.at })),
+      keep,
+      now,
+    ),
+  ];
   // Those of other platforms may refer to anything, too, if someone copied one.
   const foreign = manifests.flatMap(({ manifest }) => (typeof manifest === "object" ? [manifest] : []));
   const needed = new Set([
-    ...[...kept].flatMap(({ id, manifest }) => [id, ...manifest.pieces.map(({ snapshot }) => snapshot)]),
+    ...kept.flatMap(({ id, manifest }) => [id, ...manifest.pieces.map(({ snapshot }) => snapshot)]),
     ...foreign.filter((each) => each.platform !== platform).flatMap(({ pieces }) => pieces.map((one) => one.snapshot)),
   ]);
-  const whole = new Set(readable.map(({ manifest }) => manifest.set));
-  return own
-    .filter(({ id, set, time }) => !needed.has(id) && (whole.has(set) || now - Date.parse(time) > INCOMPLETE_MS))
-    .map(({ id }) => id);
+  const committedSets = new Set(readable.map(({ manifest }) => manifest.set));
+  const isOver = ({ set, time }: Snapshot) =>
+    committedSets.has(set) || set === failed || now - Date.parse(time) > INCOMPLETE_MS;
+  return own.filter((snapshot) => !needed.has(snapshot.id) && isOver(snapshot)).map(({ id }) => id);
 }
 
 /** The sets of a platform, or of all, whose pieces are there and which do not count, because their manifest is not. */

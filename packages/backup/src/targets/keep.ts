@@ -12,6 +12,8 @@ export interface Keep {
 const MAX_COUNT = 1200;
 const UNITS = { d: "daily", w: "weekly", m: "monthly" } as const;
 const DAY_MS = 24 * 60 * 60_000;
+/** Clocks of hosts differ by less, in milliseconds. */
+const CLOCK_MS = DAY_MS;
 /** 1970 began on a Thursday, and weeks begin on Mondays. */
 const MONDAY_OFFSET_DAYS = 3;
 
@@ -40,10 +42,14 @@ export function keepText({ daily, weekly, monthly }: Keep): string {
 
 /**
  * Returns the sets that are kept, of whole ones only. The newest is always among them, whatever the rule says, and so is
- * one whose time cannot be read. Days, weeks (from Monday) and months are those of UTC.
+ * one whose time cannot be read, or lies in the future: a clock was wrong, then or now. Such ones count for no period. Days, weeks (from Monday) and months are those of UTC.
  */
-export function keptSets<T extends { at: string }>(sets: readonly T[], keep: Keep): Set<T> {
-  const kept = new Set(sets.filter(({ at }) => Number.isNaN(Date.parse(at))));
+export function keptSets<T extends { at: string }>(
+  sets: readonly T[],
+  keep: Keep,
+  now = Number.POSITIVE_INFINITY,
+): Set<T> {
+  const kept = new Set(sets.filter(({ at }) => !(Date.parse(at) <= now + CLOCK_MS)));
   const dated = sets.filter((set) => !kept.has(set)).toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
   if (dated[0] !== undefined) kept.add(dated[0]);
   const rules: [count: number, periodOf: (time: number) => number][] = [

@@ -75,8 +75,8 @@ export function resticName(location: Location): string {
     case "s3":
       return `s3:${[location.endpoint, location.bucket, location.prefix].filter((part) => part !== "").join("/")}`;
     case "sftp":
-      // The host is in the command that restic starts in place of its own.
-      return `sftp:${location.user}@${location.host.replace(/^\[|\]$/g, "")}:${location.path}`;
+      // The host is in the command that restic starts in place of its own, and restic takes what follows a colon for the path.
+      return `sftp:${location.user}@${location.host.replace(/^\[|\]$/g, "").replaceAll(":", "-")}:${location.path}`;
   }
 }
 

@@ -94,6 +94,16 @@ class Running {
     throw resticFailure(`${this.#stderr}\n${more}`, this.#asked);
   }
 
+  /** The same, and rejects when that takes longer: what was given is stored by then, or never. */
+  async endWithin(ms: number): Promise<void> {
+    const late = new AbortController();
+    const limit = delay(ms, undefined, { signal: late.signal, ref: false }).then(
+      () => Promise.reject(this.stalled()),
+      () => {}, // it has ended in time
+    );
+    await Promise.race([this.end(), limit]).finally(() => late.abort());
+  }
+
   /**
    * Ends restic, which removes its lock if it can. Its input stays open until then: it takes the end of its input for the
    * end of a file that is whole.
@@ -107,9 +117,9 @@ class Running {
       () => this.child.kill("SIGKILL"),
       () => {}, // it has ended in time
     );
-    await this.#exit;
+    // One that waits for a dead disk in the kernel does not even end when it is killed.
+    await Promise.race([this.#exit, limit.then(() => delay(INTERRUPT_MS, undefined, { ref: false }))]);
     ended.abort();
-    await limit;
   }
 
   /** Writes to restic's input, once it has taken what it has. */
@@ -189,7 +199,7 @@ export async function feedRestic(
     }
     call.signal.throwIfAborted();
     if (!running.hasEnded) running.child.stdin.end();
-    await running.end();
+    await running.endWithin(STALL_MS);
     return stdout;
   });
 }

@@ -8,6 +8,7 @@ import { compared, Repository } from "./repository.ts";
 import { fileOf } from "./set-writer.ts";
 import { newestAt, setsOf } from "./sets.ts";
 
+export { asRestored, TARGETS_FILE } from "./target-file.ts";
 export { appsOf, sizeOf };
 
 /** Which set to restore. By default, the newest. */

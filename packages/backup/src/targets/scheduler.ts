@@ -1,5 +1,6 @@
 /** Makes the backups that are due, one after the other. */
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { BackupTargets } from "./targets.ts";
 
@@ -39,7 +40,9 @@ async function repeat({ targets, lookMs = LOOK_MS, log }: SchedulerOptions, sign
           continue;
         }
         waiting.delete(name);
-        await targets.run(name);
+        // What is overdue is told also while one hangs. The others wait, as they see that it is at work.
+        background(targets.run(name), "a scheduled backup");
+        await setImmediate();
       }
     } catch (error) {
       if (!signal.aborted) log.warn({ reason: messageOf(error) }, "scheduled backups failed");

@@ -75,7 +75,15 @@ export class SetWriter {
     };
     const source = once(Buffer.from(`${JSON.stringify(manifest)}\n`));
     const stored = await repository.store({ file: MANIFEST_FILE, set, platform, kind: "manifest", source, signal });
-    await repository.compare({ file: MANIFEST_FILE, ...stored }, signal);
+    try {
+      await repository.compare({ file: MANIFEST_FILE, ...stored }, signal);
+      // Verifying may have taken hours.
+      requireAll(this.#pieces, await repository.snapshots(signal));
+    } catch (error) {
+      // What is in doubt does not count. If it cannot be taken back, it is said to be in doubt all the same.
+      await repository.forget([stored.snapshot], signal).catch(() => {});
+      throw error;
+    }
     return manifest;
   }
 

@@ -59,6 +59,30 @@ interface Content {
   targets: TargetRecord[];
 }
 
+/**
+ * Returns the file of a platform that was restored. The original may still be there: so the copy is another platform at its targets,
+ * of whose sets it deletes none, and backs up only when it is told to.
+ */
+export function asRestored(text: string): string {
+  const { targets } = JSON.parse(text) as Content;
+  const idle = targets.map((target) => ({
+    ...target,
+    schedule: null,
+    keep: null,
+    toldOverdue: false,
+    pruneError: null,
+  }));
+  return contentText({ platform: newPlatform(), targets: idle });
+}
+
+function newPlatform(): string {
+  return randomBytes(8).toString("hex");
+}
+
+function contentText(content: Content): string {
+  return `${JSON.stringify(content, null, 2)}\n`;
+}
+
 /** The file. Changes run one after the other, because each writes all of it. */
 export class TargetFile {
   readonly #file: string;
@@ -87,8 +111,8 @@ export class TargetFile {
     const work = this.#last.then(async () => {
       const { platform, targets } = await this.read();
       const changed = change(targets);
-      const content: Content = { platform: platform || randomBytes(8).toString("hex"), targets: changed };
-      await replaceFile(this.#file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+      const content: Content = { platform: platform || newPlatform(), targets: changed };
+      await replaceFile(this.#file, contentText(content), { mode: 0o600 });
       return changed;
     });
     this.#last = work.catch(() => {});

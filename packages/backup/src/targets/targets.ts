@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import { sealText, unsealText, type Vault } from "@hibernaut/secrets";
@@ -51,6 +52,8 @@ interface Work {
   target: string;
   phase: Phase;
   startedAt: string;
+  /** Random hex digits. */
+  mark: string;
   abort: AbortController;
   ended: Promise<unknown>;
 }
@@ -63,6 +66,8 @@ export class BackupTargets implements BackupTargetService {
   /** Manifests that were read, by snapshot. */
   readonly #manifests = new Map<string, Manifest>();
   readonly #failures = new Map<string, number>();
+  /** What is at a target is listed once for all who ask meanwhile: it takes processes, and costs where requests do. */
+  readonly #listings = new Map<string, Promise<SetView[]>>();
   #work: Work | undefined;
 
   constructor(options: TargetsOptions) {
@@ -154,6 +159,14 @@ export class BackupTargets implements BackupTargetService {
 
   async sets(name: string, signal: AbortSignal): Promise<SetView[]> {
     const target = await this.#record(name);
+    const known = this.#listings.get(name);
+    if (known !== undefined) return abortable(known, signal);
+    const listing = this.#list(target, this.#closing.signal).finally(() => this.#listings.delete(name));
+    this.#listings.set(name, listing);
+    return abortable(listing, signal);
+  }
+
+  async #list(target: TargetRecord, signal: AbortSignal): Promise<SetView[]> {
     const { platform } = await this.#file.read();
     return this.#open(target, signal, async (repository) => {
       const snapshots = await repository.snapshots(signal);
@@ -181,7 +194,8 @@ export class BackupTargets implements BackupTargetService {
   async cancel(name: string): Promise<boolean> {
     await this.#record(name);
     const work = this.#work;
-    if (work?.target !== name) return false;
+    // By then, the backup counts.
+    if (work?.target !== name || work.phase === "deleting") return false;
     work.abort.abort(new HibernautError("aborted", "It was canceled. What was stored so far does not count."));
     await work.ended;
     return true;
@@ -229,7 +243,10 @@ export class BackupTargets implements BackupTargetService {
   async #begin({ name }: TargetRecord, phase: Phase, act: (work: Work) => Promise<void>): Promise<void> {
     this.#requireFree(phase);
     const abort = new AbortController();
-    const work: Work = { target: name, phase, startedAt: this.#now().toISOString(), abort, ended: Promise.resolve() };
+    const work: Work = {
+      ...{ target: name, phase, startedAt: this.#now().toISOString(), mark: randomBytes(3).toString("hex") },
+      ...{ abort, ended: Promise.resolve() },
+    };
     this.#work = work;
     const done = act(work).finally(() => {
       this.#work = undefined;
@@ -255,9 +272,13 @@ export class BackupTargets implements BackupTargetService {
     try {
       await noteBegan(this.#began, { target: name, at: startedAt });
       const manifest = await this.#open(target, abort.signal, async (repository) => {
-        const made = await this.#writeSet(repository, work);
+        const made = await this.#writeSet(repository, work).catch(async (error: unknown) => {
+          // Where no room is left, what the rule gives up makes some, and the next try may succeed.
+          if (isFull(error)) await this.#deleteOld(name, repository, abort.signal, { failed: setName(work) });
+          throw error;
+        });
         work.phase = "deleting";
-        await this.#deleteOld(target, repository, abort.signal);
+        await this.#deleteOld(name, repository, abort.signal, { made: made.set });
         return made;
       });
       await boundCache(this.#place.folder).catch((error: unknown) => {
@@ -275,7 +296,7 @@ export class BackupTargets implements BackupTargetService {
     const { signal } = work.abort;
     const { platform } = await this.#file.read();
     const at = work.startedAt;
-    const identity = { set: setName(at), platform, version, host: hostname(), at, verify: settings.backupVerify };
+    const identity = { set: setName(work), platform, version, host: hostname(), at, verify: settings.backupVerify };
     await repository.removeStaleLocks(signal);
     const writer = new SetWriter({ repository, ...identity, stored: await storedBy(platform, repository, signal) });
     let manifest: Manifest | undefined;
@@ -292,12 +313,23 @@ export class BackupTargets implements BackupTargetService {
   }
 
   /** The backup that was made counts, whatever becomes of older ones. */
-  async #deleteOld({ name, keep }: TargetRecord, repository: Repository, signal: AbortSignal): Promise<void> {
+  async #deleteOld(
+    name: string,
+    repository: Repository,
+    signal: AbortSignal,
+    sets: { made?: string; failed?: string },
+  ): Promise<void> {
+    // The rule of now: it may have been changed while the backup was made.
+    const { keep } = await this.#record(name);
     if (keep === null) return;
     let pruneError: string | null = null;
     try {
       const { platform } = await this.#file.read();
-      const ids = await deleteOld(repository, { platform, keep: parseKeep(keep), now: this.#now().getTime() }, signal);
+      const ids = await deleteOld(
+        repository,
+        { platform, keep: parseKeep(keep), now: this.#now().getTime(), ...sets },
+        signal,
+      );
       if (ids.length > 0) this.#options.log.info({ target: name, snapshots: ids.length }, "old backups were deleted");
     } catch (error) {
       pruneError = messageOf(error);
@@ -336,9 +368,12 @@ export class BackupTargets implements BackupTargetService {
       `a backup to a target ${canceled ? "was canceled" : "failed"}`,
     );
     if (!canceled) this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
-    this.#tell(`backup.${state}`, { target: name, error: said });
-    await this.#file.update(name, () => ({ last }));
-    await noteEnded(this.#began);
+    try {
+      await this.#file.update(name, () => ({ last }));
+      await noteEnded(this.#began);
+    } finally {
+      this.#tell(`backup.${state}`, { target: name, error: said });
+    }
   }
 
   /** Returns what checks a target, and stores what was found. A check that was ended has found nothing. */
@@ -414,8 +449,12 @@ function saidOf(error: unknown): { code: string; message: string } {
 }
 
 /** Sorts like the time, and two platforms that begin in the same second have two. */
-function setName(at: string): string {
-  return `${at.replace(/[-:]|\.\d+/g, "")}-${randomBytes(3).toString("hex")}`;
+function setName({ startedAt, mark }: Work): string {
+  return `${startedAt.replace(/[-:]|\.\d+/g, "")}-${mark}`;
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof HibernautError && error.code === "resource_exhausted";
 }
 
 function sealedAs(name: string): string {

@@ -23,7 +23,7 @@ export async function storedBy(platform: string, repository: Repository, signal:
  */
 export async function deleteOld(
   repository: Repository,
-  rule: { platform: string; keep: Keep; now: number },
+  rule: { platform: string; keep: Keep; now: number; made?: string; failed?: string },
   signal: AbortSignal,
 ): Promise<string[]> {
   const snapshots = await repository.snapshots(signal);

@@ -14,9 +14,9 @@ test.each([
     /in use by PID 4711 on backup-host/,
     "Fatal: unable to create lock in backend: repository is already locked exclusively by PID 4711 on backup-host by root (UID 0, GID 0)\n",
   ],
-  ["unavailable", /is full/, "Fatal: unable to save snapshot: write /mnt/x/tmp: no space left on device\n"],
+  ["resource_exhausted", /is full/, "Fatal: unable to save snapshot: write /mnt/x/tmp: no space left on device\n"],
   [
-    "unavailable",
+    "resource_exhausted",
     /is full/,
     "Save(<data/5f6aeb7865>) returned error, retrying: client.PutObject: Upload exceeds quota.\n",
   ],

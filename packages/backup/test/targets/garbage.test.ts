@@ -95,3 +95,46 @@ test("a set that is being written stays, and one that was left behind goes, but 
   const manifests = [{ snapshot: "good", manifest: manifest("c", good.time, ["piece"]) }];
   expect(of([recent, old, good, snapshot("piece", "c")], manifests)).toEqual(["old"]);
 });
+
+/** A repository with one set for each time, each of one piece. */
+function dated(...times: string[]): Repository {
+  const sets = times.map((at, index) => ({ at, set: `set-${index}` }));
+  return {
+    snapshots: sets.flatMap(({ at, set }) => [
+      snapshot(`${set}-piece`, set, { time: at }),
+      snapshot(`${set}-manifest`, set, { time: at, isManifest: true }),
+    ]),
+    manifests: sets.map(({ at, set }) => ({
+      snapshot: `${set}-manifest`,
+      manifest: manifest(set, at, [`${set}-piece`]),
+    })),
+  };
+}
+
+test("a set of a clock that was wrong takes nobody's place, and the one that was just made stays", () => {
+  const keep = parseKeep("1d");
+  const future = dated("2028-01-01T00:00:00Z", "2026-11-26T03:00:00Z", "2026-11-27T03:00:00Z");
+  expect(unneeded({ ...future, platform: "ours", keep, now: NOW, made: "set-2" })).toEqual([
+    "set-1-piece",
+    "set-1-manifest",
+  ]);
+  // A host that starts in 1970.
+  const past = dated("2026-11-26T03:00:00Z", "1970-01-01T03:00:00Z");
+  expect(unneeded({ ...past, platform: "ours", keep, now: Date.parse("1970-01-01T04:00:00Z"), made: "set-1" })).toEqual(
+    [],
+  );
+});
+
+test("a set that has lost pieces is not taken for the one of its day", () => {
+  const { snapshots, manifests } = dated("2026-11-27T03:00:00Z", "2026-11-27T09:00:00Z");
+  const left = snapshots.filter(({ id }) => id !== "set-1-piece");
+  expect(unneeded({ snapshots: left, manifests, platform: "ours", keep: parseKeep("1d"), now: NOW })).toEqual([]);
+});
+
+test("what a failed backup has stored goes at once when room is needed, and that of another not yet", () => {
+  const { snapshots, manifests } = dated("2026-11-27T03:00:00Z");
+  const time = new Date(NOW).toISOString();
+  const unfinished = ["ours", "other"].map((set) => snapshot(`${set}-part`, set, { time }));
+  const rule = { platform: "ours", keep: parseKeep("1d"), now: NOW, failed: "ours" };
+  expect(unneeded({ snapshots: [...snapshots, ...unfinished], manifests, ...rule })).toEqual(["ours-part"]);
+});

@@ -71,7 +71,7 @@ test("a full bucket fails the backup at once, says so, and keeps the one before"
   await swift.limit("full", 10);
   expect(await home.backUp()).toMatchObject({
     state: "failed",
-    error: { code: "unavailable", message: expect.stringMatching(/is full/) },
+    error: { code: "resource_exhausted", message: expect.stringMatching(/is full/) },
   });
   expect(home.events()).toEqual(["backup.complete", "backup.failed"]);
   expect((await home.targets.get("disk")).lastSuccess).not.toBe(null);

@@ -1,8 +1,9 @@
 /** Extracts a backup into an empty directory. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ifAbsent } from "@hibernaut/lib/absence";
 import { CliError, UsageError } from "../failure.ts";
 import { checkBackup, STDIN, type WholeBackup } from "./checking.ts";
 
@@ -66,19 +67,51 @@ export async function extractAll(
   signal: AbortSignal,
 ): Promise<void> {
   await orEmpty(directory, async () => {
-    for await (const archive of archives)
+    for await (const archive of archives) {
       await extractFed(directory, signal, async (child) => {
         for await (const chunk of archive) await give(child, chunk);
       });
+      await requireNoLinks(directory);
+    }
+    await leaveTargets(directory);
     await sync(directory, signal);
   });
+}
+
+/** A link of one archive would lead the files of the next one elsewhere. Nothing that a platform backs up is one at the top. */
+async function requireNoLinks(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const top = join(directory, name);
+    const isFolder = (await lstat(top)).isDirectory();
+    const below = isFolder ? (await readdir(top)).map((one) => join(top, one)) : [];
+    for (const path of [top, ...below])
+      if ((await lstat(path)).isSymbolicLink())
+        throw new CliError(
+          "unavailable",
+          `The backup has a link at ${path}, which no platform has made. Nothing was restored.`,
+        );
+  }
+}
+
+/** A copy of a platform must not delete at targets what the original counts on. */
+async function leaveTargets(directory: string): Promise<void> {
+  const { asRestored, TARGETS_FILE } = await import("@hibernaut/backup/restore");
+  const file = join(directory, TARGETS_FILE);
+  const text = await readFile(file, "utf8").catch(ifAbsent(undefined));
+  if (text !== undefined) await writeFile(file, asRestored(text), { mode: 0o600 });
 }
 
 /** `tar` stops reading at the end of the archive: what follows it is only checked. */
 async function give(child: ChildProcess, chunk: Buffer): Promise<void> {
   if (child.exitCode !== null && child.exitCode !== 0) throw new Refused("unavailable", "tar failed");
   const { stdin } = child;
-  if (stdin?.writable && !stdin.write(chunk)) await Promise.race([once(stdin, "drain"), once(stdin, "close")]);
+  if (stdin?.writable && !stdin.write(chunk)) {
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    await Promise.race([once(stdin, "drain", { signal }), once(stdin, "close", { signal })]).finally(() =>
+      waiting.abort(),
+    );
+  }
 }
 
 /** Everything in the directory is of this restore, because it was empty before. */
@@ -93,6 +126,7 @@ async function orEmpty(directory: string, work: () => Promise<void>): Promise<vo
 
 async function untar(file: string, directory: string, signal: AbortSignal, feed?: Feed): Promise<void> {
   await run("tar", [...EXTRACT, `--file=${file}`, `--directory=${directory}`], signal, feed);
+  await leaveTargets(directory);
   await sync(directory, signal);
 }
 

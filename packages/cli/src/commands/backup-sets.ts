@@ -26,6 +26,10 @@ export const run = command({
       return { document: begun, text: `Backing up to ${name}. See how it ends: hibernaut backup targets show ${name}` };
     const ended = await followTarget(context, client, begun);
     const { last } = ended;
+    // An older one says nothing of this.
+    const isOfThis = last !== null && last.started_at === begun.running?.started_at;
+    if (last !== null && !isOfThis)
+      throw new CliError("internal", `The platform could not note how the backup to ${name} ended. See its log.`);
     if (last?.state !== "complete")
       throw new CliError(
         last?.error?.code ?? "internal",
