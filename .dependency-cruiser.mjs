@@ -33,7 +33,8 @@ const ABOVE = ["checks", "telemetry", "events", "metering", "backup", "cluster",
 const PUBLIC = ["^packages/cluster/src/keys\\.ts$", "^packages/images/src/tar\\.ts$"];
 /** CLI files that load the platform into their own process. */
 const IN_PROCESS = ["", "commands/"].map(
-  (folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster|sandbox|fly|restore-set)\\.ts$`,
+  (folder) =>
+    `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster|sandbox|fly|restore-set|restored-targets)\\.ts$`,
 );
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */

@@ -80,7 +80,7 @@ export class SetWriter {
       // Verifying may have taken hours.
       requireAll(this.#pieces, await repository.snapshots(signal));
     } catch (error) {
-      // What is in doubt does not count. If it cannot be taken back, it is said to be in doubt all the same.
+      // What is in doubt does not count. If it cannot be taken back, the backup fails nevertheless.
       await repository.forget([stored.snapshot], signal).catch(() => {});
       throw error;
     }

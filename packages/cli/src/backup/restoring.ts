@@ -1,9 +1,8 @@
 /** Extracts a backup into an empty directory. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ifAbsent } from "@hibernaut/lib/absence";
 import { CliError, UsageError } from "../failure.ts";
 import { checkBackup, STDIN, type WholeBackup } from "./checking.ts";
 
@@ -73,7 +72,7 @@ export async function extractAll(
       });
       await requireNoLinks(directory);
     }
-    await leaveTargets(directory);
+    await (await import("../restored-targets.ts")).leaveTargets(directory);
     await sync(directory, signal);
   });
 }
@@ -91,14 +90,6 @@ async function requireNoLinks(directory: string): Promise<void> {
           `The backup has a link at ${path}, which no platform has made. Nothing was restored.`,
         );
   }
-}
-
-/** A copy of a platform must not delete at targets what the original counts on. */
-async function leaveTargets(directory: string): Promise<void> {
-  const { asRestored, TARGETS_FILE } = await import("@hibernaut/backup/restore");
-  const file = join(directory, TARGETS_FILE);
-  const text = await readFile(file, "utf8").catch(ifAbsent(undefined));
-  if (text !== undefined) await writeFile(file, asRestored(text), { mode: 0o600 });
 }
 
 /** `tar` stops reading at the end of the archive: what follows it is only checked. */
@@ -126,7 +117,7 @@ async function orEmpty(directory: string, work: () => Promise<void>): Promise<vo
 
 async function untar(file: string, directory: string, signal: AbortSignal, feed?: Feed): Promise<void> {
   await run("tar", [...EXTRACT, `--file=${file}`, `--directory=${directory}`], signal, feed);
-  await leaveTargets(directory);
+  await (await import("../restored-targets.ts")).leaveTargets(directory);
   await sync(directory, signal);
 }
 
