@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { chmod, lstat, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CliError, UsageError } from "../failure.ts";
+import { leaveTargets } from "../restored-targets.ts";
 import { checkBackup, STDIN, type WholeBackup } from "./checking.ts";
 
 /** More complaints than these don't explain the failure better. Characters. */
@@ -72,7 +73,7 @@ export async function extractAll(
       });
       await requireNoLinks(directory);
     }
-    await (await import("../restored-targets.ts")).leaveTargets(directory);
+    await leaveTargets(directory);
     await sync(directory, signal);
   });
 }
@@ -117,7 +118,7 @@ async function orEmpty(directory: string, work: () => Promise<void>): Promise<vo
 
 async function untar(file: string, directory: string, signal: AbortSignal, feed?: Feed): Promise<void> {
   await run("tar", [...EXTRACT, `--file=${file}`, `--directory=${directory}`], signal, feed);
-  await (await import("../restored-targets.ts")).leaveTargets(directory);
+  await leaveTargets(directory);
   await sync(directory, signal);
 }
 
