@@ -7,7 +7,12 @@ test("an app keeps its network and its address; its aliases change, and are its 
   const { call } = await testApi();
   const create = (app_name: string, more: object) => call("POST", "/v1/apps", { app_name, ...more });
   const { body: db } = await create("cafe-db", { network: "cafe", aliases: ["DB"] });
-  expect(db.network).toEqual({ name: "cafe", address: expect.stringMatching(/^198\.1[89]\./), aliases: ["db"] });
+  expect(db.network).toEqual({
+    name: "cafe",
+    address: expect.stringMatching(/^198\.1[89]\./),
+    aliases: ["db"],
+    wakes: [],
+  });
   expect((await call("GET", "/v1/apps/shop")).body.network).toBeUndefined();
   expect(await create("cafe-web", { network: "cafe", aliases: ["db"] })).toMatchObject({
     status: 409,

@@ -25,6 +25,7 @@ test("packs an image that the store imports, once, with the same digest every ti
   const store = await openImageStore({ dataDir: folder });
   const { config, rootfs } = await store.ensure(packed.ref);
   expect(config).toEqual({
+    exposedPorts: [8080],
     entrypoint: ["node"],
     cmd: ["/app/server.mjs"],
     env: ["PATH=/usr/local/bin:/usr/bin:/bin", "PORT=8080"],

@@ -61,7 +61,7 @@ describe("a backup at a target", () => {
     expect(existsSync(join(home.world.folder, "tmp-backup")), "no debris").toBe(false);
   });
 
-  test("adds little to the one before, and nothing of what never changes", async () => {
+  test("adds little to the one before, and nothing of what never changes", { tags: "again" }, async () => {
     const { id } = await sleepingMachine();
     const volume = home.platform.volumes.list("shop").find(({ machineId }) => machineId === id)?.id ?? "";
     const disk = join(home.world.folder, "volumes", volume, "data.ext4");
@@ -81,7 +81,7 @@ describe("a backup at a target", () => {
     expect(restored.equals(await readFile(disk)), "not a byte differs").toBe(true);
   });
 
-  test("keeps files sparse", async () => {
+  test("keeps files sparse", { tags: "again" }, async () => {
     const { id } = await sleepingMachine();
     const volume = home.platform.volumes.list("shop").find(({ machineId }) => machineId === id)?.id ?? "";
     await truncate(join(home.world.folder, "volumes", volume, "data.ext4"), 1024 ** 3);
@@ -92,7 +92,7 @@ describe("a backup at a target", () => {
     expect(restored.blocks * 512).toBeLessThan(2 * 1024 ** 2);
   });
 
-  test("is made to the state of a moment that someone names", async () => {
+  test("is made to the state of a moment that someone names", { tags: "again" }, async () => {
     const target = await home.add();
     home.platform.apps.create("first");
     const early = await home.backUp();
@@ -113,7 +113,7 @@ describe("a backup at a target", () => {
     });
   });
 
-  test("can be read back in full before it counts", async () => {
+  test("can be read back in full before it counts", { tags: "again" }, async () => {
     await home.stop();
     await home.start({ verify: "pieces" });
     await sleepingMachine();
