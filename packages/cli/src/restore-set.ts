@@ -1,12 +1,14 @@
 /** Restores a set from a target into an empty directory, without a platform. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { namedFile, s3Environment } from "./backup/credentials.ts";
 import { emptyDirectory, extractAll, requireEmpty } from "./backup/restoring.ts";
 import type { Context } from "./context.ts";
-import { CliError, UsageError } from "./failure.ts";
+import { UsageError } from "./failure.ts";
 import { interruptible } from "./interrupting.ts";
 import { writtenTime } from "./local-time.ts";
+import { given } from "./option-values.ts";
 
 /** From where, with what, and to where. */
 interface FromTarget {
@@ -32,7 +34,10 @@ export async function restoreSet(context: Context, wanted: FromTarget): Promise<
   if (keyFile === undefined)
     throw new UsageError("Which key? Add --key-file with the file in which you keep the key of the repository.");
   const at = wanted.at === undefined ? undefined : momentOf(wanted.at);
-  const secrets = { key: (await readText(keyFile)).trim(), ...(await credentials(wanted)) };
+  const sshKey = wanted.sshKey && (await namedFile(wanted.sshKey));
+  // They may be set for other programs.
+  const s3 = wanted.url.startsWith("s3") ? s3Environment() : {};
+  const secrets = { key: (await namedFile(keyFile)).trim(), ...given({ ...s3, sshKey }) };
   await requireEmpty(directory);
   const { appsOf, sizeOf, Source } = await import("@hibernaut/backup/restore");
   using stop = interruptible("The restore was interrupted. Nothing was restored.");
@@ -56,25 +61,6 @@ export async function restoreSet(context: Context, wanted: FromTarget): Promise<
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** From the environment and from files: command lines appear in the process list and in the shell's history. */
-async function credentials({ sshKey }: Pick<FromTarget, "sshKey">) {
-  const { AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: secretKey } = process.env;
-  return {
-    ...(accessKey && secretKey && { accessKey, secretKey }),
-    ...(sshKey !== undefined && { sshKey: await readText(sshKey) }),
-  };
-}
-
-async function readText(file: string): Promise<string> {
-  const path = resolve(file);
-  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new CliError(
-      error.code === "ENOENT" ? "not_found" : "unavailable",
-      `${path} cannot be read: ${error.message}.`,
-    );
-  });
 }
 
 /** A time without a zone is that of the reader's zone. */

@@ -41,7 +41,7 @@ export function findComposeFiles({ directory, files, environment }: ReadOptions,
   const named = files ?? environment.COMPOSE_FILE?.split(separator);
   if (named !== undefined && named.length > 0) return named.map((file) => resolve(directory, file));
   for (let at = directory; ; at = dirname(at)) {
-    const found = [...COMPOSE_FILES].map((name) => join(at, name)).find((path) => disk.kind(path) === "file");
+    const found = COMPOSE_FILES.map((name) => join(at, name)).find((path) => disk.kind(path) === "file");
     if (found !== undefined) {
       const above = OVERRIDES.map((name) => join(at, name)).find((path) => disk.kind(path) === "file");
       return above === undefined ? [found] : [found, above];

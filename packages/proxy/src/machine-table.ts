@@ -1,5 +1,5 @@
 /** What one proxy knows: the machines, the apps they belong to, and the hostnames that lead there. */
-import { AppMachines } from "./app-machines.ts";
+import { AppMachines, isForNeighbours } from "./app-machines.ts";
 import type { TableMachine, ToProxy } from "./messages.ts";
 import { fromWire } from "./messages.ts";
 import { RoutedMachine } from "./routed-machine.ts";
@@ -119,13 +119,8 @@ export class MachineTable {
 /** Whether requests find the machine in another way than before. States change much more often. */
 function foundDifferently({ row, policy }: RoutedMachine, now: TableMachine, nowPolicy: ServicePolicy): boolean {
   const { web, pinned, forceHttps, wakePage, ownPorts } = policy;
-  if (
-    row.tcp?.length !== now.tcp?.length ||
-    row.name !== now.name ||
-    web !== nowPolicy.web ||
-    pinned !== nowPolicy.pinned
-  )
-    return true;
+  if (row.name !== now.name || web !== nowPolicy.web || pinned !== nowPolicy.pinned) return true;
+  if (isForNeighbours({ row, policy }) !== isForNeighbours({ row: now, policy: nowPolicy })) return true;
   if (forceHttps !== nowPolicy.forceHttps || wakePage !== nowPolicy.wakePage) return true;
   return ownPorts.length > 0 !== nowPolicy.ownPorts.length > 0;
 }

@@ -35,14 +35,10 @@ export function parseKeep(text: string): Keep {
   return keep;
 }
 
-/** Returns what {@link parseKeep} reads. */
-export function keepText({ daily, weekly, monthly }: Keep): string {
-  return [daily > 0 && `${daily}d`, weekly > 0 && `${weekly}w`, monthly > 0 && `${monthly}m`].filter(Boolean).join(",");
-}
-
 /**
  * Returns the sets that are kept, of whole ones only. The newest is always among them, whatever the rule says, and so is
- * one whose time cannot be read, or lies in the future: a clock was wrong, then or now. Such ones count for no period. Days, weeks (from Monday) and months are those of UTC.
+ * one whose time cannot be read, or lies in the future: a clock was wrong, then or now. Such ones count for no period. Days,
+ * weeks (from Monday) and months are those of UTC.
  */
 export function keptSets<T extends { at: string }>(
   sets: readonly T[],

@@ -1,15 +1,17 @@
 /** Reads a set from a target without a platform: what a restore onto a bare host needs. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { openAccess, type ResticPlace, type TargetSecrets } from "./access.ts";
-import type { SetView } from "./contract.ts";
 import { parseLocation } from "./location.ts";
 import { appsOf, type Manifest, sizeOf } from "./manifest.ts";
 import { compared, Repository } from "./repository.ts";
 import { fileOf } from "./set-writer.ts";
-import { newestAt, setsOf } from "./sets.ts";
+import { newestAt, newestFirst } from "./sets.ts";
 
 export { asRestored, TARGETS_FILE } from "./target-file.ts";
 export { appsOf, sizeOf };
+
+/** An error names as many sets as this, the newest: no platform runs that could be asked for a list. */
+const MOST_NAMED = 20;
 
 /** Which set to restore. By default, the newest. */
 export interface Choice {
@@ -43,12 +45,6 @@ export class Source implements AsyncDisposable {
     }
   }
 
-  /** Lists what is at the target, newest first. */
-  async sets(signal: AbortSignal): Promise<SetView[]> {
-    const snapshots = await this.#repository.snapshots(signal);
-    return setsOf(snapshots, await this.#repository.manifests(snapshots, signal), "");
-  }
-
   /**
    * Returns the manifest of the set to restore. Rejects with `not_found` when there is none, and with `failed_precondition` when the
    * target has sets of several platforms and nothing says which one is meant.
@@ -61,13 +57,13 @@ export class Source implements AsyncDisposable {
     const whole = readable.filter(({ pieces }) => pieces.every(({ snapshot }) => there.has(snapshot)));
     const platforms = new Set(whole.map(({ platform }) => platform));
     if (set === undefined && platforms.size > 1) {
-      const message = `The target has sets of ${platforms.size} platforms. Name the set to restore with --set; \`hibernaut backup list\` shows them.`;
+      const message = `The target has sets of ${platforms.size} platforms. Name the set to restore with --set. ${knownSets(whole)}`;
       throw new HibernautError("failed_precondition", message);
     }
     const chosen = set === undefined ? newestAt(whole, at) : whole.find((manifest) => manifest.set === set);
     if (chosen !== undefined) return chosen;
     const which = set === undefined ? "no set that is complete and old enough" : `no complete set ${set}`;
-    throw new HibernautError("not_found", `The target has ${which}. \`hibernaut backup list\` shows what it has.`);
+    throw new HibernautError("not_found", `The target has ${which}. ${knownSets(whole)}`);
   }
 
   /**
@@ -84,4 +80,11 @@ export class Source implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#dispose();
   }
+}
+
+function knownSets(whole: readonly Manifest[]): string {
+  if (whole.length === 0) return "Nothing in it is complete.";
+  const named = newestFirst(whole).slice(0, MOST_NAMED);
+  const more = whole.length > named.length ? `, and ${whole.length - named.length} older ones` : "";
+  return `It has ${named.map(({ set, host }) => `${set} of ${host}`).join(", ")}${more}.`;
 }

@@ -1,6 +1,5 @@
 /** Makes the backups that are due, one after the other. */
-import { setTimeout as delay, setImmediate } from "node:timers/promises";
-import { background } from "@hibernaut/lib/background";
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "@hibernaut/lib/text";
 import type { BackupTargets } from "./targets.ts";
 
@@ -8,7 +7,7 @@ import type { BackupTargets } from "./targets.ts";
 const LOOK_MS = 30_000;
 
 interface SchedulerOptions {
-  targets: Pick<BackupTargets, "look" | "run" | "isBusy">;
+  targets: Pick<BackupTargets, "look" | "start" | "isBusy">;
   lookMs?: number;
   log: {
     info(fields: Record<string, unknown>, message: string): void;
@@ -32,17 +31,18 @@ async function repeat({ targets, lookMs = LOOK_MS, log }: SchedulerOptions, sign
   while (!signal.aborted) {
     try {
       await delay(lookMs, undefined, { signal, ref: false });
+      // What ends during the look may be among the names, as it was before.
+      const wasBusy = targets.isBusy;
       for (const name of await targets.look()) {
         if (signal.aborted) return;
-        if (targets.isBusy) {
+        if (wasBusy || targets.isBusy) {
           if (!waiting.has(name)) log.info({ target: name }, "a backup is due, and waits until another one has ended");
           waiting.add(name);
           continue;
         }
         waiting.delete(name);
-        // What is overdue is told also while one hangs. The others wait, as they see that it is at work.
-        background(targets.run(name), "a scheduled backup");
-        await setImmediate();
+        // Its end is not waited for: what is overdue is told also while one hangs.
+        await targets.start(name);
       }
     } catch (error) {
       if (!signal.aborted) log.warn({ reason: messageOf(error) }, "scheduled backups failed");

@@ -22,7 +22,7 @@ export function setsOf(
     return [{ ...completeSet(manifest, own), ...(lost.length > 0 && lostPieces(lost.map(({ name }) => name))) }];
   });
   const incomplete = incompleteSets(snapshots).map(({ set, at, platform: of }) => nothing(set, at, of === platform));
-  return [...committed, ...incomplete].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  return newestFirst([...committed, ...incomplete]);
 }
 
 /**
@@ -31,8 +31,12 @@ export function setsOf(
  * @param at milliseconds since 1970
  */
 export function newestAt(manifests: readonly Manifest[], at: number): Manifest | undefined {
-  const before = manifests.filter((manifest) => Date.parse(manifest.at) <= at);
-  return before.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))[0];
+  return newestFirst(manifests.filter((manifest) => Date.parse(manifest.at) <= at))[0];
+}
+
+/** Returns them sorted by their time. */
+export function newestFirst<T extends { at: string }>(sets: readonly T[]): T[] {
+  return sets.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
 function completeSet(manifest: Manifest, own: boolean): SetView {

@@ -1,8 +1,8 @@
 /** `hibernaut backup targets`: where backups are kept. */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import type { BackupTarget } from "@hibernaut/client";
+import { namedFile, s3Environment } from "../backup/credentials.ts";
 import { followTarget } from "../backup/following.ts";
 import { command, type Noun, type Option } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
@@ -56,7 +56,12 @@ const add = command({
   async run(context, [name = "", url = ""], { schedule, keep, keyFile, sshKey, credentialsStdin }) {
     const body = {
       ...{ name, url: url.includes("://") ? url : resolve(url) },
-      ...given({ schedule, keep, key: await contentOf(keyFile), ssh_key: await contentOf(sshKey) }),
+      ...given({
+        schedule,
+        keep,
+        key: keyFile && (await namedFile(keyFile)),
+        ssh_key: sshKey && (await namedFile(sshKey)),
+      }),
       ...(url.startsWith("s3") && (await s3Credentials(credentialsStdin === true))),
     };
     const client = await context.client();
@@ -174,17 +179,10 @@ const remove = command({
   },
 });
 
-async function contentOf(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  return readFile(resolve(file), "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${resolve(file)} cannot be read: ${error.message}.`);
-  });
-}
-
 /** Never options: command lines appear in the process list and in the shell's history. */
 async function s3Credentials(fromStdin: boolean) {
-  const { AWS_ACCESS_KEY_ID: fromName, AWS_SECRET_ACCESS_KEY: fromSecret } = process.env;
-  if (!fromStdin) return given({ access_key: fromName || undefined, secret_key: fromSecret || undefined });
+  const { accessKey: access_key, secretKey: secret_key } = s3Environment();
+  if (!fromStdin) return given({ access_key, secret_key });
   if (process.stdin.isTTY)
     throw new UsageError("Standard input is a terminal. Send two lines to it, as in --credentials-stdin < FILE.");
   const [access = "", secret = ""] = (await readAll(process.stdin)).split("\n").map((line) => line.trim());

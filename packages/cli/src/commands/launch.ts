@@ -9,8 +9,6 @@ import { isValidName, NAME_RULE } from "../names.ts";
 import { lines } from "../terminal.ts";
 
 const [OWN_FILE] = APP_FILES;
-/** As the package that reads them has it, which `--help` does not load. */
-const COMPOSE_NAMES = ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"] as const;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 
 /** Reads the directory and writes the file. Never uses the network. */
@@ -45,14 +43,15 @@ export const launch = command({
       throw new UsageError("--now deploys at once, and --no-deploy does not. Choose one.");
     if (options.name !== undefined && !isValidName(options.name))
       throw new UsageError(`\`${options.name}\` is not a valid name for an app: it ${NAME_RULE}.`);
-    const [{ lookAt }, { planLaunch }, { launchText, nextSteps }] = await Promise.all([
+    const [{ COMPOSE_FILES }, { lookAt }, { planLaunch }, { launchText, nextSteps }] = await Promise.all([
+      import("@hibernaut/compose"),
       import("../appfile/folder.ts"),
       import("../appfile/plan.ts"),
       import("../appfile/launch-text.ts"),
     ]);
     const folder = lookAt(process.cwd(), findAppFile(process.cwd()));
     if (folder.appFile !== undefined && !options.force && !options.plan) throw refusal(basename(folder.appFile));
-    const composeFile = COMPOSE_NAMES.find((name) => folder.entries.includes(name));
+    const composeFile = COMPOSE_FILES.find((name) => folder.entries.includes(name));
     if (options.plan && composeFile === undefined) throw noComposeFile();
     const plan = planLaunch(folder, options);
     if (composeFile !== undefined && (options.plan || plan.kind === "unknown")) {
@@ -85,7 +84,7 @@ export const launch = command({
 });
 
 function noComposeFile(): CliError {
-  return new CliError("not_found", `There is no ${COMPOSE_NAMES[0]} here, and --plan shows what one becomes.`);
+  return new CliError("not_found", "There is no compose.yaml here, and --plan shows what one becomes.");
 }
 
 function refusal(file: string): CliError {

@@ -5,6 +5,7 @@ import { type Loss, lossOf } from "../app-loss.ts";
 import type { Result } from "../command.ts";
 import { agree } from "../confirming.ts";
 import type { Context } from "../context.ts";
+import { count } from "../terminal.ts";
 import { isOfCompose } from "./apps.ts";
 
 /** As long as an app takes that is destroyed whole, in seconds. */
@@ -40,9 +41,9 @@ export async function takeDown(
       return { app, machines: machines.length, kept: !volumes };
     }),
   );
-  const count = done.reduce((sum, { machines }) => sum + machines, 0);
+  const total = done.reduce((sum, { machines }) => sum + machines, 0);
   const rest = volumes ? "" : " Its apps are kept, with their volumes and secrets.";
-  return { document: { project: name, apps: done }, text: `Destroyed ${count} machine(s) of ${name}.${rest}` };
+  return { document: { project: name, apps: done }, text: `Destroyed ${count(total, "machine")} of ${name}.${rest}` };
 }
 
 /** Resolves once the machine is gone: what comes next may need its volumes. */
@@ -54,7 +55,7 @@ async function destroy(client: HibernautClient, app: string, id: string): Promis
 function lossText(losses: readonly Loss[], { name, volumes }: { name: string; volumes: boolean }): string {
   const line = ({ app, machines, volumes: disks }: Loss) => {
     const parts = [
-      `${machines.length} machine(s)`,
+      count(machines.length, "machine"),
       ...(volumes ? disks.map((disk) => `volume ${disk.name}, ${disk.size_gb} GB`) : []),
     ];
     return `  ${app}: ${parts.join(", ")}`;

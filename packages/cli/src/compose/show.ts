@@ -1,7 +1,7 @@
 /** A plan as text. Pure. */
 import type { Finding, ServicePlan } from "@hibernaut/compose";
 import { durationText } from "../appfile/quantities.ts";
-import { lines, table } from "../terminal.ts";
+import { count, lines, table } from "../terminal.ts";
 import { findingText, type Loaded } from "./load.ts";
 
 /** The whole plan: what each service becomes, and what is not carried. */
@@ -15,7 +15,7 @@ export function planText({ plan, findings }: Loaded): string {
     sleepText(app),
   ]);
   return lines(
-    `Project ${plan.name}: ${plan.apps.length} app${plan.apps.length === 1 ? "" : "s"} in the network ${plan.name}.`,
+    `Project ${plan.name}: ${count(plan.apps.length, "app")} in the network ${plan.name}.`,
     table([["SERVICE", "APP", "IMAGE", "REACHED", "MEMORY", "SLEEPS"], ...rows]),
     findings.length > 0 && ["\nWhat is carried in another way, or not at all:", ...findings.map(indented)].join("\n"),
     "\nNext: hibernaut compose up",
