@@ -160,6 +160,8 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   [`POST ${B}/{target}/run`]: { scopes: ADMIN, limited: false },
   [`DELETE ${B}/{target}/run`]: { scopes: ADMIN, limited: false },
   [`POST ${B}/{target}/check`]: { scopes: ADMIN, limited: false },
+  [`POST ${B}/{target}/restore`]: { scopes: ADMIN, limited: false },
+  [`POST ${B}/{target}/drill`]: { scopes: ADMIN, limited: false },
   "GET /v1/platform/regions": { scopes: READ, limited: true },
   "PUT /v1/keepalive": "machines only",
   "DELETE /v1/keepalive": "machines only",

@@ -30,6 +30,7 @@ const NONE: BackupView = {
   bytes: 0,
   longestPauseMs: 0,
   withoutMemory: [],
+  failedCommands: [],
   error: null,
 };
 

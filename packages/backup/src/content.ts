@@ -8,9 +8,10 @@ import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { certificatesFolder } from "@hibernaut/certs";
 import { HibernautError } from "@hibernaut/domain/errors";
-import type { MachineCopies, MachineCopy } from "@hibernaut/machines";
+import type { MachineCopies, MachineCopy, Resources } from "@hibernaut/machines";
 import type { Store } from "@hibernaut/store";
 import type { VolumeCopies } from "@hibernaut/volumes";
+import { BackupCommands, type FailedCommand } from "./commands.ts";
 import type { BackupView } from "./contract.ts";
 import { missingFrom, nothing } from "./missing.ts";
 import type { Piece } from "./piece.ts";
@@ -48,11 +49,13 @@ export interface BackupParts {
   /** Opens a copy of the database. */
   openStore(file: string): Pick<Store, "machines" | "volumes" | "close">;
   machineCopies: Pick<MachineCopies, "ids" | "copy">;
+  /** Runs what apps do before they are backed up. By default, they do nothing. */
+  commands?: Pick<Resources, "machines" | "commands">;
   volumes: VolumeCopies;
 }
 
 export type Progress = Partial<
-  Pick<BackupView, "machinesDone" | "machines" | "bytes" | "longestPauseMs" | "withoutMemory">
+  Pick<BackupView, "machinesDone" | "machines" | "bytes" | "longestPauseMs" | "withoutMemory" | "failedCommands">
 >;
 
 /** What a piece is of, before it has a place. */
@@ -71,10 +74,14 @@ export class Content {
   #longestPauseMs = 0;
   readonly #withoutMemory = new Map<string, BackupView["withoutMemory"][number]>();
 
+  readonly #commands: BackupCommands | undefined;
+  readonly #failedCommands: FailedCommand[] = [];
+
   constructor(parts: BackupParts, stage: Stage, report: (progress: Progress) => void) {
     this.#parts = parts;
     this.#stage = stage;
     this.#report = report;
+    this.#commands = parts.commands && new BackupCommands(parts.commands);
   }
 
   /** Yields the pieces. What a piece has is deleted from the stage when the next one is asked for. */
@@ -114,12 +121,20 @@ export class Content {
       if (left.length === 0) return;
       this.#report({ machines: included.size + left.length, machinesDone: included.size });
       for (const id of left) {
+        await this.#prepare(id, signal);
         const copy = await machineCopies.copy(id, this.#stage, signal);
         // One that was destroyed is not in the database at the end, either.
         included.set(id, copy?.record.version ?? "");
         if (copy !== undefined) yield* this.#machine(copy);
       }
     }
+  }
+
+  async #prepare(id: string, signal: AbortSignal): Promise<void> {
+    const failed = await this.#commands?.before(id, signal);
+    if (failed === undefined) return;
+    this.#failedCommands.push(failed);
+    this.#report({ failedCommands: [...this.#failedCommands] });
   }
 
   async *#machine(copy: MachineCopy): AsyncGenerator<Piece, void> {

@@ -1,4 +1,5 @@
 /** Backups as the API uses them. */
+import type { FailedCommand } from "./commands.ts";
 
 /** How far the latest backup came. Times are RFC 3339. */
 export interface BackupView {
@@ -15,6 +16,8 @@ export interface BackupView {
   longestPauseMs: number;
   /** Machines whose memory is not in it although they were running, with the reason. */
   withoutMemory: { id: string; app: string; reason: string }[];
+  /** What apps wanted to do before they were backed up, and could not. */
+  failedCommands: FailedCommand[];
   /** Why it failed. */
   error: { code: string; message: string } | null;
 }

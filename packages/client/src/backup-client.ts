@@ -5,7 +5,9 @@ import type {
   AddBackupTargetRequest,
   BackupSet,
   BackupTarget,
+  DrillRequest,
   NewBackupTarget,
+  RestoreAppRequest,
   UpdateBackupTargetRequest,
 } from "./types.ts";
 import { WebhookClient } from "./webhook-client.ts";
@@ -56,5 +58,18 @@ export abstract class BackupClient extends WebhookClient {
   /** Begins a check of what is stored at a target. `last_check` of {@link getBackupTarget} says how it ended. */
   startBackupCheck(target: string, body: { read_data?: boolean } = {}, options?: CallOptions): Promise<BackupTarget> {
     return this.call("post", "/v1/platform/backups/targets/{target}/check", { params: { target }, body, ...options });
+  }
+
+  /** Begins to restore one app from a target. `last_restore` of {@link getBackupTarget} says how it ended. */
+  restoreApp(target: string, body: RestoreAppRequest, options?: CallOptions): Promise<BackupTarget> {
+    return this.call("post", "/v1/platform/backups/targets/{target}/restore", { params: { target }, body, ...options });
+  }
+
+  /**
+   * Begins a drill: by default, of the app whose last one is the longest ago. `drills` of {@link getBackupTarget} says how it
+   * ended.
+   */
+  startDrill(target: string, body: DrillRequest = {}, options?: CallOptions): Promise<BackupTarget> {
+    return this.call("post", "/v1/platform/backups/targets/{target}/drill", { params: { target }, body, ...options });
   }
 }

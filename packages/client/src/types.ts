@@ -34,6 +34,9 @@ export type MachineConfig = Schemas["MachineConfig"];
 /** Where a machine may connect to. */
 export type EgressConfig = Schemas["EgressConfig"];
 
+/** What the app does for its backups, and what a drill counts. */
+export type BackupConfig = Schemas["BackupConfig"];
+
 /** A port of the app, and what the proxy does with it. */
 export type ServiceConfig = Schemas["ServiceConfig"];
 
@@ -123,6 +126,18 @@ export type UpdateBackupTargetRequest = Schemas["UpdateBackupTargetRequest"];
 
 /** A backup at a target. */
 export type BackupSet = Schemas["BackupSet"];
+
+/** Which app to restore from a backup, and as what. */
+export type RestoreAppRequest = Schemas["RestoreAppRequest"];
+
+/** How a restore of an app from a backup ended. */
+export type AppRestore = Schemas["AppRestore"];
+
+/** Which app to try. */
+export type DrillRequest = Schemas["DrillRequest"];
+
+/** How the latest drill of an app ended. */
+export type BackupDrill = Schemas["BackupDrill"];
 
 /** How far the latest backup of the platform came. */
 export type Backup = Schemas["Backup"];

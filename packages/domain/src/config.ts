@@ -14,11 +14,13 @@ import { schemasOf } from "./field-schemas.ts";
 import { MACHINE_FIELDS } from "./fields.ts";
 import { FileConfig, MAX_FILES } from "./guest-files.ts";
 import {
+  BACKUP_COMMAND_S,
   DEFAULT_CPUS,
   DEFAULT_MEMORY_MB,
   ENV_NAME_PATTERN,
   ENV_VALUE_MAX_LENGTH,
   FLY_CONFIG_MAX_LENGTH,
+  MOST_BACKUP_COUNTS,
   RETENTION_DAYS,
   VOLUME_GB,
 } from "./limits.ts";
@@ -84,6 +86,37 @@ export const EgressConfig = Type.Object(
     deny: egressEntries("Addresses and networks."),
   },
   { ...closed, title: "EgressConfig" },
+);
+
+const command = (description: string) =>
+  Type.Array(Type.String({ maxLength: 8192 }), { minItems: 1, maxItems: 256, description });
+
+/** What the app does for its backups, and how a drill sees that one is worth something. */
+export const BackupConfig = Type.Object(
+  {
+    command: Type.Optional(
+      command("Run in the machine before it is backed up, if it runs then: such as a dump of a database to a volume."),
+    ),
+    timeout: Type.Optional(
+      Type.Integer({ ...BACKUP_COMMAND_S, description: "Seconds that the command may take. Default: 600." }),
+    ),
+    counts: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{0,31}$", description: "What is counted." }),
+            command: command("Run in the restored machine. It prints one number."),
+            minimum: Type.Optional(
+              Type.Integer({ minimum: 0, description: "The drill fails if there are fewer. Default: 1." }),
+            ),
+          },
+          closed,
+        ),
+        { maxItems: MOST_BACKUP_COUNTS, description: "What a drill counts in the restored machine." },
+      ),
+    ),
+  },
+  { ...closed, title: "BackupConfig" },
 );
 
 /** Words for programs, which have no effect on the machine. */
@@ -167,6 +200,7 @@ export const MachineConfig = Type.Object(
         },
       ),
     ),
+    backup: Type.Optional(BackupConfig),
     metadata: Type.Optional(MachineMetadata),
     fly_config: Type.Optional(
       Type.String({
@@ -192,6 +226,7 @@ export const MachineConfig = Type.Object(
   { ...closed, title: "MachineConfig" },
 );
 
+export type BackupConfig = Static<typeof BackupConfig>;
 export type MountConfig = Static<typeof MountConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
 /** How an app is asked to exit, and how long it has until it is killed. */

@@ -64,3 +64,9 @@ export const FLY_CONFIG_MAX_LENGTH = 64 * 1024;
 export const SANDBOX_TIMEOUT_S = { minimum: 1, maximum: 24 * 60 * 60 } as const;
 /** How long one lives that was made without saying so, in seconds. */
 export const DEFAULT_SANDBOX_TIMEOUT_S = 300;
+
+/** How long a command before a backup may take, in seconds: a dump of a large database, while other apps wait. */
+export const BACKUP_COMMAND_S = { minimum: 1, maximum: 1800 } as const;
+export const DEFAULT_BACKUP_COMMAND_S = 600;
+/** Each is a command that a drill waits for. */
+export const MOST_BACKUP_COUNTS = 8;

@@ -119,11 +119,11 @@ export interface NotSuspended {
 
 /** From whose memory a machine was born. */
 export interface Origin {
-  /** `fork`: of a machine at work or asleep. `template`: of what was kept of one. */
-  kind: "fork" | "template";
+  /** `fork`: of a machine at work or asleep. `template`: of what was kept of one. `backup`: of one in a backup. */
+  kind: "fork" | "template" | "backup";
   /** The machine whose memory it was. It may be gone. */
   machine: string;
-  /** The template, which may be gone. Absent for a fork. */
+  /** The template, which may be gone. Absent for the others. */
   template?: string;
 }
 

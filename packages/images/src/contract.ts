@@ -75,8 +75,8 @@ export interface Login {
 }
 
 /**
- * Gets an image from another host of the cluster: writes its root file system to the file. Resolves with what else is
- * known of it, and with undefined when no host has it.
+ * Gets an image from where it was made already, such as another host of the cluster: puts its root file system at the path.
+ * Resolves with what else is known of it, and with undefined when it is not there either.
  */
 export type FetchImage = (
   digest: string,
@@ -97,6 +97,11 @@ export interface ImageStore {
    * stored. An image from `ensure` may be deleted at once.
    */
   hold(ref: string, options?: EnsureOptions): Promise<HeldImage>;
+  /**
+   * Returns the image of a digest, held, once it is cached: by what `fetch` gives if it is not. Undefined when `fetch` has none
+   * either.
+   */
+  adopt(digest: string, fetch: FetchImage, options?: EnsureOptions): Promise<HeldImage | undefined>;
   /** Returns the cached image. Undefined when it is not cached. */
   get(digest: string): Promise<Image | undefined>;
   /**

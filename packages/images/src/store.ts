@@ -97,6 +97,13 @@ class DiskImageStore implements ImageStore {
     }
   }
 
+  async adopt(digest: string, fetch: FetchImage, options: EnsureOptions = {}): Promise<HeldImage | undefined> {
+    const present = await this.#held(digest);
+    if (present !== undefined) return present;
+    const fetching = this.#fetching.join(digest, (job) => this.#fetch(digest, fetch, job), options);
+    return (await fetching) ? this.#held(digest) : undefined;
+  }
+
   get(digest: string): Promise<Image | undefined> {
     return this.#directory.get(digest);
   }
@@ -206,10 +213,7 @@ class DiskImageStore implements ImageStore {
   /** Returns the image of a digest, held, from the disk or from another host. */
   async #pinned(digest: string, options: EnsureOptions): Promise<HeldImage | undefined> {
     const { fetch } = this.#parts;
-    const present = await this.#held(digest);
-    if (present !== undefined || fetch === undefined) return present;
-    const fetching = this.#fetching.join(digest, (job) => this.#fetch(digest, fetch, job), options);
-    return (await fetching) ? this.#held(digest) : undefined;
+    return fetch === undefined ? this.#held(digest) : this.adopt(digest, fetch, options);
   }
 
   /** Resolves with whether another host had the image. */

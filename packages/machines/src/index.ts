@@ -20,6 +20,7 @@ export type { RefusedConnection } from "./refused-connections.ts";
 export type { CommandVerdict } from "./release-command/rules.ts";
 export type { CommandOutput } from "./release-command/run.ts";
 export { refuseUnfit } from "./resources/arrivals.ts";
+export type { BackupRestores, RestoredApp, RestoredMachine } from "./resources/backup-restores.ts";
 export type { Commands } from "./resources/commands.ts";
 export type { TakenIn } from "./resources/custody.ts";
 export type { Departed, DepartOptions, Papers } from "./resources/departures.ts";

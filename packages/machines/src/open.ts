@@ -10,6 +10,7 @@ import { ReservedNames, reservedBySettings } from "./reserved-names.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
 import { Arrivals } from "./resources/arrivals.ts";
+import { BackupRestores } from "./resources/backup-restores.ts";
 import { Commands } from "./resources/commands.ts";
 import { Custody } from "./resources/custody.ts";
 import { Departures } from "./resources/departures.ts";
@@ -97,6 +98,7 @@ export function openMachines(deps: MachineDependencies) {
     forks: new Forks(births),
     templates,
     restores: new Restores(births),
+    backupRestores: new BackupRestores(births),
     births: { counts: births.counts, pools },
     guestApi: new GuestApi(deps, controllers),
     drain,

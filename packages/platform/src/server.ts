@@ -17,7 +17,7 @@ import {
   warmMetrics,
   webhookMetrics,
 } from "@hibernaut/api";
-import { Backups, BackupTargets, startScheduler } from "@hibernaut/backup";
+import { AppRestores, Backups, BackupTargets, startScheduler } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
 import { openConnections, RequestPlaces } from "@hibernaut/connections";
@@ -63,6 +63,7 @@ import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
+import { appHome } from "./app-home.ts";
 import { openNames } from "./egress.ts";
 import { openFlyPort } from "./fly.ts";
 import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./member.ts";
@@ -294,6 +295,7 @@ async function runLocked(
     store,
     openStore,
     machineCopies: resources.machineCopies,
+    commands: resources,
     volumes,
     log,
   });
@@ -327,6 +329,11 @@ async function runLocked(
   const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
   if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
+  const appRestores = new AppRestores({
+    ...{ dataDir: settings.dataDir, targets: backupTargets, resources, images, openStore, openSecrets, log },
+    home: appHome(resources, shared?.api.shared),
+    secrets: openSecrets(sealed),
+  });
   const webhooks = openWebhooks({ settings, store, stream, vault, version: VERSION, log });
   open.defer(() => webhooks.close());
 
@@ -373,6 +380,7 @@ async function runLocked(
     volumes,
     backups,
     backupTargets,
+    appRestores,
     certificates,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
@@ -420,12 +428,13 @@ async function runLocked(
   await volumes.recover(await owning?.arrivingVolumes(settings.dataDir));
   await resources.recover();
   resources.dropSnapshots(unfit);
+  background(appRestores.recover(), "removing what a restore left");
   clustered?.start();
   if (clustered !== undefined) open.defer(expireQuarantine(files, settings.quarantineMs, log));
   shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
-  open.defer(startScheduler({ targets: backupTargets, log }));
+  open.defer(startScheduler({ targets: backupTargets, drill: (target) => appRestores.drill(target, {}), log }));
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store));

@@ -78,8 +78,15 @@ export interface MachineVolumes {
    * copied. With `grow`, disks of extended volumes get their new size; a guest that resumes must find the old size.
    */
   disks(mounts: readonly Mount[] | undefined, options: { grow: boolean; signal: AbortSignal }): Promise<VolumeDisk[]>;
+  /**
+   * Makes a volume of a disk that exists, which is moved to its place. It must be durable, and on the file system of the data
+   * directory. Rejects as the creation of a volume does, with the disk where it was or gone.
+   */
+  adopt(app: string, volume: AdoptedVolume, disk: string): Promise<VolumeView>;
   /** Lists an app's volumes, oldest first. */
   list(app: string): VolumeView[];
+  /** Deletes a volume and its snapshots. Rejects with `failed_precondition` while a machine has the volume. */
+  destroy(app: string, id: string): Promise<void>;
   /** Deletes all of an app's volumes and their snapshots. */
   destroyAll(app: string): Promise<void>;
 }
@@ -96,6 +103,9 @@ export interface CreateVolume {
   /** Start with the content of this snapshot, which must be of a volume of the same app. */
   snapshotId?: string | undefined;
 }
+
+/** What is known of a volume whose disk comes from a backup. */
+export type AdoptedVolume = Pick<VolumeRecord, "name" | "sizeGb" | "snapshotRetention" | "schedule">;
 
 /** What a backup needs from volumes. */
 export interface VolumeCopies {
@@ -119,8 +129,6 @@ export interface VolumeService extends MachineVolumes {
   update(app: string, id: string, changes: Pick<CreateVolume, "snapshotRetention" | "scheduledSnapshots">): VolumeView;
   /** Makes a volume larger, from the machine's next cold start on. `needsRestart` is true when one is still to come. */
   extend(app: string, id: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean };
-  /** Deletes a volume and its snapshots. Rejects with `failed_precondition` while a machine has the volume. */
-  destroy(app: string, id: string): Promise<void>;
   /** Lists a volume's snapshots, newest first, after deleting those that are past their retention. */
   listSnapshots(app: string, id: string): Promise<VolumeSnapshotRecord[]>;
   /**

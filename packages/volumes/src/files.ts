@@ -70,6 +70,11 @@ export class VolumeFiles {
     await this.#publish(to, (draft) => copySparseUntilAborted(from, draft, limit));
   }
 
+  /** Moves a whole disk, which is durable and on the same file system, to its place. */
+  async adopt(disk: string, volumeId: string): Promise<void> {
+    await this.#publish(this.disk(volumeId), (draft) => rename(disk, draft));
+  }
+
   /** Copies a file in a moment, whatever its size. Rejects where the file system cannot clone. */
   async clone(from: string, to: string): Promise<void> {
     await this.#publish(to, (draft) => cloneFile(from, draft));

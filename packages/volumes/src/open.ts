@@ -6,7 +6,15 @@ import { findNamed } from "@hibernaut/domain/naming";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Store } from "@hibernaut/store";
 import { Attachments } from "./attachments.ts";
-import type { CreateVolume, HeldMounts, VolumeCopies, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
+import type {
+  AdoptedVolume,
+  CreateVolume,
+  HeldMounts,
+  VolumeCopies,
+  VolumeDisk,
+  VolumeService,
+  VolumeView,
+} from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";
 import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume } from "./rules.ts";
 import { newSchedule } from "./schedule.ts";
@@ -153,7 +161,25 @@ export class Volumes implements VolumeService, VolumeCopies {
       snapshotRetention: retention,
       ...this.#scheduleOf(scheduledSnapshots),
     };
-    return this.#view(await this.#make(volume, snapshot));
+    return this.#view(
+      await this.#make(volume, (id) =>
+        snapshot === undefined ? this.#options.files.make(id, volume.sizeGb) : this.#snapshots.restore(snapshot, id),
+      ),
+    );
+  }
+
+  async adopt(
+    app: string,
+    { name, sizeGb, snapshotRetention, schedule }: AdoptedVolume,
+    disk: string,
+  ): Promise<VolumeView> {
+    this.#requireApp(app);
+    const volume: VolumeRecord = {
+      ...newVolume(app, name, sizeGb),
+      snapshotRetention,
+      ...this.#scheduleOf((schedule ?? null) !== null),
+    };
+    return this.#view(await this.#make(volume, (id) => this.#options.files.adopt(disk, id)));
   }
 
   update(
@@ -232,7 +258,7 @@ export class Volumes implements VolumeService, VolumeCopies {
     if (mounts === undefined) return { mounts: undefined, [Symbol.dispose]: () => {} };
     const { mounts: chosen, missing, release } = this.#attachments.reserve(app, mounts, machineId);
     try {
-      for (const volume of missing) await this.#make(volume);
+      for (const volume of missing) await this.#make(volume, (id) => this.#options.files.make(id, volume.sizeGb));
       return { mounts: chosen, [Symbol.dispose]: release };
     } catch (error) {
       release();
@@ -275,16 +301,15 @@ export class Volumes implements VolumeService, VolumeCopies {
   }
 
   /** Stores the intent, makes the files, then stores that they are whole. */
-  async #make(wanted: VolumeRecord, snapshot?: VolumeSnapshotRecord): Promise<VolumeRecord> {
-    const { store, files, requireDisk } = this.#options;
+  async #make(wanted: VolumeRecord, fill: (id: string) => Promise<void>): Promise<VolumeRecord> {
+    const { store, requireDisk } = this.#options;
     requireDisk?.(wanted.app, wanted.sizeGb * GB);
     const volume: VolumeRecord =
       wanted.schedule === undefined ? { ...wanted, ...this.#scheduleOf(await this.#byDefault()) } : wanted;
     this.#options.requireRoom?.(volume.app, volume.sizeGb);
     if (!store.volumes.insert(volume)) throw noApp(volume.app);
     try {
-      if (snapshot === undefined) await files.make(volume.id, volume.sizeGb);
-      else await this.#snapshots.restore(snapshot, volume.id);
+      await fill(volume.id);
       const made: VolumeRecord = { ...volume, state: "created" };
       store.volumes.update(made);
       return made;

@@ -1,6 +1,7 @@
 /** The shapes of `/v1/platform/backups/targets`. */
 import { type Static, Type } from "typebox";
 import { bytes, closed, nullable, oneOf, time } from "../schemas.ts";
+import { FailedCommand } from "./backup.ts";
 
 export const TargetParams = Type.Object({ target: Type.String({ description: "Name of the target." }) }, closed);
 
@@ -11,6 +12,11 @@ const schedule = Type.String({
 const keep = Type.String({
   maxLength: 100,
   description: "For how many days, weeks and months the last backup of each is kept, such as `7d,4w,6m`.",
+});
+const drillSchedule = Type.String({
+  maxLength: 200,
+  description:
+    "When an app of the newest backup is tried, each time the one whose last drill is the longest ago: a cron expression of five fields, in UTC.",
 });
 /** Given once, and in no reply ever after. */
 const secret = (description: string, maxLength = 1000) =>
@@ -38,6 +44,7 @@ export const UpdateTargetBody = Type.Object(
   {
     schedule: Type.Optional(nullable(schedule, "Null: no backups are made by themselves.")),
     keep: Type.Optional(nullable(keep, "Null: nothing is deleted.")),
+    drill_schedule: Type.Optional(nullable(drillSchedule, "Null: drills take place only when they are asked for.")),
   },
   { ...closed, title: "UpdateBackupTargetRequest" },
 );
@@ -61,9 +68,95 @@ const Last = Type.Object(
     set: nullable(Type.String(), "The set that was made."),
     bytes,
     added: Type.Integer({ minimum: 0, description: "Bytes that it added to what is stored." }),
+    failed_commands: Type.Array(FailedCommand),
     error: Failure,
   },
   closed,
+);
+
+const choice = {
+  set: Type.Optional(Type.String({ maxLength: 200, description: "This set. Default: the newest of this platform." })),
+  at: Type.Optional(
+    Type.String({ maxLength: 40, format: "date-time", description: "The newest that was made then or before." }),
+  ),
+};
+const appName = Type.String({ maxLength: 63, description: "The app, as it was called when it was backed up." });
+
+export const RestoreAppBody = Type.Object(
+  {
+    app_name: appName,
+    as: Type.Optional(Type.String({ maxLength: 63, description: "The name of the copy. Default: the app's own." })),
+    in_place: Type.Optional(
+      Type.Boolean({ description: "Whether its machines take over from those that the app has. Default: false." }),
+    ),
+    ...choice,
+  },
+  { ...closed, title: "RestoreAppRequest" },
+);
+
+export const DrillBody = Type.Object(
+  { app_name: Type.Optional(appName), ...choice },
+  { ...closed, title: "DrillRequest" },
+);
+
+const ended = {
+  started_at: time,
+  ended_at: time,
+  app_name: Type.String(),
+  set: nullable(Type.String()),
+  set_at: nullable(time, "When the set was made."),
+  error: Failure,
+};
+
+const RestoreReply = Type.Object(
+  {
+    ...ended,
+    as: Type.String({ description: "The app that it became." }),
+    machines: Type.Array(
+      Type.Object(
+        {
+          ...{ id: Type.String(), name: Type.String() },
+          from: Type.String({ description: "The machine that it was in the backup." }),
+          without_memory: nullable(Type.String(), "Why it starts from scratch. Null if it has its memory."),
+        },
+        closed,
+      ),
+    ),
+    volumes: Type.Array(Type.String(), { description: "Ids of the new volumes." }),
+    replaced: Type.Array(Type.String(), { description: "Machines whose place was taken. They are cordoned." }),
+  },
+  { ...closed, title: "AppRestore" },
+);
+
+const DrillReply = Type.Object(
+  {
+    ...ended,
+    machines: Type.Array(
+      Type.Object(
+        {
+          ...{ from: Type.String(), name: Type.String() },
+          start: nullable(Type.String(), "How it came up: `resume`, `warm` or `cold`."),
+          health: oneOf(["healthy", "failed", "stopped"]),
+          took_ms: nullable(Type.Integer(), "Until it was healthy."),
+          note: nullable(Type.String()),
+        },
+        closed,
+      ),
+    ),
+    counts: Type.Array(
+      Type.Object(
+        {
+          ...{ machine: Type.String(), name: Type.String() },
+          value: nullable(Type.Integer(), "Null if it could not be counted."),
+          minimum: Type.Integer(),
+          before: nullable(Type.Integer(), "What the drill before counted."),
+          note: nullable(Type.String()),
+        },
+        closed,
+      ),
+    ),
+  },
+  { ...closed, title: "BackupDrill", description: "How the latest drill of an app ended." },
 );
 
 export const TargetReply = Type.Object(
@@ -77,13 +170,20 @@ export const TargetReply = Type.Object(
     next_at: nullable(time, "When the next backup is due."),
     overdue: Type.Boolean({ description: "Whether the latest good backup is older than the schedule promises." }),
     running: nullable(
-      Type.Object({ phase: oneOf(["copying", "verifying", "deleting", "checking"]), started_at: time }, closed),
+      Type.Object(
+        { phase: oneOf(["copying", "verifying", "deleting", "checking", "restoring", "drilling"]), started_at: time },
+        closed,
+      ),
       "What happens there at the moment.",
     ),
     last: nullable(Last, "How the latest backup ended."),
     last_success: nullable(Type.Object({ at: time, set: Type.String() }, closed), "The latest backup that counts."),
     last_check: nullable(Type.Object({ at: time, read_data: Type.Boolean(), error: Failure }, closed)),
     prune_error: nullable(Type.String(), "Why old backups could not be deleted after the latest one."),
+    drill_schedule: nullable(Type.String()),
+    next_drill_at: nullable(time, "When the next drill is due."),
+    drills: Type.Array(DrillReply, { description: "The latest drill of each app, the latest one first." }),
+    last_restore: nullable(RestoreReply, "How the latest restore of an app from here ended."),
   },
   { ...closed, title: "BackupTarget", description: "A place where backups of the platform are kept." },
 );

@@ -1,14 +1,17 @@
 /** `/v1/platform/backups/targets`: where backups are kept, and what is there. */
-import type { SetView, TargetView } from "@hibernaut/backup";
+import type { Drill, LastRestore, SetView, TargetView } from "@hibernaut/backup";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { NoBody, Ok } from "../schemas.ts";
+import { failedWire } from "./backup.ts";
 import {
   AddTargetBody,
   CheckBody,
+  DrillBody,
   NewTargetReply,
+  RestoreAppBody,
   SetList,
   type SetWire,
   TargetList,
@@ -21,7 +24,10 @@ import {
 const route = routesOf("platform");
 
 /** Registers the routes of targets. Keys and credentials can be stored but never read. */
-export function backupTargetRoutes(app: Api, { backupTargets: targets }: Pick<ApiDeps, "backupTargets">): void {
+export function backupTargetRoutes(
+  app: Api,
+  { backupTargets: targets, appRestores: restores }: Pick<ApiDeps, "backupTargets" | "appRestores">,
+): void {
   const all = "/v1/platform/backups/targets";
   const path = `${all}/:target`;
 
@@ -56,10 +62,11 @@ export function backupTargetRoutes(app: Api, { backupTargets: targets }: Pick<Ap
     path,
     route(
       "Change when backups are made, and which are kept",
-      { scope: "admin", audited: ["schedule", "keep"] },
+      { scope: "admin", audited: ["schedule", "keep", "drill_schedule"] },
       { params: TargetParams, body: UpdateTargetBody, reply: TargetReply },
     ),
-    async ({ params, body }) => targetWire(await targets.update(params.target, body)),
+    async ({ params, body: { drill_schedule: drillSchedule, ...rest } }) =>
+      targetWire(await targets.update(params.target, { ...rest, drillSchedule })),
   );
 
   app.delete(
@@ -109,6 +116,32 @@ export function backupTargetRoutes(app: Api, { backupTargets: targets }: Pick<Ap
     ),
     async ({ params, body }) => targetWire(await targets.startCheck(params.target, body.read_data ?? false)),
   );
+
+  app.post(
+    `${path}/restore`,
+    route(
+      "Begin to restore one app from a backup",
+      { scope: "admin", audited: ["app_name", "as", "in_place", "set", "at"] },
+      { params: TargetParams, body: RestoreAppBody, reply: TargetReply },
+    ),
+    async ({ params, body: { app_name: name, as, in_place: inPlace, ...choice } }) =>
+      targetWire(await restores.restore(params.target, { app: name, as, inPlace, ...choiceOf(choice) })),
+  );
+
+  app.post(
+    `${path}/drill`,
+    route(
+      "Begin a drill: restore an app where nobody reaches it, and see whether it works",
+      { scope: "admin", audited: ["app_name", "set", "at"] },
+      { params: TargetParams, optionalBody: DrillBody, reply: TargetReply },
+    ),
+    async ({ params, body: { app_name: name, ...choice } }) =>
+      targetWire(await restores.drill(params.target, { app: name, ...choiceOf(choice) })),
+  );
+}
+
+function choiceOf({ set, at }: { set?: string; at?: string }): { set?: string | undefined; at?: number | undefined } {
+  return { set, at: at === undefined ? undefined : Date.parse(at) };
 }
 
 function targetWire({ last, lastCheck, running, failures: _, ...target }: TargetView): TargetWire {
@@ -119,11 +152,35 @@ function targetWire({ last, lastCheck, running, failures: _, ...target }: Target
     last: last && {
       ...{ started_at: last.startedAt, ended_at: last.endedAt, state: last.state, set: last.set },
       ...{ bytes: last.bytes, added: last.added, error: last.error },
+      failed_commands: failedWire(last.failedCommands ?? []),
     },
     last_success: target.lastSuccess,
     last_check: lastCheck && { at: lastCheck.at, read_data: lastCheck.readData, error: lastCheck.error },
     prune_error: target.pruneError,
+    drill_schedule: target.drillSchedule,
+    next_drill_at: target.nextDrillAt,
+    drills: target.drills.map(drillWire),
+    last_restore: target.lastRestore && restoreWire(target.lastRestore),
   };
+}
+
+function drillWire({ machines, counts, ...drill }: Drill): TargetWire["drills"][number] {
+  return {
+    ...endedWire(drill),
+    machines: machines.map(({ tookMs, ...one }) => ({ ...one, took_ms: tookMs })),
+    counts: [...counts],
+  };
+}
+
+function restoreWire({ machines, as, volumes, replaced, ...restore }: LastRestore): TargetWire["last_restore"] {
+  return {
+    ...{ ...endedWire(restore), as, volumes, replaced },
+    machines: machines.map(({ withoutMemory, ...one }) => ({ ...one, without_memory: withoutMemory })),
+  };
+}
+
+function endedWire({ startedAt, endedAt, app, set, setAt, error }: Omit<Drill, "machines" | "counts">) {
+  return { started_at: startedAt, ended_at: endedAt, app_name: app, set, set_at: setAt, error };
 }
 
 function setWire(set: SetView): SetWire {

@@ -15,6 +15,12 @@ const WithoutMemory = Type.Object(
   { ...closed, description: "A machine that was running and whose memory is not in the backup." },
 );
 
+/** Also of backups to targets. */
+export const FailedCommand = Type.Object(
+  { machine_id: Type.String(), app_name: Type.String(), reason: Type.String() },
+  { ...closed, description: "A machine whose `backup.command` failed. It is in the backup as it was." },
+);
+
 const BackupReply = Type.Object(
   {
     state: oneOf(["none", "running", "complete", "failed"]),
@@ -27,6 +33,7 @@ const BackupReply = Type.Object(
     without_memory: Type.Array(WithoutMemory, {
       description: "Machines that cold start when the backup is restored, although they were running.",
     }),
+    failed_commands: Type.Array(FailedCommand),
     error: nullable(
       Type.Object({ code: Type.String(), message: Type.String() }, closed),
       "Why the backup is `failed`.",
@@ -99,6 +106,12 @@ function backupWire({ error, ...view }: BackupView): BackupWire {
     bytes: view.bytes,
     longest_pause_ms: view.longestPauseMs,
     without_memory: view.withoutMemory.map(({ id, app, reason }) => ({ machine_id: id, app_name: app, reason })),
+    failed_commands: failedWire(view.failedCommands),
     error,
   };
+}
+
+/** Returns them as clients get them. */
+export function failedWire(failed: BackupView["failedCommands"]): Static<typeof FailedCommand>[] {
+  return failed.map(({ id, app, reason }) => ({ machine_id: id, app_name: app, reason }));
 }

@@ -65,9 +65,9 @@ const Prewarm = Type.Object(
 
 const Origin = Type.Object(
   {
-    kind: oneOf(["fork", "template"]),
+    kind: oneOf(["fork", "template", "backup"]),
     machine_id: Type.String({ description: "The machine whose memory it began with. It may be gone." }),
-    template: nullable(Type.String(), "The template's id. Null for a fork."),
+    template: nullable(Type.String(), "The template's id. Null for the others."),
   },
   { ...closed, description: "What the machine was made from." },
 );

@@ -1,9 +1,10 @@
 /** Backups to targets as the API uses them. Times are RFC 3339. */
+import type { Drill, LastRestore } from "../apps/results.ts";
 import type { LocationKind } from "./location.ts";
 import type { LastCheck, LastRun } from "./target-file.ts";
 
 /** What a target is doing. */
-export type Phase = "copying" | "verifying" | "deleting" | "checking";
+export type Phase = "copying" | "verifying" | "deleting" | "checking" | "restoring" | "drilling";
 
 /** A target without what must stay secret. */
 export interface TargetView {
@@ -22,6 +23,12 @@ export interface TargetView {
   lastSuccess: { at: string; set: string } | null;
   lastCheck: LastCheck | null;
   pruneError: string | null;
+  /** When drills take place; null without a schedule. */
+  drillSchedule: string | null;
+  nextDrillAt: string | null;
+  /** The latest drill of each app, the latest one first. */
+  drills: readonly Drill[];
+  lastRestore: LastRestore | null;
   /** Backups that failed since the platform started. */
   failures: number;
 }
@@ -61,6 +68,7 @@ export interface NewTarget {
 export interface TargetChanges {
   schedule?: string | null | undefined;
   keep?: string | null | undefined;
+  drillSchedule?: string | null | undefined;
 }
 
 /** Keeps backups of the platform elsewhere. Calls reject with a HibernautError. */

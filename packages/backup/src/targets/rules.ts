@@ -37,9 +37,9 @@ export function requireName(name: string): void {
 }
 
 /** Throws `invalid_argument` unless backups can be made at such times. */
-export function requireSchedule(schedule: string | null): void {
+export function requireSchedule(schedule: string | null, field = "schedule"): void {
   const refusal = schedule === null ? undefined : cronRefusal(schedule);
-  if (refusal !== undefined) throw new HibernautError("invalid_argument", refusal, { field: "schedule" });
+  if (refusal !== undefined) throw new HibernautError("invalid_argument", refusal, { field });
 }
 
 /** Throws when there is such a target, or when there are too many. */

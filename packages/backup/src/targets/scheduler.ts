@@ -1,4 +1,4 @@
-/** Makes the backups that are due, one after the other. */
+/** Makes the backups that are due, and the drills, one after the other. */
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "@hibernaut/lib/text";
 import type { BackupTargets } from "./targets.ts";
@@ -7,7 +7,9 @@ import type { BackupTargets } from "./targets.ts";
 const LOOK_MS = 30_000;
 
 interface SchedulerOptions {
-  targets: Pick<BackupTargets, "look" | "start" | "isBusy">;
+  targets: Pick<BackupTargets, "look" | "start" | "dueDrills" | "isBusy">;
+  /** Begins a drill from a target. */
+  drill(target: string): Promise<unknown>;
   lookMs?: number;
   log: {
     info(fields: Record<string, unknown>, message: string): void;
@@ -25,7 +27,7 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   };
 }
 
-async function repeat({ targets, lookMs = LOOK_MS, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
+async function repeat({ targets, drill, lookMs = LOOK_MS, log }: SchedulerOptions, signal: AbortSignal): Promise<void> {
   /** Whose backup is due and waits for another one. It is told once. */
   const waiting = new Set<string>();
   while (!signal.aborted) {
@@ -43,6 +45,11 @@ async function repeat({ targets, lookMs = LOOK_MS, log }: SchedulerOptions, sign
         waiting.delete(name);
         // Its end is not waited for: what is overdue is told also while one hangs.
         await targets.start(name);
+      }
+      // Backups come first. A drill that waits is due at the next look, too.
+      for (const name of await targets.dueDrills()) {
+        if (signal.aborted) return;
+        if (!targets.isBusy) await drill(name);
       }
     } catch (error) {
       if (!signal.aborted) log.warn({ reason: messageOf(error) }, "scheduled backups failed");

@@ -4,6 +4,8 @@ import { readFile } from "node:fs/promises";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { replaceFile } from "@hibernaut/lib/durable";
+import type { Drill, LastRestore } from "../apps/results.ts";
+import type { FailedCommand } from "../commands.ts";
 
 /** The name of the file, which is a part of each backup. */
 export const TARGETS_FILE = "backup-targets.json";
@@ -20,6 +22,8 @@ export interface LastRun {
   /** Bytes that the set restores, and those that it added to the repository. */
   bytes: number;
   added: number;
+  /** What apps wanted to do before they were backed up, and could not. Absent in records of earlier releases. */
+  failedCommands?: FailedCommand[];
   error: { code: string; message: string } | null;
 }
 
@@ -51,6 +55,12 @@ export interface TargetRecord {
   toldOverdue: boolean;
   /** Why old backups could not be deleted after the latest one. */
   pruneError: string | null;
+  /** When drills take place: five fields, in UTC. Absent or null without a schedule, like what follows from it. */
+  drillSchedule?: string | null;
+  drillScheduledAt?: string;
+  /** The latest drill of each app, the latest one first. Absent before the first. */
+  drills?: Drill[];
+  lastRestore?: LastRestore | null;
 }
 
 interface Content {
@@ -69,6 +79,7 @@ export function asRestored(text: string): string {
     ...target,
     schedule: null,
     keep: null,
+    drillSchedule: null,
     toldOverdue: false,
     pruneError: null,
   }));

@@ -8,6 +8,7 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import { sealText, unsealText, type Vault } from "@hibernaut/secrets";
 import type { OutboxStore } from "@hibernaut/store";
+import type { Drill, LastRestore } from "../apps/results.ts";
 import type { Backups } from "../backups.ts";
 import { openAccess, type ResticPlace, requireCredentials, type TargetSecrets } from "./access.ts";
 import { BEGAN_FILE, noteBegan, noteEnded, readBegan } from "./began.ts";
@@ -30,7 +31,7 @@ import {
   type TargetRecord,
 } from "./target-file.ts";
 import { checkSets, deleteOld, storedBy } from "./upkeep.ts";
-import { pastOf, viewOf } from "./views.ts";
+import { nextDrill, pastOf, viewOf } from "./views.ts";
 
 interface TargetsOptions {
   dataDir: string;
@@ -46,6 +47,28 @@ interface TargetsOptions {
     warn(fields: Record<string, unknown>, message: string): void;
   };
 }
+
+/** A target at work for something else than backups of the platform. */
+export interface TargetWork {
+  /** Names this platform in the repository. */
+  platform: string;
+  signal: AbortSignal;
+  /** RFC 3339. */
+  startedAt: string;
+  /** The latest drill of each app. */
+  drills: readonly Drill[];
+  /** Opens the repository for as long as it is used. */
+  withRepository<T>(use: (repository: Repository) => Promise<T>): Promise<T>;
+  /** Whether the platform is shutting down. */
+  isClosing(): boolean;
+  /** Now, RFC 3339. */
+  now(): string;
+  /** Stores and tells what came of it. */
+  ended(result: { restore: LastRestore } | { drill: Drill }): Promise<void>;
+}
+
+/** Each app has its latest one. */
+const MOST_DRILLS = 1000;
 
 /** What happens at a target. There is one at a time. */
 interface Work {
@@ -138,13 +161,15 @@ export class BackupTargets implements BackupTargetService {
     return { target: this.#view(record), key: key === undefined ? secrets.key : null };
   }
 
-  async update(name: string, { schedule, keep }: TargetChanges): Promise<TargetView> {
+  async update(name: string, { schedule, keep, drillSchedule }: TargetChanges): Promise<TargetView> {
     await this.#record(name);
     if (schedule !== undefined) requireSchedule(schedule);
+    if (drillSchedule !== undefined) requireSchedule(drillSchedule, "drill_schedule");
     if (typeof keep === "string") parseKeep(keep);
     await this.#file.update(name, () => ({
       ...(schedule !== undefined && { schedule, scheduledAt: this.#now().toISOString(), toldOverdue: false }),
       ...(keep !== undefined && { keep }),
+      ...(drillSchedule !== undefined && { drillSchedule, drillScheduledAt: this.#now().toISOString() }),
     }));
     return this.get(name);
   }
@@ -196,7 +221,7 @@ export class BackupTargets implements BackupTargetService {
     const work = this.#work;
     // By then, the backup counts.
     if (work?.target !== name || work.phase === "deleting") return false;
-    work.abort.abort(new HibernautError("aborted", "It was canceled. What was stored so far does not count."));
+    work.abort.abort(new HibernautError("aborted", "It was canceled. What came of it so far does not count."));
     await work.ended;
     return true;
   }
@@ -212,6 +237,43 @@ export class BackupTargets implements BackupTargetService {
   async check(name: string, readData: boolean): Promise<void> {
     const target = await this.#record(name);
     await this.#begin(target, "checking", this.#checking(target, readData));
+  }
+
+  /** Begins something else at a target, and returns the target. There is one such work at a time. */
+  async use(name: string, phase: Phase, act: (work: TargetWork) => Promise<void>): Promise<TargetView> {
+    const target = await this.#record(name);
+    this.#requireFree(phase);
+    const { platform } = await this.#file.read();
+    const work = this.#begin(target, phase, ({ startedAt, abort: { signal } }) =>
+      act({
+        ...{ platform, signal, startedAt, drills: target.drills ?? [] },
+        withRepository: (use) => this.#open(target, signal, use),
+        isClosing: () => this.#closing.signal.aborted,
+        now: () => this.#now().toISOString(),
+        ended: (result) => this.#usedFor(name, result),
+      }),
+    );
+    background(work, `${phase} from a target`);
+    return this.get(name);
+  }
+
+  async #usedFor(name: string, result: { restore: LastRestore } | { drill: Drill }): Promise<void> {
+    const isDrill = "drill" in result;
+    const { app, set, error } = isDrill ? result.drill : result.restore;
+    await this.#file.update(name, ({ drills = [] }) =>
+      isDrill
+        ? { drills: [result.drill, ...drills.filter((one) => one.app !== app)].slice(0, MOST_DRILLS) }
+        : { lastRestore: result.restore },
+    );
+    const type = isDrill
+      ? `backup.drill_${error === null ? "passed" : "failed"}`
+      : `backup.${error === null ? "restored" : "restore_failed"}`;
+    this.#tell(type, { target: name, app, set, ...(!isDrill && { as: result.restore.as }), error });
+    if (error !== null)
+      this.#options.log.warn(
+        { target: name, app, reason: error.message },
+        isDrill ? "a drill failed" : "a restore failed",
+      );
   }
 
   /** Whether a backup or a check runs. */
@@ -230,6 +292,13 @@ export class BackupTargets implements BackupTargetService {
       this.#options.log.warn({ target: target.name }, "the backup to a target is overdue");
     }
     return targets.filter((target) => (nextDue(pastOf(target), now) ?? now) < now).map(({ name }) => name);
+  }
+
+  /** Returns the names of targets whose drill is due. */
+  async dueDrills(): Promise<string[]> {
+    const { targets } = await this.#file.read();
+    const now = this.#now();
+    return targets.filter((target) => (nextDrill(target, now) ?? now) < now).map(({ name }) => name);
   }
 
   /** Ends what runs. */
@@ -255,12 +324,12 @@ export class BackupTargets implements BackupTargetService {
     await done;
   }
 
-  /** Throws unless a backup or a check can begin. A check does not mind a backup to a file. */
+  /** Throws unless a backup or a check can begin. Only a backup minds one to a file. */
   #requireFree(phase: Phase = "copying"): void {
     this.#closing.signal.throwIfAborted();
     if (this.#work !== undefined) throw busy(this.#work);
     const { state, startedAt } = this.#options.backups.get();
-    if (phase === "checking" || state !== "running") return;
+    if (phase !== "copying" || state !== "running") return;
     const message = `A backup is being made since ${startedAt}. Wait until it is done, then back up again.`;
     throw new HibernautError("failed_precondition", message);
   }
@@ -346,10 +415,13 @@ export class BackupTargets implements BackupTargetService {
     const endedAt = this.#now().toISOString();
     const { set, added } = manifest;
     const bytes = sizeOf(manifest);
-    const last: LastRun = { startedAt, endedAt, state: "complete", set, bytes, added, error: null };
+    const { failedCommands } = this.#options.backups.get();
+    const last: LastRun = { startedAt, endedAt, state: "complete", set, bytes, added, failedCommands, error: null };
     const lastSuccess = { at: manifest.at, set };
     await this.#file.update(name, () => ({ last, lastSuccess, toldOverdue: false }));
     await noteEnded(this.#began);
+    for (const { id, app, reason } of failedCommands)
+      this.#tell("backup.command_failed", { target: name, set, app, machine_id: id, reason });
     this.#tell("backup.complete", { target: name, set, bytes, added });
     this.#options.log.info({ target: name, set, bytes, added }, "a backup was made and verified");
   }

@@ -21,8 +21,28 @@ export function viewOf(target: TargetRecord, { work, failures, now }: Present): 
     nextAt: nextDue(past, now)?.toISOString() ?? null,
     overdue: isOverdue(past, now),
     running: work === undefined ? null : { phase: work.phase, startedAt: work.startedAt },
+    drillSchedule: target.drillSchedule ?? null,
+    nextDrillAt: nextDrill(target, now)?.toISOString() ?? null,
+    drills: target.drills ?? [],
+    lastRestore: target.lastRestore ?? null,
     failures,
   };
+}
+
+/** When the target's next drill is due; it may be in the past. Undefined without a schedule. */
+export function nextDrill(
+  {
+    drillSchedule = null,
+    drillScheduledAt = "",
+    drills = [],
+  }: Pick<TargetRecord, "drillSchedule" | "drillScheduledAt" | "drills">,
+  now: Date,
+): Date | undefined {
+  const lastEndedAt = drills[0]?.endedAt ?? null;
+  return nextDue(
+    { schedule: drillSchedule, scheduledAt: drillScheduledAt, lastEndedAt, lastSuccessAt: null, failed: false },
+    now,
+  );
 }
 
 /** Returns what decides when the target's backup is due. */

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
+import type { MachineDependencies } from "../../../machines/src/dependencies.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../../../platform/test/helpers/fake-world.ts";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
 import type { TargetSecrets } from "../../src/targets/access.ts";
@@ -19,6 +20,8 @@ interface Parts {
   program?: string;
   verify?: "sample" | "pieces";
   now?: () => Date;
+  /** What machines find in place of a network that keeps no rules. */
+  network?: MachineDependencies["network"];
 }
 
 /** A platform with targets. */
@@ -34,9 +37,12 @@ export class Home {
   }
 
   /** Starts the platform, as after a restart. */
-  async start({ program = RESTIC, verify = "sample", now }: Parts = {}): Promise<void> {
+  async start({ program = RESTIC, verify = "sample", now, network }: Parts = {}): Promise<void> {
     const settings = { restic: program, backupVerify: verify };
-    this.platform = await startPlatform(this.world, { targets: { settings, ...(now !== undefined && { now }) } });
+    this.platform = await startPlatform(this.world, {
+      targets: { settings, ...(now !== undefined && { now }) },
+      ...(network !== undefined && { wrap: (deps) => ({ ...deps, network }) }),
+    });
   }
 
   get targets(): BackupTargets {

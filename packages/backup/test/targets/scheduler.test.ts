@@ -16,7 +16,7 @@ test("of two backups that are due at once, one waits for the other, and each is 
   const before = faultCounts().background;
   const warnings: string[] = [];
   const log = { info: () => {}, warn: (_: object, text: string) => void warnings.push(text) };
-  const end = startScheduler({ targets: home.targets, lookMs: 10, log });
+  const end = startScheduler({ targets: home.targets, drill: async () => {}, lookMs: 10, log });
   onTestFinished(end);
   const last = async () => (await home.targets.list()).map((target) => target.last?.state);
   await vi.waitFor(async () => expect(await last()).toEqual(["failed", "failed"]), { timeout: 20_000 });

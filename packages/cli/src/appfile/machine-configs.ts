@@ -55,6 +55,7 @@ export function releaseConfig(file: AppFile, overrides: Overrides & { image: str
   const group = { ...(file.groups.find(({ name }) => name === fallbackGroup(file.groups)) ?? first), command };
   const {
     metadata: _group,
+    backup: _backup,
     guest,
     init: { exec: _exec, ...init } = {},
     ...config
@@ -79,6 +80,7 @@ function configOf(
     file.sizes.findLast(({ groups }) => groups.length === 0);
   const checks = file.checks.filter(({ groups }) => groups.includes(group.name));
   const schedule = file.schedules.findLast(({ groups }) => groups.includes(group.name));
+  const backup = file.backups.findLast(({ groups }) => groups.includes(group.name));
   const files = file.files.filter(({ groups }) => groups.includes(group.name));
   const mounts = file.mounts.filter(({ groups }) => groups.includes(group.name));
   return {
@@ -103,7 +105,7 @@ function configOf(
       })),
     }),
     ...(files.length > 0 && { files: files.map(fileConfig) }),
-    ...present({ schedule: schedule?.when, schedule_timezone: schedule?.timezone }),
+    ...present({ schedule: schedule?.when, schedule_timezone: schedule?.timezone, backup: backup?.config }),
     metadata: { [GROUP_METADATA]: group.name },
   };
 }

@@ -1,5 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
-import type { MachineConfig, ServiceConfig } from "@hibernaut/client";
+import type { BackupConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import type { Builder } from "../build/detect.ts";
 import type { Strategy } from "../deploy/strategies.ts";
 
@@ -20,6 +20,7 @@ export interface AppFile {
   sizes: Size[];
   restarts: Restart[];
   schedules: Schedule[];
+  backups: Backup[];
   /** What holds for all machines, whatever their group. A group's command overrides `init.cmd`. */
   machine: Pick<MachineConfig, "init" | "stop_config" | "keep_layer" | "auto_destroy" | "on_host_loss" | "network">;
   /** Whether anyone may see how the app is. Undefined: as it was. */
@@ -131,6 +132,12 @@ export interface Schedule {
   /** `hourly`, `daily`, `weekly`, `monthly`, or a cron expression. */
   when: string;
   timezone: string | undefined;
+}
+
+/** What the machines of some groups do for their backups. */
+export interface Backup {
+  groups: string[];
+  config: BackupConfig;
 }
 
 /** What happens when the app of some groups exits. */

@@ -3,6 +3,7 @@ import { MACHINE_FIELDS } from "@hibernaut/domain/fields";
 import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH } from "@hibernaut/domain/limits";
 import { parse, TomlError } from "smol-toml";
 import { isValidName, NAME_RULE } from "../names.ts";
+import { readBackups } from "./backups.ts";
 import { readChecks } from "./checks.ts";
 import { readFields } from "./fields.ts";
 import { readFiles } from "./files.ts";
@@ -67,6 +68,7 @@ function readDocument(top: Section, port: number): AppFile {
     sizes: readSizes(top, groups),
     restarts: readRestarts(top, groups),
     schedules: readSchedules(top, groups),
+    backups: readBackups(top, groups),
     machine: { ...readFields(top, MACHINE_FIELDS, readInit(top)), ...readNetwork(top) },
     statusPage: top.boolean("status_page"),
     deploy: readDeploy(top),

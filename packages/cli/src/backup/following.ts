@@ -8,6 +8,12 @@ import { interruptible } from "../interrupting.ts";
 /** Between two questions, in milliseconds: backups take minutes. */
 const ASK_MS = 1000;
 
+const DOING: Readonly<Record<string, string>> = {
+  checking: "Checking",
+  restoring: "Restoring from",
+  drilling: "Trying a backup of",
+};
+
 /** Resolves with the target when nothing happens there any more. */
 export async function followTarget(
   context: Context,
@@ -25,10 +31,7 @@ export async function followTarget(
     }
     return target;
   };
-  return await context.progress(
-    `${begun.running?.phase === "checking" ? "Checking" : "Backing up to"} ${name}`,
-    ended(),
-  );
+  return await context.progress(`${DOING[begun.running?.phase ?? "copying"] ?? "Backing up to"} ${name}`, ended());
 }
 
 /** The only target there is. Throws a usage error when there are none or several. */

@@ -37,6 +37,10 @@ export const run = command({
       );
     const text = lines(
       `Backed up ${megabytes(last.bytes)} to ${name} as ${last.set ?? ""}, verified; ${megabytes(last.added)} of it ${last.added === 1 ? "was" : "were"} new.`,
+      ...last.failed_commands.map(
+        ({ app_name: app, machine_id: id, reason }) =>
+          `The backup command of app ${app} failed in machine ${id}, which is backed up as it was: ${reason}`,
+      ),
       ended.prune_error !== null && `Old backups could not be deleted: ${ended.prune_error}`,
     );
     return { document: ended, text };

@@ -118,17 +118,32 @@ const update = command({
     { flags: "--unscheduled", description: "make no backups by themselves" },
     KEEP,
     { flags: "--keep-all", description: "delete nothing" },
+    {
+      flags: "--drill <cron>",
+      description:
+        "when one app of the newest backup is tried, in UTC: each time the one whose drill is the longest ago",
+    },
+    { flags: "--undrilled", description: "try no apps by themselves" },
   ],
-  examples: ["hibernaut backup targets update nas --keep 14d,8w", "hibernaut backup targets update nas --unscheduled"],
-  async run(context, [name = ""], { schedule, unscheduled, keep, keepAll }) {
-    if ((schedule !== undefined && unscheduled === true) || (keep !== undefined && keepAll === true))
-      throw new UsageError("These options exclude each other. Give one of them.");
+  examples: [
+    "hibernaut backup targets update nas --keep 14d,8w",
+    "hibernaut backup targets update nas --drill '0 5 * * *'",
+    "hibernaut backup targets update nas --unscheduled",
+  ],
+  async run(context, [name = ""], { schedule, unscheduled, keep, keepAll, drill, undrilled }) {
+    const clash = [
+      [schedule, unscheduled],
+      [keep, keepAll],
+      [drill, undrilled],
+    ].some(([value, off]) => value !== undefined && off === true);
+    if (clash) throw new UsageError("These options exclude each other. Give one of them.");
     const changes = given({
       schedule: unscheduled === true ? null : schedule,
       keep: keepAll === true ? null : keep,
+      drill_schedule: undrilled === true ? null : drill,
     });
     if (Object.keys(changes).length === 0)
-      throw new UsageError("No change. Add --schedule, --unscheduled, --keep or --keep-all.");
+      throw new UsageError("No change. Add --schedule, --unscheduled, --keep, --keep-all, --drill or --undrilled.");
     const target = await (await context.client()).updateBackupTarget(name, changes);
     return { document: target, text: targetText(target) };
   },
@@ -200,6 +215,11 @@ function goodText({ last_success: good, overdue }: BackupTarget): string {
   return `${good === null ? "never" : ago(good.at)}${overdue ? ", overdue" : ""}`;
 }
 
+function drillWord({ ended_at: at, set_at: setAt, error }: BackupTarget["drills"][number]): string {
+  if (error !== null) return `failed ${ago(at)}: ${error.message}`;
+  return `passed ${ago(at)}${setAt === null ? "" : `, with the backup of ${localTime(setAt)}`}`;
+}
+
 function targetText(target: BackupTarget): string {
   const { last, last_check: checked, prune_error: pruneError } = target;
   return lines(
@@ -218,6 +238,13 @@ function targetText(target: BackupTarget): string {
       ["last backup", lastText(target)],
       ["size", last?.state === "complete" ? `${megabytes(last.bytes)}, ${megabytes(last.added)} of it new` : undefined],
       ["last good", goodText(target)],
+      [
+        "drills",
+        target.drill_schedule === null
+          ? undefined
+          : `${target.drill_schedule} (UTC), next ${target.next_drill_at === null ? "never" : localTime(target.next_drill_at)}`,
+      ],
+      ...target.drills.map((one): [string, string] => [`drill of ${one.app_name}`, drillWord(one)]),
       ["last check", checked && `${ago(checked.at)}${checked.read_data ? ", all data read" : ""}`],
     ]),
     ...[last?.error, checked?.error]

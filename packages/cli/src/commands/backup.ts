@@ -4,12 +4,14 @@ import { resolve } from "node:path";
 import { ApiError, type Backup, type HibernautClient } from "@hibernaut/client";
 import type { WholeBackup } from "../backup/checking.ts";
 import { command, type Noun, type Result } from "../command.ts";
+import { YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
 import { localTime } from "../local-time.ts";
 import { count, lines, megabytes } from "../terminal.ts";
+import { drill, restoreApp } from "./backup-apps.ts";
 import { cancel, list, run } from "./backup-sets.ts";
 import { targets } from "./backup-targets.ts";
 
@@ -69,13 +71,13 @@ const verify = command({
 
 const restore = command({
   name: "restore",
-  summary: "Restore a backup into an empty directory",
+  summary: "Restore a backup into an empty directory, or one app into the platform",
   description:
-    "From a file, standard input, or a target. Checks the backup first; one from elsewhere than a file, while it is extracted. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform. Credentials of an S3 target are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    "With --app, restores one app from a target of the platform that runs: as a copy with --as, in the place of its machines with --in-place, or under its own name if it is gone. Otherwise, restores everything, from a file, standard input, or a target. Checks the backup first; one from elsewhere than a file, while it is extracted. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform. Credentials of an S3 target are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
   arguments: [
     {
-      usage: "<source>",
-      description: "a file, - for standard input, or the URL or directory of a target",
+      usage: "[source]",
+      description: "a file, - for standard input, or the URL or directory of a target; none with --app",
       names: "file",
     },
   ],
@@ -85,14 +87,29 @@ const restore = command({
     { flags: "--ssh-key <file>", description: "of an SFTP target: the file with the private key", names: "file" },
     { flags: "--at <time>", description: "of a target: the newest set that was made then or before (default: now)" },
     { flags: "--set <name>", description: "of a target: this set" },
+    { flags: "-a, --app <name>", names: "app", description: "restore this app into the platform" },
+    { flags: "--target <name>", description: "with --app: from this target (default: the only one)" },
+    { flags: "--as <name>", description: "with --app: the name of the copy" },
+    { flags: "--in-place", description: "with --app: its machines take over from the present ones" },
+    YES,
   ],
   examples: [
     "hibernaut backup restore backup.tar --data /srv/hibernaut",
     "ssh backups cat backup.tar | hibernaut backup restore - --data /srv/hibernaut",
     "hibernaut backup restore s3://s3.example.com/backups/home --key-file key.txt --data /srv/hibernaut",
     "hibernaut backup restore /mnt/usb/hibernaut --key-file key.txt --at 2026-11-20T03:00 --data /srv/hibernaut",
+    "hibernaut backup restore --app shop --at 2026-11-20T03:00 --as shop-old",
   ],
-  async run(context, [name = ""], { data, keyFile, sshKey, at, set }) {
+  async run(context, [name = ""], { data, keyFile, sshKey, at, set, target, as, inPlace, yes }) {
+    const { namedApp: app } = context;
+    if (app !== undefined) {
+      if (name !== "" || [data, keyFile, sshKey].some((option) => option !== undefined))
+        throw new UsageError("With --app, the source is a target of the platform: name it with --target.");
+      return await restoreApp(context, { app, target, as, inPlace, at, set, yes });
+    }
+    if (name === "") throw new UsageError("From where? Name a file or a target, or one app with --app.");
+    if ([target, as, inPlace].some((option) => option !== undefined))
+      throw new UsageError("--target, --as and --in-place are for single apps. Add --app.");
     if (data === undefined)
       throw new UsageError("Where to? Add --data with a new directory, as in --data /srv/hibernaut.");
     const directory = resolve(data);
@@ -178,6 +195,6 @@ async function explained(client: HibernautClient, error: unknown): Promise<unkno
 export const backup: Noun = {
   name: "backup",
   summary: "Back up the platform, here and elsewhere, and restore it",
-  commands: [create, verify, restore, run, list, cancel],
+  commands: [create, verify, restore, run, list, drill, cancel],
   nouns: [targets],
 };

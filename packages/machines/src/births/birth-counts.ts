@@ -1,7 +1,7 @@
 /** How many machines came to be from the memory of another one, since the platform started. */
 
 /** `pool`: made in advance, and taken when it was asked for. */
-export const BIRTH_KINDS = ["fork", "template", "pool"] as const;
+export const BIRTH_KINDS = ["fork", "template", "pool", "backup"] as const;
 export type BirthKind = (typeof BIRTH_KINDS)[number];
 
 export class BirthCounts {

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Backups, BackupTargets } from "@hibernaut/backup";
+import { AppRestores, Backups, BackupTargets } from "@hibernaut/backup";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import type { MachineConfig } from "@hibernaut/domain/config";
 import type { Quota } from "@hibernaut/domain/quota";
@@ -27,6 +27,7 @@ import { FailedCarryOvers } from "../../../hypervisor/src/qemu/failed-carry-over
 import type { MachineDependencies } from "../../../machines/src/dependencies.ts";
 import { UserNetwork } from "../../../network/src/user.ts";
 import { SnapshotStore, type SnapshotStoreOptions } from "../../../snapshots/src/store.ts";
+import { appHome } from "../../src/app-home.ts";
 import { FakeImages } from "./fake-images.ts";
 
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */
@@ -138,6 +139,7 @@ export interface FakePlatform extends Resources {
   readonly volumes: Volumes;
   readonly backups: Backups;
   readonly backupTargets: BackupTargets;
+  readonly appRestores: AppRestores;
 }
 
 export interface PlatformParts {
@@ -270,6 +272,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     store: world.store,
     openStore,
     machineCopies: resources.machineCopies,
+    commands: resources,
     volumes,
     log: { info: note, warn: note },
   });
@@ -283,10 +286,15 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     log: { info: note, warn: note },
     ...parts.targets,
   });
+  const appRestores = new AppRestores({
+    ...{ dataDir: world.folder, targets: backupTargets, resources, images: deps.images, openStore, openSecrets },
+    ...{ home: appHome(resources), secrets: deps.secrets, log: { warn: note } },
+  });
   await backups.recover();
   await backupTargets.recover();
   await volumes.recover(await parts.arrivingVolumes?.(world.folder));
   await resources.recover();
+  await appRestores.recover();
   const close = async () => {
     await backupTargets.close();
     await backups.close();
@@ -294,7 +302,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     // As the platform does: a seal that is being written would be in the way of the world's removal.
     await snapshots.close();
   };
-  return { ...resources, quotas, volumes, backups, backupTargets, close };
+  return { ...resources, quotas, volumes, backups, backupTargets, appRestores, close };
 }
 
 /** An app with one running machine. */

@@ -4,6 +4,7 @@
  *   app [--port PORT] [--host ADDRESS] [--anywhere-after MS] [--text TEXT | --label TEXT] [--health STATUS] [--notes FILE]
  *   app [--port PORT] --lines NAME
  *   app [--say TEXT] [--after MS] (--fail CODE | --signal NUMBER)
+ *   app --count FILE      prints how many lines a file has
  *
  * GET /          what this process is: nonce, requests so far, pid, uptime, the time; or the text; or the label and the
  *                requests so far
@@ -352,7 +353,17 @@ static void *accept_all(void *listener) {
     }
 }
 
+static int count_lines(const char *path) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return 74;
+    long count = 0;
+    for (int byte = fgetc(file); byte != EOF; byte = fgetc(file)) count += byte == '\n';
+    printf("%ld\n", count);
+    return fclose(file);
+}
+
 int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--count") == 0) return count_lines(argv[2]);
     const char *host = "0.0.0.0", *say = NULL;
     int port = 8080, code = -1, ending = 0;
     long anywhere_ms = -1, after_ms = 0;
