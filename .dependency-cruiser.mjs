@@ -32,10 +32,13 @@ const ABOVE = ["checks", "telemetry", "events", "metering", "backup", "cluster",
  */
 const PUBLIC = ["^packages/cluster/src/keys\\.ts$", "^packages/images/src/tar\\.ts$"];
 /** CLI files that load the platform into their own process. */
-const IN_PROCESS = ["", "commands/"].map(
-  (folder) =>
-    `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster|sandbox|fly|restore-set|restored-targets)\\.ts$`,
-);
+const IN_PROCESS = [
+  ...["", "commands/"].map(
+    (folder) =>
+      `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall|cluster|sandbox|fly|restore-set|restored-targets)\\.ts$`,
+  ),
+  "^packages/cli/src/backup/restoring\\.ts$",
+];
 
 /** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
 const contracts = [...CONTRACTS, ...ABOVE].map((part) => ({

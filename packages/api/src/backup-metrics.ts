@@ -38,4 +38,16 @@ export function backupMetrics(registry: Registry, targets: Pick<BackupTargetServ
       await each(({ name, failures }) => this.inc({ target: name }, failures));
     },
   });
+  new Gauge({
+    ...common,
+    name: "hibernaut_backup_drill_passed",
+    help: "1 if the latest drill of an app from a target passed, otherwise 0.",
+    labelNames: ["target", "app"] as const,
+    async collect() {
+      this.reset();
+      await each(({ name, drills }) => {
+        for (const { app, error } of drills) this.set({ target: name, app }, error === null ? 1 : 0);
+      });
+    },
+  });
 }

@@ -25,7 +25,7 @@ import { takeOver } from "./take-over.ts";
 import { forgetUnfinished, noteUnfinished, readUnfinished } from "./unfinished.ts";
 import { drillFailure } from "./verdict.ts";
 
-/** The directory in the data directory into which pieces are extracted. It is no part of backups. */
+/** The directory in the data directory into which pieces are extracted. Backups do not contain it. */
 const FOLDER = "tmp-restore";
 
 /** What apps have besides machines and volumes, on one host or on all of a cluster. */
@@ -79,7 +79,7 @@ export class AppRestores implements AppRestoreService {
   async restore(target: string, wanted: WantedApp & SetChoice): Promise<TargetView> {
     const { apps, machines } = this.#options.resources;
     const useNow = () => useOf(wanted, (app) => apps.has(app));
-    // Now, while somebody waits for the answer; and once more when it is made.
+    // Now, while the client waits for the answer; and once more when it is made.
     useNow();
     return this.#options.targets.use(target, "restoring", async (work) => {
       const { app, as = app } = wanted;
@@ -158,7 +158,7 @@ export class AppRestores implements AppRestoreService {
       if (use !== "in_place") await this.#create(as, use, fetched);
       const changed = haveChanged(this.#options.secrets.environment(as), fetched.secrets);
       const unfit = ({ imageDigest }: MachineRecord) => {
-        if (brought.others.has(imageDigest)) return "its image was built anew since, with another result";
+        if (brought.others.has(imageDigest)) return "its image was built again since, with another result";
         return changed ? "the app's secrets have changed since, and the old ones are in its memory" : null;
       };
       const machines = fetched.machines.map((record) => ({ ...record, config: configFor(use, record.config) }));

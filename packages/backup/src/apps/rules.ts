@@ -5,10 +5,10 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
 
 /**
- * `in_place`: it takes over from the app that is there. `again`: the app is gone, and gets its name back. `beside`: a copy,
+ * `in_place`: it takes over from the app that is there. `again`: the app is gone, and gets its name back. `copy`: a copy,
  * next to the app. `drill`: a copy that nobody reaches and that reaches nobody.
  */
-export type RestoreUse = "in_place" | "again" | "beside" | "drill";
+export type RestoreUse = "in_place" | "again" | "copy" | "drill";
 
 /** What is asked for. */
 export interface WantedApp {
@@ -35,7 +35,7 @@ export function useOf({ app, as, inPlace = false }: WantedApp, exists: (app: str
   if (as !== undefined && as !== app) {
     if (!isValidName(as))
       throw new HibernautError("invalid_argument", `An app's name ${NAME_RULE}.`, { field: "as", value: as });
-    if (!exists(as)) return "beside";
+    if (!exists(as)) return "copy";
     throw new HibernautError("already_exists", `App ${as} exists already. Choose another name.`, { app_name: as });
   }
   if (inPlace && !exists(app)) {

@@ -12,7 +12,7 @@ export interface Unfinished {
   createdAt: string;
 }
 
-/** Next to what restic keeps, which is no part of backups: a restored platform has nothing unfinished. */
+/** Next to what restic keeps, which backups do not contain: a restored platform has nothing unfinished. */
 function fileIn(dataDir: string): string {
   return join(dataDir, RESTIC_FOLDER, "unfinished-app.json");
 }

@@ -5,7 +5,7 @@ import type { MachineConfig } from "@hibernaut/domain/config";
 import { expect, vi } from "vitest";
 import { runningMachine } from "../../../platform/test/helpers/fake-world.ts";
 import type { AppRestores } from "../../src/apps/app-restores.ts";
-import { Home } from "../targets/helpers.ts";
+import type { Home } from "../targets/helpers.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 const MOUNTS = { mounts: [{ volume: "data", path: "/data" }] };

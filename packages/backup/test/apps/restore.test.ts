@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.close());
 
-describe("a copy beside the app", () => {
+describe("a copy next to the app", () => {
   test("has its memory, its volumes and its secrets, and the app is as it was", async () => {
     const { platform } = shop;
     platform.apps.create("other");

@@ -9,7 +9,7 @@ const exists = (app: string) => app === "shop";
 
 describe("what an app is restored for", () => {
   test.each([
-    [{ app: "shop", as: "old" }, "beside"],
+    [{ app: "shop", as: "old" }, "copy"],
     [{ app: "gone" }, "again"],
     [{ app: "gone", as: "gone" }, "again"],
     [{ app: "shop", inPlace: true }, "in_place"],
@@ -39,7 +39,7 @@ describe("what an app is restored for", () => {
       image: "app:1",
       services: [{ protocol: "tcp", internal_port: 5432, ports: [] }, { internal_port: 80 }],
     };
-    expect(configFor("beside", config)).toEqual({ ...copy, network: config.network });
+    expect(configFor("copy", config)).toEqual({ ...copy, network: config.network });
     expect(configFor("drill", config)).toEqual({ ...copy, network: { egress: { default: "deny" } } });
   });
 });
@@ -98,7 +98,7 @@ test("a count is one number, and a drill passes with enough of everything", () =
   const count = { name: "orders", command: ["count"] };
   const healthy = { from: "1", name: "web", start: "resume", health: "healthy", tookMs: 1, note: null } as const;
   expect(drillFailure([healthy], [drillCount("web", count, 1, [])])).toBeUndefined();
-  expect(drillFailure([healthy], [drillCount("web", count, 0, [])]), "an empty table is no backup").toMatch(
+  expect(drillFailure([healthy], [drillCount("web", count, 0, [])]), "an empty table is not worth a backup").toMatch(
     /0 is less than 1/,
   );
   expect(drillFailure([healthy], [drillCount("web", count, "it failed", [])])).toMatch(/it failed/);

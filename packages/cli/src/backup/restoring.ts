@@ -1,15 +1,7 @@
 /** Extracts a backup into an empty directory. */
 import { chmod, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Archive,
-  EXTRACT,
-  extractArchive,
-  type Feed,
-  flushExtracted,
-  give,
-  runTool,
-} from "@hibernaut/backup/extract";
+import type { Archive, Feed } from "@hibernaut/backup/extract";
 import { UsageError } from "../failure.ts";
 import { leaveTargets } from "../restored-targets.ts";
 import { checkBackup, STDIN, type WholeBackup } from "./checking.ts";
@@ -46,6 +38,7 @@ export async function extract(file: string, directory: string, signal: AbortSign
 /** Extracts a backup from standard input and checks it on the way. A damaged one leaves the directory empty, too. */
 export async function extractStdin(directory: string, signal: AbortSignal): Promise<WholeBackup> {
   let whole: WholeBackup | undefined;
+  const { give } = await import("@hibernaut/backup/extract");
   const feed: Feed = async (child) => {
     whole = await checkBackup(STDIN, signal, (chunk) => give(child, chunk));
   };
@@ -60,6 +53,7 @@ export async function extractAll(
   directory: string,
   signal: AbortSignal,
 ): Promise<void> {
+  const { extractArchive, flushExtracted } = await import("@hibernaut/backup/extract");
   await orEmpty(directory, async () => {
     for await (const archive of archives) await extractArchive(archive, directory, signal);
     await leaveTargets(directory);
@@ -78,6 +72,7 @@ async function orEmpty(directory: string, work: () => Promise<void>): Promise<vo
 }
 
 async function untar(file: string, directory: string, signal: AbortSignal, feed?: Feed): Promise<void> {
+  const { EXTRACT, flushExtracted, runTool } = await import("@hibernaut/backup/extract");
   await runTool("tar", [...EXTRACT, `--file=${file}`, `--directory=${directory}`], signal, feed);
   await leaveTargets(directory);
   await flushExtracted(directory, signal);

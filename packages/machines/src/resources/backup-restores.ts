@@ -127,7 +127,7 @@ export class BackupRestores {
   async #asleep(seed: Seed, name: string, signal: AbortSignal): Promise<MachineController> {
     const { deps, controllers, copying, counts, drain } = this.#births;
     // Nobody else gets its volumes until it is stored.
-    using _held = await deps.volumes.hold(seed.record.app, seed.record.config.mounts);
+    using held = await deps.volumes.hold(seed.record.app, seed.record.config.mounts);
     const same = sameApp(deps.store.apps, seed.record.app);
     const requireStill = () => {
       drain.refuseWork();

@@ -1,5 +1,5 @@
 /**
- * One app out of a backup, on real machines: a drill tries it where nobody sees it, a copy stands next to it, and one takes its
+ * One app out of a backup, on real machines: a drill tries it where nobody sees it, a copy runs next to it, and one takes its
  * place. Each has the memory and the volume of the moment of the backup.
  *
  * @module-tag again
@@ -19,7 +19,7 @@ const VARIABLES = { HIBERNAUT_RESTIC: findTool("restic"), HIBERNAUT_NETWORK: "br
 const TIMEOUT = { timeout: 600_000 };
 
 test(
-  "an app comes back from a backup beside itself and in its own place, and a drill leaves nothing",
+  "an app comes back from a backup next to itself and in its own place, and a drill leaves nothing",
   TIMEOUT,
   async () => {
     const place = await Place.open(VARIABLES);
