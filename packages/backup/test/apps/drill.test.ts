@@ -1,4 +1,8 @@
-/** Drills: an app is restored where nobody reaches it, woken, looked at, and gone again. */
+/**
+ * Drills: an app is restored where nobody reaches it, woken, looked at, and gone again.
+ *
+ * @module-tag again
+ */
 import type { NetworkMachine } from "@hibernaut/network";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { UserNetwork } from "../../../network/src/user.ts";
@@ -57,7 +61,7 @@ test("a drill that passes says what it found, and leaves nothing", async () => {
 test.each([
   ["2", "2 is less than 3"],
   ["many", 'it printed "many", which is not a number'],
-])("a drill that counts %s fails, and says so", { tags: "again" }, async (output, note) => {
+])("a drill that counts %s fails, and says so", async (output, note) => {
   printed = output;
   await shop.backUp({ backup: { counts: [COUNT] } });
   const found = await shop.drill();
@@ -87,7 +91,7 @@ test("a machine that does not come up fails the drill, and one that was stopped 
   });
 });
 
-test("where machines could reach others, there is no drill", { tags: "again" }, async () => {
+test("where machines could reach others, there is no drill", async () => {
   await shop.backUp();
   await home.stop();
   await home.start();
@@ -96,7 +100,7 @@ test("where machines could reach others, there is no drill", { tags: "again" }, 
   expect(home.platform.apps.list()).toHaveLength(1);
 });
 
-test("scheduled drills take the app whose turn it is", { tags: "again" }, async () => {
+test("scheduled drills take the app whose turn it is", async () => {
   let now = Date.parse("2026-11-28T00:00:00Z");
   await home.stop();
   await home.start({ network, now: () => new Date(now) });

@@ -109,6 +109,13 @@ describe("errors say where, what and what to write instead", () => {
       /^f:2:1: error: network\.egress\.allow: example.com is a name, .* Set `default` to deny/,
     ],
     ['[network.egress]\ndefault = "none"', /^f:2:1: error: network\.egress\.default: /],
+    [
+      '[backup]\ncommand = "dump \'x"',
+      /^f:2:1: error: backup\.command: This command is empty, or has an unclosed quote/,
+    ],
+    ['[backup]\ntimeout = "1h"', /^f:2:1: error: backup\.timeout: This is 3600 seconds; the maximum is 1800/],
+    ['[[backup.counts]]\nname = "orders"', /error: backup\.counts\[0\]\.command: A count needs a `command`/],
+    ['[[backup.counts]]\nname = "Orders"\ncommand = "n"', /error: backup\.counts\[0\]\.name: Name what is counted/],
     ['[schedule]\ntimezone = "UTC"', /^f:1:2: error: schedule: The schedule has no `when`/],
     ['[schedule]\nwhen = "0 0 30 2 *"', /^f:2:1: error: schedule\.when: "0 0 30 2 \*" never runs/],
     ['[schedule]\nwhen = "daily"\ntimezone = "Mars"', /^f:3:1: error: schedule\.timezone: "Mars" is not a known time/],

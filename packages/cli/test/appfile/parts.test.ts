@@ -86,6 +86,20 @@ describe("machines", () => {
     });
   });
 
+  test("of some groups dump before a backup, and are counted in a drill", () => {
+    const { file: groups } = readAppFile(
+      `[build]\nimage = "a"\n[processes]\nweb = ""\ndb = ""\n[backup]\nprocesses = ["db"]\ncommand = "dump -f '/data/a b'"\ntimeout = "90s"\n[[backup.counts]]\nname = "orders"\ncommand = ["count"]\nminimum = 0`,
+    );
+    if (groups === undefined) throw new Error("the file was refused");
+    const configs = machineConfigs(groups);
+    expect(configs.get("web")?.config.backup).toBeUndefined();
+    expect(configs.get("db")?.config.backup).toEqual({
+      command: ["dump", "-f", "/data/a b"],
+      timeout: 90,
+      counts: [{ name: "orders", command: ["count"], minimum: 0 }],
+    });
+  });
+
   test("need an image", () => {
     expect(() => machineConfigs({ ...file, image: undefined })).toThrow("No image. Add --image <reference>");
   });
