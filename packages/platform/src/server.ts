@@ -17,7 +17,6 @@ import {
   warmMetrics,
   webhookMetrics,
 } from "@hibernaut/api";
-import { AppRestores, Backups, BackupTargets, startScheduler } from "@hibernaut/backup";
 import { openCertificates } from "@hibernaut/certs/open";
 import { CheckResults, CheckRunner, tellChecks } from "@hibernaut/checks";
 import { openConnections, RequestPlaces } from "@hibernaut/connections";
@@ -63,7 +62,7 @@ import { VolumeFiles } from "@hibernaut/volumes/files";
 import { Volumes } from "@hibernaut/volumes/open";
 import type { Logger } from "pino";
 import { Registry } from "prom-client";
-import { appHome } from "./app-home.ts";
+import { openBackups } from "./backups.ts";
 import { openNames } from "./egress.ts";
 import { openFlyPort } from "./fly.ts";
 import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./member.ts";
@@ -149,6 +148,7 @@ async function runLocked(
   open.defer(() => store.close());
   const keyFile = join(settings.dataDir, "secrets.key");
   const sealed = { store: store.secrets, keyFile };
+  const vault = openVault(sealed);
   /** Filled on a host in a cluster, once that is open. */
   const others: { fetchImage?: FetchImage } = {};
   const { images, logins, uploads } = await openImages({
@@ -192,7 +192,7 @@ async function runLocked(
   open.defer(() => network.close());
   const authority = openAuthority(settings.dataDir);
   const names = await openNames({
-    ...{ gateway: network.gateway, names: network.names, store, settings, authority, vault: openVault(sealed), log },
+    ...{ gateway: network.gateway, names: network.names, store, settings, authority, vault, log },
     onRefused: (id, refused) => histories.machines?.wasRefused(id, refused),
   });
   open.defer(() => names.close());
@@ -290,20 +290,6 @@ async function runLocked(
     factsChanged: () => background(publish(), "publishing what this host has"),
   });
   open.defer(() => clustered?.close());
-  const backups = new Backups({
-    dataDir: settings.dataDir,
-    store,
-    openStore,
-    machineCopies: resources.machineCopies,
-    commands: resources,
-    volumes,
-    log,
-  });
-  open.defer(() => backups.close());
-  const vault = openVault(sealed);
-  const backupParts = { dataDir: settings.dataDir, backups, vault, outbox: store.outbox, version: VERSION };
-  const backupTargets = new BackupTargets({ ...backupParts, settings, log });
-  open.defer(() => backupTargets.close());
   const addresses = new AppAddresses(resources.hostnames, settings.proxySuffixes);
   const { manager: certificates, challenges } = await openCertificates({
     settings,
@@ -329,11 +315,15 @@ async function runLocked(
   const shared = cluster && (await openShared({ cluster, store, resources, quotas, images, keyFile, log }));
   if (shared !== undefined) others.fetchImage = shared.fetchImage;
   open.defer(() => shared?.close());
-  const appRestores = new AppRestores({
-    ...{ dataDir: settings.dataDir, targets: backupTargets, resources, images, openStore, openSecrets, log },
-    home: appHome(resources, shared?.api.shared),
-    secrets: openSecrets(sealed),
+  const {
+    recover: recoverBackups,
+    start: startBackups,
+    close: closeBackups,
+    ...kinds
+  } = openBackups({
+    ...{ settings, store, keyFile, resources, volumes, images, shared: shared?.api.shared, log },
   });
+  open.defer(closeBackups);
   const webhooks = openWebhooks({ settings, store, stream, vault, version: VERSION, log });
   open.defer(() => webhooks.close());
 
@@ -351,7 +341,7 @@ async function runLocked(
   birthMetrics(registry, resources.births);
   certificateMetrics(registry, certificates);
   webhookMetrics(registry, webhooks);
-  backupMetrics(registry, backupTargets);
+  backupMetrics(registry, kinds.backupTargets);
   const info = {
     version: VERSION,
     region: settings.region,
@@ -378,9 +368,7 @@ async function runLocked(
     images: library,
     uploads,
     volumes,
-    backups,
-    backupTargets,
-    appRestores,
+    ...kinds,
     certificates,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
@@ -423,18 +411,16 @@ async function runLocked(
   if (unfit.length > 0) log.warn({ machines: unfit.length }, `dropping snapshots: ${unfitText(unfit)}`);
 
   // Everything starts: machines are recovered before the API listens, and checked before proxies hear of them.
-  await backups.recover();
-  await backupTargets.recover();
+  await recoverBackups();
   await volumes.recover(await owning?.arrivingVolumes(settings.dataDir));
   await resources.recover();
   resources.dropSnapshots(unfit);
-  background(appRestores.recover(), "removing what a restore left");
   clustered?.start();
   if (clustered !== undefined) open.defer(expireQuarantine(files, settings.quarantineMs, log));
   shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
-  open.defer(startScheduler({ targets: backupTargets, drill: (target) => appRestores.drill(target, {}), log }));
+  open.defer(startBackups());
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store));
