@@ -1,5 +1,6 @@
 /** The deletion of an app that may have machines and volumes on several hosts. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { namedApps } from "@hibernaut/domain/scopes";
 import { aborted } from "@hibernaut/lib/async";
 import type { Cluster } from "../cluster.ts";
 import { KEYS } from "../keys.ts";
@@ -65,7 +66,7 @@ function removeSome(draft: Draft, app: string): boolean {
   const hostnames = draft.under(KEYS.hostnames).filter(({ value }) => (value as AgreedHostname).app === app);
   const owned = [...hostnames, ...draft.under(`${KEYS.releases}${app}/`)];
   // A later app of the same name belongs to others, so the tokens lose it, too.
-  const tokens = draft.under(KEYS.tokens).filter(({ value }) => (value as AgreedToken).apps?.includes(app));
+  const tokens = draft.under(KEYS.tokens).filter(({ value }) => namedApps(value as AgreedToken).includes(app));
   const work = [
     ...owned.map(
       ({ key }) =>
@@ -74,7 +75,8 @@ function removeSome(draft: Draft, app: string): boolean {
     ),
     ...tokens.map(({ key, value }) => () => {
       const token = value as AgreedToken;
-      draft.put(key, { ...token, apps: (token.apps ?? []).filter((name) => name !== app) });
+      const left = namedApps(token).filter((name) => name !== app);
+      draft.put(key, { ...token, ...(token.previewsOf === undefined ? { apps: left } : { previewsOf: left }) });
     }),
   ];
   for (const remove of work.slice(0, AT_ONCE)) remove();
