@@ -118,7 +118,7 @@ test("a token for the app itself does not make previews, and the refusal names t
   expect(await call("GET", "/v1/apps/pr-12--shop", undefined, as(token))).toMatchObject({ status: 404 });
 });
 
-test("a token is made for previews of apps that are named, and is no key for E2B's clients", async () => {
+test("a token is made for previews of apps that are named, and is not a key for E2B's clients", async () => {
   const { call } = await place();
   const made = await call("POST", "/v1/tokens", { name: "ci", scopes: ["deploy"], apps: ["shop"], previews: true });
   expect(made).toMatchObject({ status: 201, body: { apps: [], previews_of: ["shop"] } });

@@ -139,7 +139,7 @@ test("what cannot be destroyed yet is tried again, and its reason told once", as
     graceMs: GRACE,
     log: log,
   });
-  for (let time = 0; time < 3; time += 1) await broken.look();
+  for (let look = 0; look < 3; look += 1) await broken.look();
   expect(told.filter((line) => line.includes("could not be destroyed"))).toHaveLength(1);
   await expiry.look();
   expect(names()).toEqual(["shop"]);
@@ -178,8 +178,9 @@ describe("there can be", () => {
 
 test("secrets are copied when that is asked for, and its own stay", () => {
   const { previews, secrets } = shop.platform;
-  secrets.set("shop", { API_KEY: "real", LOG: "warn" });
   previews.put("shop", { name: "pr-12", expiresAt: "2099-01-01T00:00:00.000Z" });
+  secrets.copy("shop", "pr-12--shop");
+  secrets.set("shop", { API_KEY: "real", LOG: "warn" });
   expect(secrets.list("pr-12--shop")).toEqual([]);
   secrets.set("pr-12--shop", { LOG: "debug", OWN: "1" });
   secrets.copy("shop", "pr-12--shop");

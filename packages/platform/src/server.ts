@@ -427,7 +427,7 @@ async function runLocked(
   shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
-  open.defer(expirePreviews({ resources, shared, settings, log }));
+  open.defer(expirePreviews({ resources, ends: shared?.api.shared.previewEnds, settings, log }));
   open.defer(startScheduler({ targets: backupTargets, log }));
   open.defer(() => library.close());
   await library.open();

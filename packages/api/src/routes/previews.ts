@@ -83,8 +83,8 @@ export function previewRoutes(app: Api, deps: AppDeps & Pick<ApiDeps, "previews"
       { params: PreviewParams, reply: Ok },
     ),
     async (request) => {
-      const { name } = previews.get(request.params.app_name, request.params.preview);
-      await deleteApp(request, { name, force: true }, deps);
+      const { name, createdAt } = previews.get(request.params.app_name, request.params.preview);
+      await deleteApp(request, { name, createdAt, force: true }, deps);
       return { ok: true as const };
     },
   );

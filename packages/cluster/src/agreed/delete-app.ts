@@ -19,14 +19,19 @@ interface DeleteOptions {
   directory: Pick<Cluster["directory"], "list" | "transact">;
   /** Destroys the app's machines and volumes on all hosts, or rejects because there are any. */
   empty(): Promise<void>;
+  /** When the app that is meant was created. By default, whichever has the name now. */
+  createdAt?: string | undefined;
 }
 
 /**
  * Deletes an app. While that takes, nothing can be added to it. If it fails, the app stays, without the machines that are
  * gone by then.
  */
-export async function deleteApp(app: string, { agreed, view, directory, empty }: DeleteOptions): Promise<void> {
-  await agreed.change((draft) => draft.put(KEYS.apps + app, { ...requireApp(draft, app), deleting: true }));
+export async function deleteApp(
+  app: string,
+  { agreed, view, directory, empty, createdAt }: DeleteOptions,
+): Promise<void> {
+  await agreed.change((draft) => draft.put(KEYS.apps + app, { ...requireApp(draft, app, createdAt), deleting: true }));
   try {
     await empty();
     await noMachines(view, app);
@@ -38,9 +43,9 @@ export async function deleteApp(app: string, { agreed, view, directory, empty }:
   }
 }
 
-function requireApp(draft: Draft, name: string): AgreedApp {
+function requireApp(draft: Draft, name: string, createdAt: string | undefined): AgreedApp {
   const app = draft.get(KEYS.apps + name) as AgreedApp | undefined;
-  if (app !== undefined) return app;
+  if (app !== undefined && app.createdAt === (createdAt ?? app.createdAt)) return app;
   throw new HibernautError("not_found", `There is no app ${name.slice(0, 80)}. See \`hibernaut apps list\`.`, {
     app_name: name,
   });

@@ -77,8 +77,8 @@ export function openAgreed({ cluster, store, resources, quotas, openSecrets, log
       };
       return work(parts);
     });
-  const deleteOne = (app: string, empty: () => Promise<void>) =>
-    deleteApp(app, { agreed, view, directory: cluster.directory, empty });
+  const deleteOne: SharedRecords["deleteApp"] = (app, empty, createdAt) =>
+    deleteApp(app, { agreed, view, directory: cluster.directory, empty, createdAt });
 
   return {
     host,

@@ -15,11 +15,11 @@ export function previewEnds({ cluster, write, deleteApp, empty }: PreviewEndsOpt
   return {
     decides: () => decides(cluster),
     expire: (preview: AppRecord) => write(({ previews }) => previews.expire(preview)),
-    async destroy({ name }: AppRecord) {
+    async destroy({ name, createdAt }: AppRecord) {
       if (!decides(cluster)) return empty(name);
       for (const { name: host, up } of cluster.view.hosts())
         if (up === undefined) throw hostSilent(host, `it is away, and may have volumes of ${name}`);
-      await deleteApp(name, () => empty(name));
+      await deleteApp(name, () => empty(name), createdAt);
     },
   };
 }

@@ -37,8 +37,11 @@ export interface SharedRecords {
   catchUp(): Promise<void>;
   /** The host that the client of a release reports to. Undefined when there is no such release. */
   reporterOf(app: string, version: number): string | undefined;
-  /** Deletes an app. `empty` destroys its machines and volumes on all hosts, or rejects because there are any. */
-  deleteApp(app: string, empty: () => Promise<void>): Promise<void>;
+  /**
+   * Deletes an app. `empty` destroys its machines and volumes on all hosts, or rejects because there are any. With `createdAt`, an
+   * app that was created at another time stays.
+   */
+  deleteApp(app: string, empty: () => Promise<void>, createdAt?: string): Promise<void>;
   readonly previewEnds: PreviewEnds;
   /** Begins to follow the records. Until then, and until the directory has answered, nothing can be changed. */
   start(): void;

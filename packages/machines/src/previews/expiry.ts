@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { lookForExpired, type Overdue } from "@hibernaut/domain/preview";
+import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Logger } from "../dependencies.ts";
 
@@ -45,7 +46,7 @@ export class PreviewExpiry {
   /** Looks now and then. Returns a function that ends that. */
   start(): () => void {
     const end = new AbortController();
-    void this.#repeat(end.signal);
+    background(this.#repeat(end.signal), "looking for previews whose time is over");
     return () => end.abort();
   }
 
@@ -61,7 +62,9 @@ export class PreviewExpiry {
         await this.#try(name, async () => {
           if (await expire(app)) log.info({ app: name }, "the time of a preview is over: it is destroyed soon");
         });
-      if (preview?.expired === true) await this.#try(name, () => destroy(app));
+      // Only what is still there: meanwhile someone may have destroyed it, and made another app of that name.
+      const isThere = () => list().some((each) => each.name === name && each.createdAt === app.createdAt);
+      if (preview?.expired === true && isThere()) await this.#try(name, () => destroy(app));
     }
   }
 

@@ -179,6 +179,7 @@ export class Apps {
     await Promise.all(ids.map((id) => this.#machines.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
     stillSame();
     await this.#deps.volumes.destroyAll(name);
+    stillSame();
   }
 
   /** Tells the listeners that apps were deleted. */
