@@ -19,9 +19,10 @@ declare module "fastify" {
     /**
      * What a token that is limited to apps gets from a route whose path names no app. `filtered`: the handler shows only
      * what belongs to the token's apps. `shared`: the route concerns no app. Absent: nothing, the route refuses.
-     * `refused`: it refuses although its path names an app.
+     * `refused`: it refuses although its path names an app. `previews`: it concerns only the previews of that app, and takes
+     * tokens that are limited to these, and no others.
      */
-    limited?: "filtered" | "shared" | "refused";
+    limited?: "filtered" | "shared" | "refused" | "previews";
     inside?: InsideAccess;
     /** Needs no token: someone who signs in has none yet. */
     open?: boolean;
@@ -46,7 +47,10 @@ export function requireAccess(token: TokenRecord, request: FastifyRequest): void
   if (app === undefined) {
     if (token.apps !== null && limited === undefined) throw limitedRefusal(token, scope);
   } else {
-    requireReach(token, String(app));
+    const isForPreviews = limited === "previews" && token.previewsOf?.includes(String(app)) === true;
+    if (!isForPreviews) requireReach(token, String(app));
+    if (token.apps !== null && limited === "previews" && !isForPreviews)
+      throw previewsRefusal(token, scope, String(app));
     if (token.apps !== null && limited === "refused") throw limitedRefusal(token, scope);
   }
   if (!hasScope(token.scopes, scope)) throw scopeRefusal(token, scope, app === undefined ? undefined : String(app));
@@ -55,8 +59,10 @@ export function requireAccess(token: TokenRecord, request: FastifyRequest): void
 /** Throws `not_found` unless the token reaches the app. */
 export function requireReach(token: Grant | null, app: string): void {
   if (token === null || reachesApp(token, app)) return;
-  const apps = (token.apps ?? []).join(", ") || "none";
-  const message = `There is no app ${app.slice(0, 80)} for this token, which is limited to the apps: ${apps}. Use one of them, or another token.`;
+  const apps = token.previewsOf
+    ? `previews of ${token.previewsOf.join(", ") || "no app"}`
+    : `the apps: ${(token.apps ?? []).join(", ") || "none"}`;
+  const message = `There is no app ${app.slice(0, 80)} for this token, which is limited to ${apps}. Use one of them, or another token.`;
   throw new HibernautError("not_found", message, { app_name: app.slice(0, 80), apps: token.apps });
 }
 
@@ -88,13 +94,20 @@ export function concealed(error: HibernautError, token: Grant | null): Hibernaut
 
 function scopeRefusal(token: TokenRecord, scope: NeededScope, app: string | undefined): HibernautError {
   const [least = "admin"] = [scope].flat();
-  const only = token.apps === null || app === undefined ? "" : ` --app ${app}`;
+  const own = token.previewsOf?.map((of) => ` --app ${of}`) ?? (app === undefined ? [] : [` --app ${app}`]);
+  const only = token.apps === null ? "" : own.join("") + (token.previewsOf ? " --previews" : "");
   const message = `This needs a token with the scope \`${least}\`; token ${token.name} (${token.id}) has ${token.scopes.join(", ")}. Someone with full access makes one: \`hibernaut tokens create <name> --scope ${least}${only}\`.`;
   return new HibernautError("permission_denied", message, {
     missing_scope: least,
     scopes: token.scopes,
     token_id: token.id,
   });
+}
+
+function previewsRefusal(token: TokenRecord, scope: NeededScope, app: string): HibernautError {
+  const [least = "admin"] = [scope].flat();
+  const message = `This needs a token with the scope \`${least}\` for previews of ${app}, which are apps of their own, and token ${token.name} (${token.id}) is limited to other apps. Someone with full access makes one: \`hibernaut tokens create <name> --scope ${least} --app ${app} --previews\`.`;
+  return new HibernautError("permission_denied", message, { apps: token.apps, token_id: token.id });
 }
 
 function limitedRefusal(token: TokenRecord, scope: NeededScope): HibernautError {

@@ -49,6 +49,7 @@ import { logRoutes } from "./routes/logs.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { metadataRoutes } from "./routes/metadata.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
+import { previewRoutes } from "./routes/previews.ts";
 import { processRoutes } from "./routes/processes.ts";
 import { quotaRoutes } from "./routes/quota.ts";
 import { registryRoutes } from "./routes/registries.ts";
@@ -197,6 +198,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     if (deps.tcpPorts !== undefined) secured.addHook("preHandler", refusePorts(deps.machines, deps.tcpPorts));
     const writes = { ...deps, write };
     appRoutes(secured, writes);
+    previewRoutes(secured, writes);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
     egressRoutes(secured, deps);

@@ -126,6 +126,8 @@ export interface ApiDeps
   closedPorts?(app: string): { port: number; reason: string }[];
   /** Machines that end when their time is over. Undefined while they are off, and while the platform starts. */
   sandboxes?(): ApiSandboxes | undefined;
+  /** How long previews are kept, in seconds, unless their clients say otherwise. */
+  previewTtlS: number;
   /** The TCP ports that tokens which are limited to apps may take, such as `1024-65535`. By default, all. */
   tcpPorts?: string;
   /** Throws when the platform cannot work: the store's `check`. */

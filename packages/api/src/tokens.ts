@@ -1,7 +1,7 @@
 /** Tokens: who may use the API. Only their SHA-256 is stored; 256 random bits need no slow hash. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { type Grant, isFullAccess } from "@hibernaut/domain/scopes";
+import { type Grant, isFullAccess, namedApps } from "@hibernaut/domain/scopes";
 import { wiping } from "@hibernaut/lib/wipe";
 import type { TokenRecord, TokenStore } from "@hibernaut/store";
 
@@ -42,7 +42,7 @@ interface RotateOptions {
 export function createToken(store: TokenStore, name: string, options: NewTokenOptions = {}): CreatedToken {
   const made = newToken(name, { scopes: ["admin"], apps: null, lifeMs: null, ...options });
   if (store.insert(made.record)) return made;
-  throw unknownApp(options.apps ?? []);
+  throw unknownApp(namedApps(made.record));
 }
 
 /** The record of a token that is valid now; undefined for any other string. */
@@ -89,6 +89,7 @@ export function rotateToken(store: TokenStore, id: string, { overlapMs, lifeMs }
   const made = newToken(old.name, {
     scopes: old.scopes,
     apps: old.apps,
+    ...(old.previewsOf && { previewsOf: old.previewsOf }),
     lifeMs: lifeMs ?? lifeOf(old),
     e2b: old.e2b === true,
   });
@@ -100,7 +101,7 @@ export function rotateToken(store: TokenStore, id: string, { overlapMs, lifeMs }
 
 function newToken(
   name: string,
-  { scopes, apps, lifeMs, e2b = false }: Grant & { lifeMs: number | null; e2b?: boolean },
+  { scopes, apps, previewsOf, lifeMs, e2b = false }: Grant & { lifeMs: number | null; e2b?: boolean },
 ): CreatedToken {
   const token = wiping(randomBytes(32), (bytes) =>
     e2b ? E2B_PREFIX + bytes.toString("hex") : TOKEN_PREFIX + bytes.toString("base64url"),
@@ -118,6 +119,7 @@ function newToken(
     lastUsedAt: null,
     replacedBy: null,
     ...(e2b && { e2b }),
+    ...(previewsOf && { previewsOf }),
   };
   return { record, token };
 }

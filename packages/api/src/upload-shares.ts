@@ -23,7 +23,8 @@ export class UploadShares {
     open: () => Promise<readonly Pick<OpenUpload, "digest">[]>,
     begin: () => Promise<T>,
   ): Promise<T> {
-    const apps = token?.apps ?? null;
+    // Those for previews have a share of their own: it is neither without limit, nor that of the app.
+    const apps = token?.previewsOf?.map((of) => `previews of ${of}`) ?? token?.apps ?? null;
     if (apps === null || this.#most === 0) return begin();
     const digest = `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
     const present = new Set((await open()).map((each) => each.digest));
@@ -41,7 +42,7 @@ export class UploadShares {
   #require(app: string): void {
     const used = [...this.#apps.values()].filter((apps) => apps.includes(app)).length;
     if (used < this.#most) return;
-    const message = `${used} uploads for app ${app} have not ended, the most there can be (HIBERNAUT_QUOTA_UPLOADS). Finish or cancel one, then try again.`;
+    const message = `${used} uploads for ${app.includes(" ") ? app : `app ${app}`} have not ended, the most there can be (HIBERNAUT_QUOTA_UPLOADS). Finish or cancel one, then try again.`;
     throw new HibernautError("resource_exhausted", message, {
       app_name: app,
       quota: "uploads",

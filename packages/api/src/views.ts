@@ -1,6 +1,7 @@
 /** Records as the API shows them. */
 import { liveLease, type MachineLease } from "@hibernaut/domain/lease";
 import type { AppRecord, KeepAwake, MachineEvent, Origin, Prewarm } from "@hibernaut/domain/machine";
+import { previewName } from "@hibernaut/domain/preview";
 import type { Sandbox } from "@hibernaut/domain/sandbox";
 import type { MachineView, TemplateView } from "@hibernaut/machines";
 import type { TokenRecord } from "@hibernaut/store";
@@ -119,11 +120,19 @@ interface AppFacts {
 
 /** An app on the wire. */
 export function appWire(app: AppRecord, { machineCount, urls, closedPorts, sandboxPortUrl }: AppFacts): AppWire {
-  const { name, createdAt, statusPage = false, network } = app;
+  const { name, createdAt, statusPage = false, network, preview } = app;
   return {
     ...{ name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage },
     ...(network !== undefined && {
       network: { ...network, aliases: [...network.aliases], wakes: [...(network.wakes ?? [])] },
+    }),
+    ...(preview !== undefined && {
+      preview: {
+        of: preview.of,
+        name: previewName({ name, preview }),
+        expires_at: preview.expiresAt,
+        expired: preview.expired === true,
+      },
     }),
     ...(closedPorts.length > 0 && { closed_ports: closedPorts }),
     ...(sandboxPortUrl !== undefined && { sandbox_port_url: sandboxPortUrl }),
@@ -137,6 +146,7 @@ export function tokenWire(token: TokenRecord): TokenWire {
     name: token.name,
     scopes: [...token.scopes],
     apps: token.apps === null ? null : [...token.apps],
+    ...(token.previewsOf && { previews_of: [...token.previewsOf] }),
     created_at: token.createdAt,
     expires_at: token.expiresAt,
     revoked_at: token.revokedAt,
@@ -147,6 +157,6 @@ export function tokenWire(token: TokenRecord): TokenWire {
 
 /** A token that was just made, with its secret. */
 export function newTokenWire({ record, token }: CreatedToken): NewTokenWire {
-  const { id, name, scopes, apps, created_at, expires_at } = tokenWire(record);
-  return { id, name, token, scopes, apps, created_at, expires_at };
+  const { id, name, scopes, apps, previews_of: of, created_at, expires_at } = tokenWire(record);
+  return { id, name, token, scopes, apps, ...(of && { previews_of: of }), created_at, expires_at };
 }

@@ -35,7 +35,7 @@ test("each route of apps says which host answers it, and those that are said to 
   const A = "/v1/apps/:app_name";
   const here = [
     ...["/v1/apps", A, `${A}/hostnames`, `${A}/hostnames/:hostname`, `${A}/secrets`, `${A}/secrets/:secret_name`],
-    ...[`${A}/releases`, `${A}/quota`],
+    ...[`${A}/releases`, `${A}/quota`, `${A}/previews`, `${A}/previews/:preview`],
     ...[`${A}/certificates`, `${A}/certificates/:hostname`, `${A}/certificates/:hostname/check`],
   ];
   const unsaid = patterns.filter((pattern) => {

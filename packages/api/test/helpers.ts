@@ -140,6 +140,7 @@ export async function startApi(
       yield { name: "node", status: "ok", found: process.versions.node };
     },
     audit,
+    previewTtlS: 3600,
     check: () => world.store.check(),
     logger,
     ...changes,

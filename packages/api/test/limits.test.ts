@@ -169,6 +169,11 @@ test("tokens of one app do not take the places of all for uploads", async () => 
       body: { error: "resource_exhausted", details: { app_name: "shop", quota: "uploads", limit: 2 } },
     });
   expect((await begin("a", shop)).status).toBe(200);
+  // Those for its previews have a share of their own, also while there are no previews.
+  const rights = { scopes: ["deploy"] as const, apps: [], previewsOf: ["shop"] };
+  const previews = as(createToken(server.tokens, "previews", rights).token);
+  for (const letter of ["f", "9"]) expect((await begin(letter, previews)).status).toBe(200);
+  expect(await begin("8", previews)).toMatchObject({ status: 429, body: { details: { quota: "uploads" } } });
   expect((await begin("c", of("bank"))).status).toBe(200);
   expect((await begin("d")).status).toBe(200);
   expect((await call("DELETE", `/v1/images/uploads/${first.digest}`)).status).toBe(200);

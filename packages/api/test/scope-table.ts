@@ -33,6 +33,10 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   [`GET ${A}`]: { scopes: READ },
   [`PATCH ${A}`]: { scopes: DEPLOY },
   [`DELETE ${A}`]: { scopes: ADMIN },
+  // A token that is limited to an app reaches no preview of it, and one that is limited to previews reaches nothing else.
+  [`GET ${A}/previews`]: { scopes: READ, limited: false },
+  [`PUT ${A}/previews/{preview}`]: { scopes: DEPLOY, limited: false },
+  [`DELETE ${A}/previews/{preview}`]: { scopes: DEPLOY, limited: false },
   "GET /v1/machines": { scopes: READ, limited: true },
   [`GET ${A}/machines`]: { scopes: READ },
   [`POST ${A}/machines`]: { scopes: DEPLOY },

@@ -22,6 +22,7 @@ import { logs } from "./commands/logs.ts";
 import { machine } from "./commands/machine.ts";
 import { mcp } from "./commands/mcp.ts";
 import { open } from "./commands/open.ts";
+import { previews } from "./commands/previews.ts";
 import { proxy } from "./commands/proxy.ts";
 import { overviewCommands } from "./commands/ps.ts";
 import { registry } from "./commands/registry.ts";
@@ -79,6 +80,7 @@ function shortcuts(): Command[] {
 export const NOUNS: readonly Noun[] = [
   platform,
   apps,
+  previews,
   compose,
   machine,
   scale,

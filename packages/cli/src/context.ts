@@ -1,5 +1,6 @@
 /** The context that a command runs in. */
 import type { ClientCertificate, HibernautClient } from "@hibernaut/client";
+import { previewAppName } from "@hibernaut/domain/preview";
 import { findApp, findConnection, findLeaseNonce, findPlatform, isAppNamed, type TlsFiles } from "./config.ts";
 import { UsageError } from "./failure.ts";
 import { showProgress, style } from "./terminal.ts";
@@ -43,7 +44,10 @@ export class Context {
    */
   async findOnlyApp(): Promise<void> {
     if (isAppNamed(this.#app, process.env, process.cwd())) return;
-    const apps = (await (await this.client()).listApps()).map(({ name }) => name);
+    const all = await (await this.client()).listApps();
+    // Previews come and go, and a command that named no app before still needs none.
+    const own = all.filter(({ preview }) => preview === undefined);
+    const apps = (own.length > 0 ? own : all).map(({ name }) => name);
     if (apps.length > 1) throw new UsageError(`Which app? Add --app with one of: ${shortList(apps)}.`);
     if (apps.length === 0)
       throw new UsageError("No app. The platform has none yet: create one with `hibernaut apps create <name>`.");
@@ -59,6 +63,11 @@ export class Context {
   preferring(app: string | undefined): Context {
     if (app === undefined || this.#app !== undefined || process.env.HIBERNAUT_APP) return this;
     return new Context({ json: this.json, app });
+  }
+
+  /** The same context for the app that is a preview of this one. Throws when there can be none of that name. */
+  inPreview(name: string | undefined): Context {
+    return name === undefined ? this : new Context({ json: this.json, app: previewAppName(name, this.app) });
   }
 
   /** The client of the platform. Loaded late, so that `--help` does not need it. */

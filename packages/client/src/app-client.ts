@@ -4,6 +4,7 @@ import type {
   DestroyOptions,
   DryRunOptions,
   LimitOptions,
+  PutPreviewOptions,
   ReleaseCommandOptions,
   RevokeOptions,
 } from "./options.ts";
@@ -76,6 +77,23 @@ export abstract class AppClient extends PlatformClient {
   async destroyApp(name: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
     const query = { force };
     await this.call("delete", "/v1/apps/{app_name}", { params: { app_name: name }, query, ...options });
+  }
+
+  /** Returns the previews of an app. */
+  async listPreviews(app: string, options?: CallOptions): Promise<App[]> {
+    return (await this.call("get", "/v1/apps/{app_name}/previews", { params: { app_name: app }, ...options })).previews;
+  }
+
+  /** Makes a preview of an app, which is an app of its own, or renews it. */
+  putPreview(app: string, name: string, { ttl, copy_secrets, ...options }: PutPreviewOptions = {}): Promise<App> {
+    const request = { params: { app_name: app, preview: name }, body: { ttl, copy_secrets }, ...options };
+    return this.call("put", "/v1/apps/{app_name}/previews/{preview}", request);
+  }
+
+  /** Destroys a preview with its machines and volumes. */
+  async destroyPreview(app: string, name: string, options?: CallOptions): Promise<void> {
+    const params = { app_name: app, preview: name };
+    await this.call("delete", "/v1/apps/{app_name}/previews/{preview}", { params, ...options });
   }
 
   /** Returns an app's releases, newest first. Default limit: 25. */

@@ -30,6 +30,14 @@ export interface CreateAppOptions extends CallOptions {
   wakes?: readonly string[];
 }
 
+/** How long a preview is kept, and what it gets. */
+export interface PutPreviewOptions extends CallOptions {
+  /** Seconds from now. Default: the platform's. */
+  ttl?: number;
+  /** Give it the secrets of the app, with their values. Default: false. */
+  copy_secrets?: boolean;
+}
+
 /** What happens to a certificate that is removed. */
 export interface RevokeOptions extends CallOptions {
   /** Have its authority declare it invalid first. Default: false. */
@@ -193,6 +201,8 @@ export interface NewTokenOptions extends CallOptions {
   scopes?: Scope[];
   /** The only apps that it reaches. Default: all, and the platform itself. */
   apps?: string[];
+  /** Whether it is limited to the previews of these apps, which it may make. Default: false. */
+  previews?: boolean;
   /** Seconds. Default: forever. */
   expires_in?: number;
   /** A key for E2B's clients, which accept only a form of their own. It belongs to one app, and has `deploy` and `exec` unless `scopes` says otherwise. Default: false. */

@@ -216,8 +216,11 @@ export abstract class PlatformClient extends BackupClient {
   }
 
   /** Creates a token, which by default may do everything. Its secret is in the reply, and nowhere else ever after. */
-  createToken(name: string, { scopes, apps, expires_in, e2b, ...options }: NewTokenOptions = {}): Promise<NewToken> {
-    return this.call("post", "/v1/tokens", { body: { name, scopes, apps, expires_in, e2b }, ...options });
+  createToken(
+    name: string,
+    { scopes, apps, previews, expires_in, e2b, ...options }: NewTokenOptions = {},
+  ): Promise<NewToken> {
+    return this.call("post", "/v1/tokens", { body: { name, scopes, apps, previews, expires_in, e2b }, ...options });
   }
 
   /** Creates a token with the rights of another, which stays valid for a while. */

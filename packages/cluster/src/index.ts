@@ -1,7 +1,7 @@
 /** What other packages may use. */
 export type { ClusterAdmin, ClusterStatus } from "./admin.ts";
 export { type OpenAgreedOptions, openAgreed } from "./agreed/open.ts";
-export type { SharedRecords, Write } from "./agreed/shared.ts";
+export type { PreviewEnds, SharedRecords, Write } from "./agreed/shared.ts";
 export { isBeingDeleted } from "./app-deletion.ts";
 export type { Cluster, ClusterHost, Owned, View } from "./cluster.ts";
 export type { Change, Condition } from "./contract.ts";

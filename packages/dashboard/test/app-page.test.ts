@@ -2,10 +2,10 @@
 import type { Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LogLines, LONGEST_LINE, MOST_LINES, plainText } from "../src/data/log-lines.ts";
+import { LONGEST_LINE, LogLines, MOST_LINES, plainText } from "../src/data/log-lines.ts";
+import { type Limit, limitChanges, limitText } from "../src/pages/app/limit-values.ts";
 import { deployTargets } from "../src/pages/app/rollout-plan.ts";
 import { changesOf, commonSettings, settingsOf, typedNumbers, withSettings } from "../src/pages/app/setting-values.ts";
-import { type Limit, limitChanges, limitText } from "../src/pages/app/limit-values.ts";
 import { partsOf, withParts } from "../src/pages/machine/update-values.ts";
 import { machine } from "./a-machine.ts";
 
@@ -129,7 +129,16 @@ describe("what others changed meanwhile stays", () => {
   });
 
   test("when limits are changed", () => {
-    const limits = { machines: 5, running: 2, cpus: 0, memory_mb: 0, volume_gb: 0, hostnames: 100, certificates: 100 };
+    const limits = {
+      machines: 5,
+      running: 2,
+      cpus: 0,
+      memory_mb: 0,
+      volume_gb: 0,
+      hostnames: 100,
+      certificates: 100,
+      previews: 0,
+    };
     const quota = { limits, own: ["machines", "running"] };
     const texts: Partial<Record<Limit, string>> = { machines: "5", running: "", cpus: "4" };
     expect(limitChanges(quota, (name) => texts[name] ?? "")).toEqual({ running: null, cpus: 4 });

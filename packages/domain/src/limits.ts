@@ -16,6 +16,9 @@ export const DEFAULT_CPUS = 1;
 /** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. In GB. */
 export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
 
+/** How long a preview is kept after it was last deployed, in seconds. What is needed for more than a month is an app. */
+export const PREVIEW_TTL_S = { minimum: 60, maximum: 2_592_000 } as const;
+
 /** How long snapshots of a volume can be kept, in days. */
 export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
 

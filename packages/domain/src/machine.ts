@@ -2,6 +2,7 @@
 import type { AppNetwork } from "./app-network.ts";
 import type { MachineConfig } from "./config.ts";
 import type { LeaseTerms, MachineLease } from "./lease.ts";
+import type { Preview } from "./preview.ts";
 import type { QuotaOverrides } from "./quota.ts";
 import type { ProgramDefaults, Sandbox } from "./sandbox.ts";
 
@@ -246,6 +247,8 @@ export interface AppRecord {
   statusPage?: true;
   /** The network that it shares with other apps. Absent: its machines are among themselves. */
   network?: AppNetwork;
+  /** What it is a preview of, and until when. Absent for every other app. */
+  preview?: Preview;
 }
 
 /** A version of an app that was deployed. */

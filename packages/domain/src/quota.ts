@@ -10,6 +10,7 @@ export const QUOTA_NAMES = [
   "volume_gb",
   "hostnames",
   "certificates",
+  "previews",
 ] as const;
 
 export type QuotaName = (typeof QUOTA_NAMES)[number];
@@ -28,6 +29,7 @@ const NOUNS: Readonly<Record<QuotaName, string>> = {
   volume_gb: "GB of volumes",
   hostnames: "hostnames",
   certificates: "certificates",
+  previews: "previews",
 };
 
 /** What someone wants to add, and what the app has. */

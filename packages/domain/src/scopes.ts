@@ -18,6 +18,11 @@ export interface Grant {
   scopes: readonly Scope[];
   /** The only apps that it reaches; null for all, and for the platform itself. */
   apps: readonly string[] | null;
+  /**
+   * The apps whose previews it may make, and reaches: `apps` are those that there are now. Absent for a token that is not
+   * limited to previews.
+   */
+  previewsOf?: readonly string[];
 }
 
 /** What a route needs: a scope, or any one of several. */
@@ -31,6 +36,11 @@ export function hasScope(scopes: readonly Scope[], needed: NeededScope): boolean
 /** Whether the app is one of those that the grant reaches. */
 export function reachesApp({ apps }: Pick<Grant, "apps">, app: string): boolean {
   return apps === null || apps.includes(app);
+}
+
+/** The apps that a token was made for: those that it reaches, or those whose previews it reaches. */
+export function namedApps({ apps, previewsOf }: Grant): readonly string[] {
+  return previewsOf ?? apps ?? [];
 }
 
 /** Whether it may do everything, everywhere. */

@@ -14,6 +14,7 @@ export type { LogBlocks } from "./logs/follow.ts";
 export type { LogQuery } from "./logs/merge.ts";
 export { openMachines, type Resources } from "./open.ts";
 export type { AnotherAddress, Ownership, Settled, TakenAway, VolumeElsewhere } from "./ownership.ts";
+export { PreviewExpiry } from "./previews/expiry.ts";
 export { type GuestProcess, PROTOS } from "./processes.ts";
 export { Quotas, usedQuota } from "./quotas.ts";
 export type { RefusedConnection } from "./refused-connections.ts";

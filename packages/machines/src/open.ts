@@ -27,6 +27,7 @@ import { Logs } from "./resources/logs.ts";
 import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
 import { MachineMetadata } from "./resources/metadata.ts";
+import { Previews } from "./resources/previews.ts";
 import { Processes } from "./resources/processes.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
@@ -77,6 +78,7 @@ export function openMachines(deps: MachineDependencies) {
   const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
+    previews: new Previews({ apps: deps.store.apps, quotas: deps.quotas }),
     machines,
     releases,
     releaseCommands,

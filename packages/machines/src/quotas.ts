@@ -2,6 +2,7 @@
 import { guestSize, type MachineConfig } from "@hibernaut/domain/config";
 import type { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isPreviewOf } from "@hibernaut/domain/preview";
 import { overQuota, QUOTA_NAMES, type Quota, type QuotaOverrides } from "@hibernaut/domain/quota";
 import type { AppStore, Store } from "@hibernaut/store";
 import { occupies } from "./decide/occupies.ts";
@@ -38,7 +39,10 @@ export class Quotas {
     const volumeGb = store.volumes.list(app).reduce((sum, { sizeGb }) => sum + sizeGb, 0);
     const count = (all: readonly { app: string }[]) => all.filter((each) => each.app === app).length;
     const [hostnames, certificates] = [count(store.hostnames.list()), count(store.certificates.list())];
-    return usedQuota(store.machines.list(app), { volumeGb, hostnames, certificates });
+    const production = store.apps.get(app);
+    const previews = production && store.apps.list().filter((each) => isPreviewOf(each, production));
+    const others = { volumeGb, hostnames, certificates, previews: previews?.length ?? 0 };
+    return usedQuota(store.machines.list(app), others);
   }
 
   /** Replaces the app's own limits. The app must exist. */
@@ -77,6 +81,11 @@ export class Quotas {
     this.#require(app, { certificates: 1 });
   }
 
+  /** Throws `failed_precondition` if the app may not have one more preview. */
+  requirePreview(app: string): void {
+    this.#require(app, { previews: 1 });
+  }
+
   /** Why one more machine of the app may not run; undefined if it may. */
   startRefusal(app: string): HibernautError | undefined {
     return this.#refusal(app, { running: 1 });
@@ -100,6 +109,7 @@ interface OtherUse {
   volumeGb: number;
   hostnames: number;
   certificates: number;
+  previews: number;
 }
 
 /** Adds up what an app has: its machines that are not destroyed, and the rest. */

@@ -11,5 +11,6 @@ export function quotaOf(settings: Settings): Quota {
     volume_gb: settings.quotaVolumeGb,
     hostnames: settings.quotaHostnames,
     certificates: settings.quotaCertificates,
+    previews: settings.quotaPreviews,
   };
 }

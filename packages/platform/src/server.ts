@@ -69,6 +69,7 @@ import { expireQuarantine, memoryOf, openPlace, openShared, textOf } from "./mem
 import { birthMetrics } from "./metrics/births.ts";
 import { operationMetrics } from "./metrics/machines.ts";
 import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
+import { expirePreviews } from "./previews.ts";
 import { quotaOf } from "./quota-settings.ts";
 import { KeptCommands, type OpenedSandboxes, openSandboxes } from "./sandboxes.ts";
 import { VERSION } from "./version.ts";
@@ -394,6 +395,7 @@ async function runLocked(
     closedPorts: (app) => proxied.coordinator?.closedPorts(app) ?? [],
     sandboxes: () => proxied.sandboxes?.ofApi,
     tcpPorts: settings.tcpPorts,
+    previewTtlS: settings.previewTtlS,
     uploadsPerApp: settings.quotaUploads,
     check: () => store.check(),
     cluster: shared?.api,
@@ -420,6 +422,7 @@ async function runLocked(
   shared?.start();
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(volumes.scheduler.start());
+  open.defer(expirePreviews({ resources, ends: shared?.api.shared.previewEnds, settings, log }));
   open.defer(startBackups());
   open.defer(() => library.close());
   await library.open();

@@ -210,7 +210,7 @@ test("apps that have almost all that their quotas allow are named", async () => 
   for (const name of ["bank", "shop"]) store.apps.insert({ name, createdAt: new Date().toISOString() });
   store.close();
   const none = Object.fromEntries(
-    ["HOSTNAMES", "CERTIFICATES", "UPLOADS"].map((name) => [`HIBERNAUT_QUOTA_${name}`, "0"]),
+    ["HOSTNAMES", "CERTIFICATES", "PREVIEWS", "UPLOADS"].map((name) => [`HIBERNAUT_QUOTA_${name}`, "0"]),
   );
   expect((await diagnoses(none)).get("quotas")).toBeUndefined();
   expect((await diagnoses({ HIBERNAUT_QUOTA_MACHINES: "10" })).get("quotas")).toMatchObject({ status: "ok" });

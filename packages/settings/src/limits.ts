@@ -1,5 +1,6 @@
 /** Settings of what apps and tokens may use. */
-import { integer, size } from "./forms.ts";
+import { PREVIEW_TTL_S } from "@hibernaut/domain/limits";
+import { duration, integer, size } from "./forms.ts";
 
 /** Where quotas and rates are explained. */
 const QUOTA = "See [quotas](tokens.md#quotas-of-apps). `0`: no limit.";
@@ -39,6 +40,25 @@ export const LIMIT_SETTINGS = {
   quotaCertificates: count("HIBERNAUT_QUOTA_CERTIFICATES", "certificates", {
     usual: 100,
     why: "The platform manages up to 5000, and authorities limit orders for a domain. ",
+  }),
+  quotaPreviews: count("HIBERNAUT_QUOTA_PREVIEWS", "[previews](previews.md)", {
+    usual: 10,
+    why: "Each has a quota of its own, so this bounds how much more than its own an app takes with them. ",
+  }),
+  previewTtlS: duration("HIBERNAUT_PREVIEW_TTL", {
+    unit: "s",
+    default: 259_200,
+    min: PREVIEW_TTL_S.minimum,
+    max: PREVIEW_TTL_S.maximum,
+    description:
+      "How long a [preview](previews.md) is kept after its last deploy, unless that says otherwise. The default outlives a weekend.",
+  }),
+  previewGraceMs: duration("HIBERNAUT_PREVIEW_GRACE", {
+    default: 600_000,
+    min: 1000,
+    max: 86_400_000,
+    description:
+      "For how long a [preview](previews.md#when-a-preview-is-destroyed) has to have been past its time before it is destroyed. The platform counts it from when it first sees that, so that a clock which is wrong after a boot has time to be set.",
   }),
   quotaUploads: integer("HIBERNAUT_QUOTA_UPLOADS", {
     default: 8,

@@ -9,6 +9,7 @@ import type { OrderFailure } from "@hibernaut/domain/certificate";
 import type { DrainRecord } from "@hibernaut/domain/drain";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "@hibernaut/domain/machine";
 import type { PeriodRange } from "@hibernaut/domain/periods";
+import type { Preview } from "@hibernaut/domain/preview";
 import type { QuotaOverrides } from "@hibernaut/domain/quota";
 import type { Grant } from "@hibernaut/domain/scopes";
 import type { StreamEvent, StreamFact } from "@hibernaut/domain/stream-event";
@@ -55,6 +56,8 @@ export interface AppStore {
   setQuota(name: string, quota: QuotaOverrides): void;
   /** Lets anyone see how the app is, or nobody. */
   setStatusPage(name: string, on: boolean): void;
+  /** Replaces until when a preview is there. */
+  setPreview(name: string, preview: Preview): void;
   /** Lists the apps that share a network, sorted by name. Machines ask for names often, so this looks at no others. */
   inNetwork(network: string): AppRecord[];
   /** Replaces what the app is called in its network. */

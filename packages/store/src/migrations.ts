@@ -427,6 +427,12 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE apps ADD COLUMN network TEXT;
   CREATE INDEX apps_of_network ON apps (network ->> '$.name');
   `,
+  // What an app is a preview of, as JSON, and whether a token reaches only the previews of its apps.
+  `
+  ALTER TABLE apps ADD COLUMN preview TEXT;
+  CREATE INDEX apps_that_are_previews ON apps (preview ->> '$.of') WHERE preview IS NOT NULL;
+  ALTER TABLE tokens ADD COLUMN previews INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -34,16 +34,19 @@ interface QuotaApp {
   volumeGb: number;
   hostnames: number;
   certificates: number;
+  previews: number;
 }
 
 /** Returns the apps of a database, by name. Throws when it cannot be read. */
 export function readQuotaApps(file: string): QuotaApp[] {
   return rowsOf<Omit<QuotaApp, "quota"> & { quota: string | null }>(
     file,
-    { table: "apps", column: "quota" },
+    { table: "apps", column: "preview" },
     `SELECT name, quota, (SELECT coalesce(sum(size_gb), 0) FROM volumes WHERE app = apps.name) AS volumeGb,
        (SELECT count(*) FROM hostnames WHERE app = apps.name) AS hostnames,
-       (SELECT count(*) FROM certificates WHERE app = apps.name) AS certificates
+       (SELECT count(*) FROM certificates WHERE app = apps.name) AS certificates,
+       (SELECT count(*) FROM apps AS other WHERE other.preview ->> '$.of' = apps.name
+          AND other.preview ->> '$.ofCreatedAt' = apps.created_at) AS previews
      FROM apps ORDER BY name`,
   ).map(({ quota, ...row }) => ({ ...row, quota: JSON.parse(quota ?? "{}") as QuotaOverrides }));
 }

@@ -102,6 +102,8 @@ export interface CreateVolume {
   scheduledSnapshots?: boolean | undefined;
   /** Start with the content of this snapshot, which must be of a volume of the same app. */
   snapshotId?: string | undefined;
+  /** Start with the content of this volume, which must be of the same app, or of the app that it is a preview of. */
+  sourceId?: string | undefined;
 }
 
 /** What is known of a volume whose disk comes from a backup. */
@@ -125,6 +127,8 @@ export interface VolumeService extends MachineVolumes {
   /** The space that a volume takes up on the disk, in bytes. Grows as the volume is written; 0 before its file is whole. */
   usedBytes(volume: VolumeRecord): Promise<number>;
   create(app: string, wanted: CreateVolume): Promise<VolumeView>;
+  /** The volume that a new one of the app may be a copy of, which another app may have. Throws `not_found` for all others. */
+  source(app: string, id: string): VolumeRecord;
   /** Changes how snapshots of a volume are taken and kept. What is absent stays as it is. */
   update(app: string, id: string, changes: Pick<CreateVolume, "snapshotRetention" | "scheduledSnapshots">): VolumeView;
   /** Makes a volume larger, from the machine's next cold start on. `needsRestart` is true when one is still to come. */

@@ -3,6 +3,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import { wantedOf } from "@hibernaut/domain/mounts";
 import { findNamed } from "@hibernaut/domain/naming";
+import { isPreviewOf } from "@hibernaut/domain/preview";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { Store } from "@hibernaut/store";
 import { Attachments } from "./attachments.ts";
@@ -52,6 +53,14 @@ export interface VolumesOptions {
   requireRoom?(app: string, gb: number): void;
   /** Receives what the owner should know, e.g. about files that belong to no volume. */
   onTrouble(message: string): void;
+}
+
+/** What a new volume contains. By default, nothing. */
+interface Origin {
+  snapshot?: VolumeSnapshotRecord | undefined;
+  source?: VolumeRecord | undefined;
+  /** Path of a disk that is moved to its place. */
+  disk?: string;
 }
 
 /**
@@ -140,16 +149,22 @@ export class Volumes implements VolumeService, VolumeCopies {
 
   async create(
     app: string,
-    { name, sizeGb, snapshotRetention, scheduledSnapshots, snapshotId }: CreateVolume,
+    { name, sizeGb, snapshotRetention, scheduledSnapshots, snapshotId, sourceId }: CreateVolume,
   ): Promise<VolumeView> {
     this.#requireApp(app);
     checkName(name);
+    if (snapshotId !== undefined && sourceId !== undefined)
+      throw new HibernautError(
+        "invalid_argument",
+        "A volume is made from a snapshot or from a volume. Name one of them.",
+      );
     const snapshot = snapshotId === undefined ? undefined : this.#snapshots.find(app, snapshotId);
-    const least = snapshot?.sizeGb ?? DEFAULT_SIZE_GB;
+    const source = sourceId === undefined ? undefined : this.source(app, sourceId);
+    const least = (snapshot ?? source)?.sizeGb ?? DEFAULT_SIZE_GB;
     if (sizeGb !== undefined && sizeGb < least)
       throw new HibernautError(
         "invalid_argument",
-        `Snapshot ${snapshotId} needs a volume of at least ${least} GB. Set size_gb to ${least} or more.`,
+        `What is in ${snapshotId ?? sourceId} needs a volume of at least ${least} GB. Set size_gb to ${least} or more.`,
         {
           field: "size_gb",
           minimum: least,
@@ -161,11 +176,7 @@ export class Volumes implements VolumeService, VolumeCopies {
       snapshotRetention: retention,
       ...this.#scheduleOf(scheduledSnapshots),
     };
-    return this.#view(
-      await this.#make(volume, (id) =>
-        snapshot === undefined ? this.#options.files.make(id, volume.sizeGb) : this.#snapshots.restore(snapshot, id),
-      ),
-    );
+    return this.#view(await this.#make(volume, { snapshot, source }));
   }
 
   async adopt(
@@ -179,7 +190,17 @@ export class Volumes implements VolumeService, VolumeCopies {
       snapshotRetention,
       ...this.#scheduleOf((schedule ?? null) !== null),
     };
-    return this.#view(await this.#make(volume, (id) => this.#options.files.adopt(disk, id)));
+    return this.#view(await this.#make(volume, { disk }));
+  }
+
+  source(app: string, id: string): VolumeRecord {
+    const { store } = this.#options;
+    const [volume, own] = [store.volumes.get(id), store.apps.get(app)];
+    const owner = volume && store.apps.get(volume.app);
+    if (volume !== undefined && own !== undefined && owner !== undefined)
+      if (owner.name === app || isPreviewOf(own, owner)) return this.#whole(owner.name, id);
+    const message = `There is no volume ${id.slice(0, 40)} that a volume of ${app} can be a copy of. It has to be one of the same app, or of the app that ${app} is a preview of.`;
+    throw new HibernautError("not_found", message, { app_name: app, volume_id: id.slice(0, 40) });
   }
 
   update(
@@ -258,7 +279,7 @@ export class Volumes implements VolumeService, VolumeCopies {
     if (mounts === undefined) return { mounts: undefined, [Symbol.dispose]: () => {} };
     const { mounts: chosen, missing, release } = this.#attachments.reserve(app, mounts, machineId);
     try {
-      for (const volume of missing) await this.#make(volume, (id) => this.#options.files.make(id, volume.sizeGb));
+      for (const volume of missing) await this.#make(volume);
       return { mounts: chosen, [Symbol.dispose]: release };
     } catch (error) {
       release();
@@ -274,6 +295,7 @@ export class Volumes implements VolumeService, VolumeCopies {
     const disks: VolumeDisk[] = [];
     for (const id of mounts.map(wantedOf)) {
       this.scheduler.giveWay(id);
+      this.#snapshots.giveWay(id);
       await this.#queues.idle(id, signal);
       const volume = store.volumes.get(id);
       if (volume?.state !== "created")
@@ -301,15 +323,18 @@ export class Volumes implements VolumeService, VolumeCopies {
   }
 
   /** Stores the intent, makes the files, then stores that they are whole. */
-  async #make(wanted: VolumeRecord, fill: (id: string) => Promise<void>): Promise<VolumeRecord> {
-    const { store, requireDisk } = this.#options;
+  async #make(wanted: VolumeRecord, { snapshot, source, disk }: Origin = {}): Promise<VolumeRecord> {
+    const { store, files, requireDisk } = this.#options;
     requireDisk?.(wanted.app, wanted.sizeGb * GB);
     const volume: VolumeRecord =
       wanted.schedule === undefined ? { ...wanted, ...this.#scheduleOf(await this.#byDefault()) } : wanted;
     this.#options.requireRoom?.(volume.app, volume.sizeGb);
     if (!store.volumes.insert(volume)) throw noApp(volume.app);
     try {
-      await fill(volume.id);
+      if (disk !== undefined) await files.adopt(disk, volume.id);
+      else if (snapshot !== undefined) await this.#snapshots.restore(snapshot, volume.id);
+      else if (source !== undefined) await this.#snapshots.copy(source, volume.id);
+      else await files.make(volume.id, volume.sizeGb);
       const made: VolumeRecord = { ...volume, state: "created" };
       store.volumes.update(made);
       return made;

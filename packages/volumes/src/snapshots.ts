@@ -34,6 +34,9 @@ interface HowToCopy {
 export class VolumeSnapshots {
   readonly #options: SnapshotsOptions;
 
+  /** What is being copied to another volume, by the volume that it is copied from. */
+  readonly #copying = new Map<string, AbortController>();
+
   constructor(options: SnapshotsOptions) {
     this.#options = options;
   }
@@ -138,19 +141,43 @@ export class VolumeSnapshots {
     });
   }
 
+  /** Copies a volume as it is now to the disk of another one. Rejects with `aborted` when its machine starts meanwhile. */
+  async copy({ id }: VolumeRecord, volumeId: string): Promise<void> {
+    const { files, queues } = this.#options;
+    await queues.run(id, async () => {
+      const { copy } = await this.#howToCopy(id, `Volume ${id} cannot be copied`);
+      const giveWay = new AbortController();
+      this.#copying.set(id, giveWay);
+      try {
+        await copy(files.disk(id), files.disk(volumeId), giveWay.signal);
+      } catch (error) {
+        giveWay.signal.throwIfAborted();
+        throw error;
+      } finally {
+        this.#copying.delete(id);
+      }
+    });
+  }
+
+  /** A machine is about to start with the volume: it does not wait for a copy that is for another app. */
+  giveWay(id: string): void {
+    const message = `Volume ${id} was not copied, because its machine started meanwhile. Try again when it sleeps.`;
+    this.#copying.get(id)?.abort(new HibernautError("aborted", message, { volume_id: id }));
+  }
+
   /** Deletes all snapshots of a volume that is being deleted. */
   async forget(volume: VolumeRecord): Promise<void> {
     for (const snapshot of this.#options.store.listSnapshots(volume.id)) await this.#destroy(snapshot);
   }
 
   /** Decides how to copy: at leisure when nothing writes to the disk, otherwise by a clone while the machine is paused. */
-  async #howToCopy(volumeId: string): Promise<HowToCopy> {
+  async #howToCopy(volumeId: string, refusal = `No snapshot of volume ${volumeId} can be taken`): Promise<HowToCopy> {
     const { files, whilePaused, machineOf } = this.#options;
     const machine = machineOf(volumeId);
     if (machine === undefined || ["created", "stopped", "suspended", "failed"].includes(machine.state))
       return { atRest: true, copy: (from, to, signal) => files.copy(from, to, signal) };
     const refuse = (why: string) =>
-      new HibernautError("failed_precondition", `No snapshot of volume ${volumeId} can be taken: ${why}`, {
+      new HibernautError("failed_precondition", `${refusal}: ${why}`, {
         volume_id: volumeId,
         machine_id: machine.id,
         state: machine.state,

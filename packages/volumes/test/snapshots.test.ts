@@ -17,6 +17,8 @@ class WatchedFiles extends FastVolumeFiles {
   quiet: boolean | undefined;
   readonly copying = Promise.withResolvers<void>();
   hold: Promise<void> | undefined;
+  /** Ends the last copy. */
+  signal: AbortSignal | undefined;
   override async canClone(): Promise<boolean> {
     return this.clones;
   }
@@ -24,10 +26,11 @@ class WatchedFiles extends FastVolumeFiles {
     this.quiet = shop.host.guest(id)?.quiet;
     await super.copy(from, to);
   }
-  override async copy(from: string, to: string): Promise<void> {
+  override async copy(from: string, to: string, signal?: AbortSignal): Promise<void> {
+    this.signal = signal;
     this.copying.resolve();
     await this.hold;
-    await super.copy(from, to);
+    await super.copy(from, to, signal);
   }
 }
 
@@ -138,4 +141,30 @@ test("a volume made from a snapshot cannot be smaller or belong to another app",
   await expect(smaller).rejects.toMatchObject({ code: "invalid_argument", details: { minimum: 3 } });
   shop.platform.apps.create("blog");
   await expect(volumes.create("blog", { name: "x", snapshotId })).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a volume becomes a copy of one that sleeps, and changes with neither of them", async () => {
+  await write("before");
+  await expect(volumes.create("shop", { name: "copy", sourceId: volumeId })).rejects.toThrow(
+    /^Volume vol_\w+ cannot be copied: its machine \w+ is running, .* cannot clone files/,
+  );
+  await shop.suspend(id);
+  const copy = await volumes.create("shop", { name: "copy", sourceId: volumeId });
+  await write("after");
+  expect(await read(copy.id)).toBe("before");
+  expect(volumes.list("shop")).toHaveLength(2);
+});
+
+test("a copy gives way to the machine of what is copied, and leaves nothing", async () => {
+  await shop.suspend(id);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  files.hold = promise;
+  const copy = volumes.create("shop", { name: "copy", sourceId: volumeId });
+  await files.copying.promise;
+  shop.machines.start("shop", id);
+  await expect.poll(() => files.signal?.aborted).toBe(true);
+  resolve();
+  await expect(copy).rejects.toMatchObject({ code: "aborted", message: expect.stringMatching(/started meanwhile/) });
+  await shop.reach(id, "running");
+  expect(volumes.list("shop")).toHaveLength(1);
 });

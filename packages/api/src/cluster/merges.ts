@@ -24,7 +24,8 @@ export const MERGES: Readonly<Record<string, Merge>> = {
   [`GET ${A}/templates`]: (answers: TemplateWire[][]) => answers.flat().toSorted(byAge),
   [`GET ${A}/quota`]: (answers: { used: Record<string, number> }[]) => ({
     ...answers[0],
-    used: sum(answers.map(({ used }) => used)),
+    // All hosts have the same hostnames and previews.
+    used: { ...sum(answers.map(({ used }) => used)), ...sharedUse(answers[0]?.used) },
   }),
   "GET /v1/timeline": (answers: TimelineWire[]) => ({
     ...answers[0],
@@ -63,6 +64,10 @@ function mergeWakes(answers: (Omit<WakesWire, "hours"> & { hours: Part[] })[]): 
     return hourWire({ from: Date.parse(from), kinds: kindsOf(durationsMs) });
   });
   return { from: first.from, until: first.until, hours };
+}
+
+function sharedUse({ hostnames = 0, previews = 0 }: Record<string, number> = {}) {
+  return { hostnames, previews };
 }
 
 /** Rows of the same app, machine or day are added up. */

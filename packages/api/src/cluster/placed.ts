@@ -40,6 +40,7 @@ interface CreateBody {
   region?: string;
   config?: MachineConfig;
   snapshot_id?: string;
+  source_volume_id?: string;
 }
 
 /** A volume of some host, as far as it matters here. */
@@ -68,8 +69,8 @@ export function placeRequests(app: Api, { cluster, ask, ownVolumes, hasTemplate 
           : await templateHost(request, name, body.template ?? "", { ask, hasTemplate });
       return host === undefined ? undefined : tryEach(request, reply, { hosts: [host], file: false });
     }
-    // A snapshot is where its volume is, which is asked here first.
-    if (body.host === undefined && body.snapshot_id !== undefined) return undefined;
+    // A snapshot is where its volume is, and a copy is made where that is: this host is asked first.
+    if (body.host === undefined && (body.snapshot_id ?? body.source_volume_id) !== undefined) return undefined;
     // The body of a template has its configuration elsewhere: the host of the file makes it.
     const file = body.host === undefined && isOnHost(body.config?.image);
     if (file && typeof from === "object") return undefined;

@@ -33,6 +33,17 @@ export const AppReply = Type.Object(
         },
       ),
     ),
+    preview: Type.Optional(
+      Type.Object(
+        {
+          of: Type.String({ description: "The app that it is a preview of." }),
+          name: Type.String({ description: "What it is called among the previews of that app." }),
+          expires_at: { ...time, description: "When it is destroyed, unless it is renewed." },
+          expired: Type.Boolean({ description: "Its time is over: it is being destroyed." }),
+        },
+        { ...closed, title: "Preview", description: "Absent for an app that is not a preview." },
+      ),
+    ),
     sandbox_port_url: Type.Optional(
       Type.String({
         description:

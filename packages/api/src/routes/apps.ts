@@ -2,6 +2,7 @@
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { requireUnlimited, within } from "../access.ts";
+import { deleteApp } from "../app-deletion.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
 import { routesOf } from "../route.ts";
 import { ForceQuery, Ok } from "../schemas.ts";
@@ -10,28 +11,28 @@ import { AppList, AppParams, AppReply, CreateAppBody, UpdateAppBody } from "./ap
 
 const route = routesOf("apps");
 
-/** Registers the routes of apps. */
-export function appRoutes(
-  app: Api,
-  {
-    apps,
-    machines,
-    volumes,
-    proxy,
-    write,
-    cluster,
-    closedPorts,
-    sandboxes,
-  }: Pick<ApiDeps, "apps" | "machines" | "volumes" | "proxy" | "cluster" | "closedPorts" | "sandboxes"> & Writes,
-): void {
+/** What is needed to show an app. */
+export type AppDeps = Pick<
+  ApiDeps,
+  "apps" | "machines" | "volumes" | "proxy" | "cluster" | "closedPorts" | "sandboxes"
+>;
+
+/** Returns what shows apps on the wire. */
+export function appWiring({ machines, proxy, cluster, closedPorts, sandboxes }: AppDeps) {
   const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
-  const wire = (record: AppRecord) =>
+  return (record: AppRecord) =>
     appWire(record, {
       machineCount: count(record.name),
       urls: proxy?.urlsOf(record.name) ?? [],
       closedPorts: closedPorts?.(record.name) ?? [],
       sandboxPortUrl: sandboxes?.()?.portUrl,
     });
+}
+
+/** Registers the routes of apps. */
+export function appRoutes(app: Api, deps: AppDeps & Writes): void {
+  const { apps, write } = deps;
+  const wire = appWiring(deps);
 
   app.get(
     "/v1/apps",
@@ -96,14 +97,7 @@ export function appRoutes(
     async (request) => {
       const { app_name: name } = request.params;
       const { force = false } = request.query;
-      if (cluster === undefined) await apps.delete(name, { force });
-      // The host that the client talks to removes the app when all hosts have emptied it.
-      else {
-        const { emptyEverywhere, emptyHere } = await import("../cluster/empty.ts");
-        const here = () => emptyHere(name, { force }, { apps, volumes, cluster });
-        if (request.peer !== null) await here();
-        else await cluster.shared.deleteApp(name, () => emptyEverywhere(request, cluster, here));
-      }
+      await deleteApp(request, { name, force }, deps);
       return { ok: true as const };
     },
   );

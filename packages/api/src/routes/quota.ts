@@ -20,6 +20,7 @@ const WHAT = {
   volume_gb: "Volumes, in GB.",
   hostnames: "Hostnames.",
   certificates: "Certificates.",
+  previews: "Previews.",
 };
 
 const amounts = (description: (what: string) => string) =>
@@ -56,6 +57,7 @@ const QuotaBody = Type.Object(
     volume_gb: limit(WHAT.volume_gb),
     hostnames: limit(WHAT.hostnames),
     certificates: limit(WHAT.certificates),
+    previews: limit(WHAT.previews),
   },
   { ...closed, title: "UpdateQuotaRequest", description: "Changes of an app's limits." },
 );

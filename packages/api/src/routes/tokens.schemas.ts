@@ -17,6 +17,12 @@ const rights = {
     description: "What it may do. `exec` and `deploy` include `read`; `admin` includes all.",
   }),
   apps: nullable(Type.Array(Type.String()), "The only apps that it reaches; null for all, and the platform itself."),
+  previews_of: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "The apps whose previews it may make; of all apps, it reaches only these previews. Absent for other tokens.",
+    }),
+  ),
   expires_at: nullable(time, "When it stops being valid; null for never."),
 };
 
@@ -54,6 +60,12 @@ export const CreateTokenBody = Type.Object(
         minItems: 1,
         maxItems: MAX_APPS,
         description: "The only apps that it reaches. Default: all, and the platform itself.",
+      }),
+    ),
+    previews: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether it is limited to the [previews](docs/previews.md) of `apps`, which it may make, and does not reach these apps themselves. Default: false.",
       }),
     ),
     expires_in: life("Seconds for which it is valid. Default: forever."),

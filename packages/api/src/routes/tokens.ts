@@ -37,10 +37,16 @@ export function tokenRoutes(
     "/v1/tokens",
     route(
       "Create a token; its secret is shown once",
-      { scope: "admin", audited: ["name", "scopes", "apps", "expires_in", "e2b"] },
+      { scope: "admin", audited: ["name", "scopes", "apps", "previews", "expires_in", "e2b"] },
       { body: CreateTokenBody, created: NewToken },
     ),
-    async ({ body: { name, scopes, apps, expires_in: lifeS, e2b = false } }, reply) => {
+    async ({ body: { name, scopes, apps, previews = false, expires_in: lifeS, e2b = false } }, reply) => {
+      if (previews && (apps === undefined || e2b))
+        throw new HibernautError(
+          "invalid_argument",
+          "A token for previews names the apps in `apps`, and cannot be a key for E2B's clients. Add `apps`, or leave out `e2b`.",
+          { field: "previews" },
+        );
       if (e2b && apps?.length !== 1)
         throw new HibernautError(
           "invalid_argument",
@@ -51,7 +57,8 @@ export function tokenRoutes(
         createToken(shared.tokens, name, {
           ...(e2b && { e2b, scopes: ["deploy", "exec"] }),
           ...(scopes !== undefined && { scopes: [...new Set(scopes)] }),
-          ...(apps !== undefined && { apps: [...new Set(apps)] }),
+          ...(apps !== undefined && { [previews ? "previewsOf" : "apps"]: [...new Set(apps)] }),
+          ...(previews && { apps: [] }),
           ...(lifeS !== undefined && { lifeMs: lifeS * 1000 }),
         }),
       );

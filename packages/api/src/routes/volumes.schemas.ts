@@ -72,7 +72,7 @@ export const CreateVolumeBody = Type.Object(
   {
     name: Type.String({ maxLength: 64, description: "1 to 30 characters of a-z, 0-9 and _." }),
     size_gb: Type.Optional(
-      Type.Integer({ ...VOLUME_GB, description: "Size in GB. Default: that of the snapshot, otherwise 1." }),
+      Type.Integer({ ...VOLUME_GB, description: "Size in GB. Default: that of what it is made from, otherwise 1." }),
     ),
     region: Type.Optional(Type.String({ maxLength: 64, description: "The platform's only region." })),
     host: Type.Optional(
@@ -83,6 +83,13 @@ export const CreateVolumeBody = Type.Object(
     ),
     snapshot_id: Type.Optional(
       Type.String({ maxLength: 64, description: "Start with the content of this snapshot. Default: empty." }),
+    ),
+    source_volume_id: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description:
+          "Start as a copy of this volume, which is of the same app, or of the app that it is a preview of. Its machine sleeps or is stopped, unless the file system of the host clones files. Default: empty.",
+      }),
     ),
     snapshot_retention: Type.Optional(
       Type.Integer({ ...RETENTION_DAYS, description: "Days that the volume's snapshots are kept. Default: 5." }),

@@ -3,6 +3,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import type { VolumeSnapshotRecord } from "@hibernaut/domain/volume";
 import type { VolumeView } from "@hibernaut/volumes";
 import type { Static } from "typebox";
+import { requireReach } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { requireCluster } from "../require-cluster.ts";
 import { routesOf } from "../route.ts";
@@ -44,19 +45,21 @@ export function volumeRoutes(
   app.post(
     path,
     route(
-      "Create a volume, empty or from a snapshot",
-      { scope: "deploy", audited: ["name", "size_gb", "snapshot_id"] },
+      "Create a volume: empty, from a snapshot, or as a copy of another volume",
+      { scope: "deploy", audited: ["name", "size_gb", "snapshot_id", "source_volume_id"] },
       { params: AppParams, body: CreateVolumeBody, created: VolumeReply },
     ),
-    async ({ params, body }, reply) => {
+    async ({ token, params, body }, reply) => {
       requireCluster({ cluster }, body.host);
       if (body.region !== undefined && body.region !== region)
         throw new HibernautError(
           "invalid_argument",
           `There is no region ${body.region} here; the only one is ${region}.`,
         );
-      const { name, size_gb: sizeGb, snapshot_id: snapshotId } = body;
-      const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, ...changesOf(body) });
+      const { name, size_gb: sizeGb, snapshot_id: snapshotId, source_volume_id: sourceId } = body;
+      // Someone who may change a preview may not read what its production has stored.
+      if (sourceId !== undefined) requireReach(token, volumes.source(params.app_name, sourceId).app);
+      const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, sourceId, ...changesOf(body) });
       return reply.code(201).send(await wire(made));
     },
   );

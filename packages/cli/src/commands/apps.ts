@@ -7,7 +7,7 @@ import { YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
 import { listCommand } from "../listing.ts";
 import { given } from "../option-values.ts";
-import { ago, fields, lines, table } from "../terminal.ts";
+import { ago, fields, lines, table, until } from "../terminal.ts";
 
 const NAME = { usage: "<name>", description: "name of the app", names: "app" } as const;
 
@@ -43,7 +43,14 @@ const list = listCommand({
   show: (_context, _apps, { apiUrl }) => ({
     head: ["NAME", "MACHINES", "CREATED"],
     row: (app) => [app.name, String(app.machine_count), ago(app.created_at)],
-    wide: { head: ["ANSWERS AT"], row: (app) => [urlsFrom(apiUrl, app).join(", ") || "-"] },
+    wide: {
+      head: ["ANSWERS AT", "PREVIEW OF", "DESTROYED IN"],
+      row: (app) => [
+        urlsFrom(apiUrl, app).join(", ") || "-",
+        app.preview?.of ?? "-",
+        app.preview === undefined ? "-" : until(app.preview.expires_at),
+      ],
+    },
     id: (app) => app.name,
     empty: "There are no apps yet. Create one: hibernaut apps create <name>",
   }),
@@ -63,6 +70,7 @@ const show = command({
       ["Answers at", urlsFrom(client.apiUrl, app).join(", ") || "-"],
       ...(app.closed_ports ?? []).map(({ port, reason }) => ["Closed port", `${port}: ${reason}`] as const),
       ...(app.network === undefined ? [] : [["Network", networkText(app.network)] as const]),
+      ...previewRows(app),
       ["Status page", app.status_page ? statusUrl(client.apiUrl, app) : "off"],
     ]);
     return { document: { ...app, quota }, text: lines(about, quotaText(quota)) };
@@ -83,6 +91,7 @@ const update = command({
     { flags: "--max-volumes <size>", description: "volumes, such as 50gb", minimum: 0, unit: "gb" },
     { flags: "--max-hostnames <count>", description: "hostnames", minimum: 0 },
     { flags: "--max-certificates <count>", description: "certificates", minimum: 0 },
+    { flags: "--max-previews <count>", description: "previews", minimum: 0 },
     { flags: "--default-limits", description: "first replace all its own limits by those of the platform" },
     { flags: "--status-page <on|off>", description: "whether anyone may see how the app is", choices: ["on", "off"] },
   ],
@@ -92,7 +101,8 @@ const update = command({
     "hibernaut apps update shop --status-page on",
   ],
   async run(context, [name = ""], { defaultLimits = false, statusPage, ...limits }) {
-    const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes, maxHostnames, maxCertificates } = limits;
+    const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes, maxHostnames, maxCertificates, maxPreviews } =
+      limits;
     const limited = {
       machines: maxMachines,
       running: maxRunning,
@@ -101,6 +111,7 @@ const update = command({
       volume_gb: maxVolumes,
       hostnames: maxHostnames,
       certificates: maxCertificates,
+      previews: maxPreviews,
     };
     const changes = Object.entries(limited).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
     const isLimited = changes.some(([, value]) => value !== undefined);
@@ -119,6 +130,15 @@ const update = command({
     };
   },
 });
+
+function previewRows({ preview }: App): [string, string][] {
+  if (preview === undefined) return [];
+  const time = preview.expired ? "now: its time is over" : `in ${until(preview.expires_at)}, at ${preview.expires_at}`;
+  return [
+    ["Preview of", preview.of],
+    ["Destroyed", `${time}, unless it is deployed again`],
+  ];
+}
 
 function networkText({ name, address, aliases }: NonNullable<App["network"]>): string {
   return `${name}, at ${address}${aliases.length === 0 ? "" : `, also as ${aliases.join(", ")}`}`;
@@ -145,6 +165,7 @@ function quotaText({ limits, used, own }: Quota): string {
     row("volumes", "volume_gb", " GB"),
     row("hostnames", "hostnames"),
     row("certificates", "certificates"),
+    row("previews", "previews"),
   ]);
 }
 

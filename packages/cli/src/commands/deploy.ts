@@ -9,6 +9,7 @@ import { listText } from "../listing.ts";
 import { TABLE } from "../output-format.ts";
 import { ago } from "../terminal.ts";
 import { UPLOAD } from "../upload/provide.ts";
+import { COPY_SECRETS, TTL } from "./previews.ts";
 
 const DEFAULT_RELEASES = 25;
 
@@ -41,6 +42,13 @@ const deploy = command({
       description: "start sleeping machines with the new version, check them, and let them sleep again with a snapshot",
     },
     { flags: "--no-prewarm", description: "don't, although the app file says so" },
+    {
+      flags: "--preview <name>",
+      description: "deploy to a preview of the app, such as pr-12, which is an app of its own for a while",
+    },
+    TTL,
+    COPY_SECRETS,
+    { flags: "--copy-volumes", description: "give a new preview copies of the app's volumes, in place of empty ones" },
     { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
     { flags: "--region <region>", description: "region to create machines in" },
     { flags: "--host <host>", description: "in a cluster, the host to create machines on (default: chosen for each)" },
@@ -52,6 +60,7 @@ const deploy = command({
   examples: [
     "hibernaut deploy",
     "hibernaut deploy --build-only",
+    "hibernaut deploy --preview pr-12 --ttl 7d",
     "hibernaut deploy --image registry.example.com/shop:v42",
     "hibernaut deploy --image docker-archive:./shop.tar",
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
@@ -59,6 +68,9 @@ const deploy = command({
   async run(named, _args, options) {
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
+    const { preview, ttl, copySecrets, copyVolumes } = options;
+    if (preview === undefined && (ttl !== undefined || copySecrets || copyVolumes))
+      throw new UsageError("--ttl, --copy-secrets and --copy-volumes are for previews. Add --preview <name>.");
     const { deployFindingPort } = await import("../deploy/deploy.ts");
     return deployFindingPort(named, options);
   },

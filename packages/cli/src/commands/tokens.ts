@@ -22,20 +22,29 @@ const create = command({
   options: [
     { flags: "-s, --scope <scope>", description: `${SCOPES.join(", ")} (default: admin); may repeat`, repeats: true },
     { flags: "-a, --app <name>", description: "the only app it reaches; may repeat", repeats: true, names: "app" },
+    {
+      flags: "--previews",
+      description: "reach only previews of these apps, and make them; with `deploy`, for CI jobs; needs --app",
+    },
     { flags: "--expires <time>", description: "how long it is valid, such as 90d (default: forever)", ...LIFE },
     { flags: "--e2b", description: "make a key for E2B's clients, with the scopes deploy and exec; needs one --app" },
   ],
   examples: [
     "hibernaut tokens create ci --scope deploy --app shop --expires 90d",
+    "hibernaut tokens create pull-requests --scope deploy --app shop --previews",
     "hibernaut tokens create agent --e2b --app agents",
     "HIBERNAUT_API_TOKEN=$(hibernaut tokens create ops --json | jq -r .token)",
   ],
-  async run(context, [name = ""], { scope, app, expires, e2b }) {
+  async run(context, [name = ""], { scope, app, previews, expires, e2b }) {
     const scopes = scope && separated(scope).map(scopeOf);
     const apps = app && separated(app);
     if (e2b) requireKeyOptions(scopes, apps);
+    if (previews && (apps === undefined || e2b))
+      throw new UsageError(
+        "A token for previews names their app, and cannot be a key for E2B's clients. Add --app, or leave out --e2b.",
+      );
     const client = await context.client();
-    const token = await client.createToken(name, given({ scopes, apps, expires_in: expires, e2b }));
+    const token = await client.createToken(name, given({ scopes, apps, previews, expires_in: expires, e2b }));
     return { document: token, text: token.token };
   },
 });
@@ -50,7 +59,7 @@ const list = listCommand({
       token.id,
       token.name,
       token.scopes.join(","),
-      token.apps === null ? "all" : token.apps.join(",") || "none",
+      appsOf(token),
       token.last_used_at === null ? "never" : ago(token.last_used_at),
       stateOf(token),
     ],
@@ -112,6 +121,11 @@ function requireKeyOptions(scopes: readonly Scope[] | undefined, apps: readonly 
     throw new UsageError(
       "A key for E2B's clients belongs to one app: its sandboxes are machines of that app. Give --app exactly once.",
     );
+}
+
+function appsOf({ apps, previews_of: of }: Token): string {
+  if (of !== undefined) return `previews of ${of.join(",") || "none"}`;
+  return apps === null ? "all" : apps.join(",") || "none";
 }
 
 function stateOf({ revoked_at, expires_at, replaced_by }: Token): string {

@@ -14,6 +14,7 @@ import { type Deployment, type DeploymentOptions, readDeployment, requireSecrets
 import { FoundPort, foundPort, hasWorked } from "./found-port.ts";
 import { DoesNotWork } from "./healthy.ts";
 import { planDeploy } from "./plan.ts";
+import { type PreviewOptions, preparePreview } from "./preview.ts";
 import { runReleaseCommand } from "./release-command.ts";
 import { ReleaseTemplates } from "./release-templates.ts";
 import { reporting } from "./reporting.ts";
@@ -21,7 +22,7 @@ import { rollOut } from "./rollout.ts";
 import type { Strategy } from "./strategies.ts";
 import { planStages, type Stage, strategyRefusal } from "./strategy.ts";
 
-interface DeployOptions extends DeploymentOptions {
+interface DeployOptions extends DeploymentOptions, Omit<PreviewOptions, "preview"> {
   upload?: boolean;
   strategy?: Strategy;
   prewarm?: boolean;
@@ -46,10 +47,16 @@ export async function deployFindingPort(named: Context, options: DeployOptions):
 async function deployOnce(named: Context, options: DeployOptions): Promise<Result> {
   const deployment = await readDeployment(named, options);
   if (options.buildOnly) return buildResult(deployment.built);
-  const context = named.preferring(deployment.app);
-  await ensureApp(context);
-  const portOf = (machineId: string) => foundPort(named, machineId, options.config);
-  return (await carryOut(context, deployment, { ...options, portOf })).result;
+  const production = named.preferring(deployment.app);
+  const context = production.inPreview(options.preview);
+  const portOf = (machineId: string) => foundPort(context, machineId, options.config);
+  if (context === production) {
+    await ensureApp(context);
+    return (await carryOut(context, deployment, { ...options, portOf })).result;
+  }
+  const { app: preview, deployment: own } = await preparePreview(production, deployment, options);
+  const { result } = await carryOut(context, own, { ...options, portOf });
+  return { ...result, document: { ...(result.document as object), preview } };
 }
 
 /** How a deployment is carried out. */

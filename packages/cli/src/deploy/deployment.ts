@@ -33,6 +33,8 @@ export interface DeploymentOptions extends BuildOptions {
   strict?: boolean;
   /** No app is needed for that. */
   buildOnly?: boolean;
+  /** The name of the preview that is deployed to, in place of the app. */
+  preview?: string;
   /** Where the app was found to listen, if the file does not name a port. */
   port?: number | undefined;
 }
@@ -43,7 +45,7 @@ export interface DeploymentOptions extends BuildOptions {
  */
 export async function readDeployment(
   context: Context,
-  { config, image: named, env, strict = false, port, ...building }: DeploymentOptions,
+  { config, image: named, env, strict = false, preview, port, ...building }: DeploymentOptions,
 ): Promise<Deployment> {
   const [
     { readNamed, unusable },
@@ -66,7 +68,7 @@ export async function readDeployment(
   if (building.buildOnly !== true) {
     const ofApp = context.preferring(written.app);
     requireApp(ofApp.app);
-    const known = port ?? (await portOfMachines(ofApp, written));
+    const known = port ?? (await portOfMachines(ofApp.inPreview(preview), written));
     if (known !== undefined) ({ file = written } = await readNamed(config, { port: known }));
   }
   const complete = withLocalFiles(file, name);

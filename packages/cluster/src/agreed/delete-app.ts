@@ -1,5 +1,6 @@
 /** The deletion of an app that may have machines and volumes on several hosts. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { namedApps } from "@hibernaut/domain/scopes";
 import { aborted } from "@hibernaut/lib/async";
 import type { Cluster } from "../cluster.ts";
 import { KEYS } from "../keys.ts";
@@ -18,14 +19,19 @@ interface DeleteOptions {
   directory: Pick<Cluster["directory"], "list" | "transact">;
   /** Destroys the app's machines and volumes on all hosts, or rejects because there are any. */
   empty(): Promise<void>;
+  /** When the app that is meant was created. By default, whichever has the name now. */
+  createdAt?: string | undefined;
 }
 
 /**
  * Deletes an app. While that takes, nothing can be added to it. If it fails, the app stays, without the machines that are
  * gone by then.
  */
-export async function deleteApp(app: string, { agreed, view, directory, empty }: DeleteOptions): Promise<void> {
-  await agreed.change((draft) => draft.put(KEYS.apps + app, { ...requireApp(draft, app), deleting: true }));
+export async function deleteApp(
+  app: string,
+  { agreed, view, directory, empty, createdAt }: DeleteOptions,
+): Promise<void> {
+  await agreed.change((draft) => draft.put(KEYS.apps + app, { ...requireApp(draft, app, createdAt), deleting: true }));
   try {
     await empty();
     await noMachines(view, app);
@@ -37,9 +43,9 @@ export async function deleteApp(app: string, { agreed, view, directory, empty }:
   }
 }
 
-function requireApp(draft: Draft, name: string): AgreedApp {
+function requireApp(draft: Draft, name: string, createdAt: string | undefined): AgreedApp {
   const app = draft.get(KEYS.apps + name) as AgreedApp | undefined;
-  if (app !== undefined) return app;
+  if (app !== undefined && app.createdAt === (createdAt ?? app.createdAt)) return app;
   throw new HibernautError("not_found", `There is no app ${name.slice(0, 80)}. See \`hibernaut apps list\`.`, {
     app_name: name,
   });
@@ -65,7 +71,7 @@ function removeSome(draft: Draft, app: string): boolean {
   const hostnames = draft.under(KEYS.hostnames).filter(({ value }) => (value as AgreedHostname).app === app);
   const owned = [...hostnames, ...draft.under(`${KEYS.releases}${app}/`)];
   // A later app of the same name belongs to others, so the tokens lose it, too.
-  const tokens = draft.under(KEYS.tokens).filter(({ value }) => (value as AgreedToken).apps?.includes(app));
+  const tokens = draft.under(KEYS.tokens).filter(({ value }) => namedApps(value as AgreedToken).includes(app));
   const work = [
     ...owned.map(
       ({ key }) =>
@@ -74,7 +80,8 @@ function removeSome(draft: Draft, app: string): boolean {
     ),
     ...tokens.map(({ key, value }) => () => {
       const token = value as AgreedToken;
-      draft.put(key, { ...token, apps: (token.apps ?? []).filter((name) => name !== app) });
+      const left = namedApps(token).filter((name) => name !== app);
+      draft.put(key, { ...token, ...(token.previewsOf === undefined ? { apps: left } : { previewsOf: left }) });
     }),
   ];
   for (const remove of work.slice(0, AT_ONCE)) remove();

@@ -1,6 +1,6 @@
 /** The store as a draft has it: the rules of apps, tokens and so on run on it as they do on the real one, and store nothing. */
 import type { AppRecord, ReleaseRecord } from "@hibernaut/domain/machine";
-import { isFullAccess } from "@hibernaut/domain/scopes";
+import { isFullAccess, namedApps } from "@hibernaut/domain/scopes";
 import type { AppStore, HostnameStore, ReleaseStore, SecretStore, TokenRecord, TokenStore } from "@hibernaut/store";
 import { beingDeleted } from "../app-deletion.ts";
 import { KEYS, nameOf } from "../keys.ts";
@@ -52,9 +52,11 @@ function draftApps({ draft, requireApp }: Parts, own: AppStore): AppStore {
   };
   const list = () => draft.under(KEYS.apps).map(({ value }) => value as AppRecord);
   return {
-    insert({ name, createdAt, network }) {
-      if (draft.get(KEYS.apps + name) !== undefined) return false;
-      draft.put(KEYS.apps + name, { name, createdAt, ...(network && { network }) } satisfies AppRecord);
+    insert(app) {
+      if (draft.get(KEYS.apps + app.name) !== undefined) return false;
+      // Its production must not be deleted meanwhile.
+      if (app.preview !== undefined) requireApp(app.preview.of);
+      draft.put(KEYS.apps + app.name, app);
       return true;
     },
     get: (name) => draft.get(KEYS.apps + name) as AppRecord | undefined,
@@ -64,6 +66,7 @@ function draftApps({ draft, requireApp }: Parts, own: AppStore): AppStore {
     setQuota: (name, quota) => change(name, ({ quota: _old, ...app }) => ({ ...app, quota })),
     setStatusPage: (name, on) =>
       change(name, ({ statusPage: _old, ...app }) => (on ? { ...app, statusPage: true } : app)),
+    setPreview: (name, preview) => change(name, (app) => ({ ...app, preview })),
     setNetwork: (name, network) => change(name, (app) => ({ ...app, network })),
     delete: () => notHere("delete an app"),
   };
@@ -144,7 +147,7 @@ function draftTokens({ draft, requireApp }: Parts, own: TokenStore): TokenStore 
   const all = () => draft.under(KEYS.tokens).map(({ value }) => value as AgreedToken);
   const put = (token: AgreedToken) => draft.put(KEYS.tokens + token.id, token);
   const insert = (token: TokenRecord): boolean => {
-    if (!(token.apps ?? []).every(requireApp)) return false;
+    if (!namedApps(token).every(requireApp)) return false;
     put(agreedToken(token));
     return true;
   };

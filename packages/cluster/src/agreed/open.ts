@@ -9,9 +9,10 @@ import { Agreed } from "./agreed.ts";
 import { AgreedCopy } from "./copy.ts";
 import { deleteApp } from "./delete-app.ts";
 import { draftStore } from "./draft-store.ts";
+import { previewEnds } from "./preview-ends.ts";
 import { Projection } from "./projection.ts";
 import { type AgreedRelease, agreedToken, releaseKey } from "./records.ts";
-import type { SharedParts, SharedRecords } from "./shared.ts";
+import type { SharedParts, SharedRecords, Write } from "./shared.ts";
 
 /** How often this host tries again to store what it could not. */
 const RETRY_MS = 5000;
@@ -19,7 +20,7 @@ const RETRY_MS = 5000;
 export interface OpenAgreedOptions {
   cluster: Cluster;
   store: Store;
-  resources: Pick<Resources, "apps" | "hostnames" | "secrets" | "releases">;
+  resources: Pick<Resources, "apps" | "previews" | "hostnames" | "secrets" | "releases">;
   quotas: Quotas;
   /** Opens the secrets of a store, with this host's key, which all hosts have. */
   openSecrets(store: SecretStore): Secrets;
@@ -29,7 +30,7 @@ export interface OpenAgreedOptions {
 /** Opens the records. Call `start` once the machines are known. */
 export function openAgreed({ cluster, store, resources, quotas, openSecrets, log }: OpenAgreedOptions): SharedRecords {
   const { view, host } = cluster;
-  const { apps, hostnames, secrets, releases } = resources;
+  const { apps, previews, hostnames, secrets, releases } = resources;
   const projection = new Projection({
     store,
     host,
@@ -61,25 +62,36 @@ export function openAgreed({ cluster, store, resources, quotas, openSecrets, log
   const reporterOf = (app: string, version: number) =>
     (copy.get(releaseKey(app, version)) as AgreedRelease | undefined)?.host;
 
+  const write: Write = (work) =>
+    agreed.change((draft) => {
+      const shared = draftStore(draft, { own: store, host });
+      const values = openSecrets(shared.secrets);
+      const parts: SharedParts = {
+        apps: apps.over(shared.apps),
+        previews: previews.over({ apps: shared.apps, quotas: quotas.over(shared.apps) }),
+        hostnames: hostnames.over(shared),
+        secrets: everywhere(secrets.over({ store: shared, secrets: values }), values, cluster),
+        releases: releases.over({ store: shared, isReportedHere }),
+        quotas: quotas.over(shared.apps),
+        tokens: shared.tokens,
+      };
+      return work(parts);
+    });
+  const deleteOne: SharedRecords["deleteApp"] = (app, empty, createdAt) =>
+    deleteApp(app, { agreed, view, directory: cluster.directory, empty, createdAt });
+
   return {
     host,
     catchUp: () => agreed.catchUp(),
     reporterOf,
-    write: (work) =>
-      agreed.change((draft) => {
-        const shared = draftStore(draft, { own: store, host });
-        const values = openSecrets(shared.secrets);
-        const parts: SharedParts = {
-          apps: apps.over(shared.apps),
-          hostnames: hostnames.over(shared),
-          secrets: everywhere(secrets.over({ store: shared, secrets: values }), values, cluster),
-          releases: releases.over({ store: shared, isReportedHere }),
-          quotas: quotas.over(shared.apps),
-          tokens: shared.tokens,
-        };
-        return work(parts);
-      }),
-    deleteApp: (app, empty) => deleteApp(app, { agreed, view, directory: cluster.directory, empty }),
+    write,
+    deleteApp: deleteOne,
+    previewEnds: previewEnds({
+      cluster,
+      write,
+      deleteApp: deleteOne,
+      empty: (app) => apps.empty(app, { force: true }),
+    }),
     start() {
       running.defer(copy.start());
       const timer = setInterval(retry, RETRY_MS).unref();
@@ -96,7 +108,7 @@ export function openAgreed({ cluster, store, resources, quotas, openSecrets, log
 
 /** Adds to what a change of secrets does here what it does to the machines of other hosts. */
 function everywhere(
-  secrets: Pick<Resources["secrets"], "set" | "unset">,
+  secrets: SharedParts["secrets"],
   values: Pick<Secrets, "changed">,
   { view, host }: Cluster,
 ): SharedParts["secrets"] {
@@ -119,6 +131,7 @@ function everywhere(
       const here = secrets.set(app, wanted, options);
       return isSame ? here : withOthers(app, here);
     },
+    copy: (from, to) => withOthers(to, secrets.copy(from, to)),
     unset: (app, name, options) => withOthers(app, secrets.unset(app, name, options)),
   };
 }

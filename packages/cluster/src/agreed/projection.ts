@@ -1,5 +1,6 @@
 /** Brings this host's store in line with the records that all hosts share, and tells those who follow them. */
 import { isDeepStrictEqual } from "node:util";
+import { namedApps } from "@hibernaut/domain/scopes";
 import type { TokenRecord } from "@hibernaut/store";
 import { KEYS, nameOf } from "../keys.ts";
 import type { Changes } from "./copy.ts";
@@ -121,7 +122,7 @@ export class Projection {
 
   #token(token: AgreedToken, present: TokenRecord | undefined): Adopted {
     // At once, because it may be revoked; and again, because it loses the earlier app together with the late one's name.
-    const again = (token.apps ?? []).some((app) => this.#lateApps.has(app));
+    const again = namedApps(token).some((app) => this.#lateApps.has(app));
     if (present !== undefined && isSame(agreedToken(present), token)) return again ? "later" : "same";
     this.#options.store.tokens.put({ ...token, lastUsedAt: present?.lastUsedAt ?? null });
     return again ? "later" : "changed";
@@ -136,8 +137,10 @@ export class Projection {
     }
     // Another app of the same name, which was created after this host had last heard of the cluster.
     if (present !== undefined && present.createdAt !== app.createdAt && !apps.delete(name)) return "later";
-    const { network } = app;
-    apps.insert({ name, createdAt: app.createdAt, ...(network !== undefined && { network }) });
+    const { network, preview } = app;
+    const its = { ...(network !== undefined && { network }), ...(preview !== undefined && { preview }) };
+    apps.insert({ name, createdAt: app.createdAt, ...its });
+    if (preview !== undefined && !isSame(apps.get(name)?.preview, preview)) apps.setPreview(name, preview);
     if (network !== undefined && !isSame(apps.get(name)?.network, network)) apps.setNetwork(name, network);
     if (!isSame(apps.get(name)?.quota ?? {}, app.quota ?? {})) apps.setQuota(name, app.quota ?? {});
     const shown = app.statusPage === true;

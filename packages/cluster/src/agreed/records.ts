@@ -45,8 +45,9 @@ export function releaseOf(key: string): { app: string; version: number } {
   return { app, version: Number(nameOf(key)) };
 }
 
-/** Returns the token without what each host knows for itself, its apps sorted. */
-export function agreedToken({ lastUsedAt: _own, ...token }: TokenRecord): AgreedToken {
+/** Returns the token without what each host knows for itself, such as which previews there are, its apps sorted. */
+export function agreedToken({ lastUsedAt: _own, previewsOf, ...token }: TokenRecord): AgreedToken {
+  if (previewsOf !== undefined) return { ...token, apps: [], previewsOf: previewsOf.toSorted() };
   return { ...token, apps: token.apps === null ? null : token.apps.toSorted() };
 }
 

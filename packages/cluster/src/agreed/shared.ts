@@ -1,11 +1,13 @@
 /** How the API changes what all hosts of a cluster share. On a host alone, the same work is done at once on its own store. */
+import type { AppRecord } from "@hibernaut/domain/machine";
 import type { Quotas, Resources } from "@hibernaut/machines";
 import type { TokenStore } from "@hibernaut/store";
 
 export interface SharedParts {
   apps: Pick<Resources["apps"], "create" | "get" | "setStatusPage" | "setPlace">;
   hostnames: Pick<Resources["hostnames"], "add" | "remove">;
-  secrets: Pick<Resources["secrets"], "set" | "unset">;
+  previews: Pick<Resources["previews"], "put" | "expire">;
+  secrets: Pick<Resources["secrets"], "set" | "unset" | "copy">;
   releases: Pick<Resources["releases"], "begin" | "end" | "renew" | "list">;
   quotas: Pick<Quotas, "set">;
   tokens: TokenStore;
@@ -17,6 +19,16 @@ export interface SharedParts {
  */
 export type Write = <T>(work: (parts: SharedParts) => T | Promise<T>) => Promise<T>;
 
+/** How previews end whose time is over. */
+export interface PreviewEnds {
+  /** Whether this host decides that. */
+  decides(): boolean;
+  /** Stores that the time of a preview is over. False when it was renewed, or is gone. */
+  expire(preview: AppRecord): Promise<boolean>;
+  /** Destroys what this host has of it; on the host that decides, then the preview. */
+  destroy(preview: AppRecord): Promise<void>;
+}
+
 /** The records that all hosts of a cluster share. */
 export interface SharedRecords {
   readonly host: string;
@@ -25,8 +37,12 @@ export interface SharedRecords {
   catchUp(): Promise<void>;
   /** The host that the client of a release reports to. Undefined when there is no such release. */
   reporterOf(app: string, version: number): string | undefined;
-  /** Deletes an app. `empty` destroys its machines and volumes on all hosts, or rejects because there are any. */
-  deleteApp(app: string, empty: () => Promise<void>): Promise<void>;
+  /**
+   * Deletes an app. `empty` destroys its machines and volumes on all hosts, or rejects because there are any. With `createdAt`, an
+   * app that was created at another time stays.
+   */
+  deleteApp(app: string, empty: () => Promise<void>, createdAt?: string): Promise<void>;
+  readonly previewEnds: PreviewEnds;
   /** Begins to follow the records. Until then, and until the directory has answered, nothing can be changed. */
   start(): void;
   /** Tells the other hosts soon of a token that this host has made by itself. */

@@ -9,6 +9,7 @@ import { background } from "@hibernaut/lib/background";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Resources } from "@hibernaut/machines";
 import type { Cluster, View } from "../cluster.ts";
+import { isFirst } from "../first-host.ts";
 import { type ConfigRecord, KEYS, nameOf } from "../keys.ts";
 import type { Log } from "../ownership/retry.ts";
 import { evacuate } from "./evacuate.ts";
@@ -80,7 +81,7 @@ export class LostHosts {
   /** Takes the machines of hosts that have been away for long enough, if that is for this host to do. Never rejects. */
   async look(): Promise<void> {
     const { cluster, graceMs, now } = this.#options;
-    const { view, lease, host } = cluster;
+    const { view, lease } = cluster;
     // What this host has not heard is not what has not happened.
     if (lease.state !== "live" || view.staleSince !== undefined) {
       this.#away.clear();
@@ -95,11 +96,7 @@ export class LostHosts {
       if (up !== undefined) this.#away.delete(name);
       else if (!this.#away.has(name)) this.#away.set(name, now());
     // One host is enough, and a second one would do no harm: the swaps decide.
-    const [first] = hosts
-      .filter(({ up }) => up !== undefined)
-      .map(({ name }) => name)
-      .toSorted();
-    if (first !== host || this.#working) return;
+    if (!isFirst(cluster) || this.#working) return;
     this.#working = true;
     try {
       for (const [name, since] of [...this.#away])

@@ -48,6 +48,12 @@ export class AppSecrets {
     return changeSecrets(affected, () => secrets.set(app, values), options);
   }
 
+  /** Gives an app all secrets of another one, with their values. Those that it has under other names stay. */
+  copy(from: string, to: string): SecretsEffect {
+    if (this.list(from).length === 0) return { discarded: [], pending: [] };
+    return this.set(to, this.#deps.secrets.environment(from));
+  }
+
   /** Throws `not_found` when the app has no such secret. With `dryRun`, only returns what would happen. */
   unset(app: string, name: string, options?: { dryRun?: boolean }): SecretsEffect {
     if (!this.list(app).some((secret) => secret.name === name))

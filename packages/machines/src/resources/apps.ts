@@ -165,14 +165,21 @@ export class Apps {
    * are any.
    */
   async empty(name: string, { force }: { force: boolean }): Promise<void> {
-    this.get(name);
+    const { createdAt } = this.get(name);
+    const stillSame = () => {
+      if (this.get(name).createdAt === createdAt) return;
+      throw new HibernautError("aborted", `App ${name} was deleted by someone else. Another one of that name stays.`);
+    };
     if (!force) this.#requireEmpty(name);
     // First: with them go the machines of their pools.
     await this.#deps.templates.deleteAll(name);
+    stillSame();
     const ids = this.#machines.list(name).map(({ record }) => record.id);
     for (const id of ids) this.#machines.destroy(name, id, { force: true });
     await Promise.all(ids.map((id) => this.#machines.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
+    stillSame();
     await this.#deps.volumes.destroyAll(name);
+    stillSame();
   }
 
   /** Tells the listeners that apps were deleted. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { AppRestores, Backups, BackupTargets } from "@hibernaut/backup";
 import { CURRENT_PROTOCOL } from "@hibernaut/domain/agent-protocol";
 import type { MachineConfig } from "@hibernaut/domain/config";
-import type { Quota } from "@hibernaut/domain/quota";
+import { QUOTA_NAMES, type Quota, type QuotaName } from "@hibernaut/domain/quota";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { Hypervisor, HypervisorIdentity } from "@hibernaut/hypervisor";
 import { imageFolder } from "@hibernaut/images/open";
@@ -174,7 +174,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     kernel: "",
     initrd: "",
   });
-  const none = { machines: 0, running: 0, cpus: 0, memory_mb: 0, volume_gb: 0, hostnames: 0, certificates: 0 };
+  const none = Object.fromEntries(QUOTA_NAMES.map((name) => [name, 0])) as Record<QuotaName, number>;
   const defaults = { ...none, ...parts.quota };
   const quotas = new Quotas({ store: world.store, defaults });
   const volumeFiles = new FastVolumeFiles(world.folder);

@@ -70,6 +70,7 @@ const LIMITS: readonly [name: Limit, label: string, unit: string][] = [
   ["volume_gb", "Volumes", " GB"],
   ["hostnames", "Hostnames", ""],
   ["certificates", "Certificates", ""],
+  ["previews", "Previews", ""],
 ];
 
 /** What the app may have, and what it has. Admins change it. */
