@@ -6,6 +6,7 @@ import type { AppNetwork } from "@hibernaut/domain/app-network";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { ImageStore } from "@hibernaut/images";
+import { within } from "@hibernaut/lib/async";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Resources, RestoredApp } from "@hibernaut/machines";
 import type { Secrets } from "@hibernaut/secrets";
@@ -27,6 +28,9 @@ import { drillFailure } from "./verdict.ts";
 
 /** The directory in the data directory into which pieces are extracted. Backups do not contain it. */
 const FOLDER = "tmp-restore";
+
+/** How long the machines of an app may be tried, in milliseconds: backups wait meanwhile. */
+const TRY_MS = 60 * 60_000;
 
 /** What apps have besides machines and volumes, on one host or on all of a cluster. */
 export interface AppHome {
@@ -124,7 +128,8 @@ export class AppRestores implements AppRestoreService {
         });
         const before = work.drills.find((one) => one.app === app)?.counts ?? [];
         const tried = { app: as, machines: restored.machines, records: fetched.machines, before };
-        const found = await tryMachines(tried, this.#options.resources, work.signal);
+        const limit = within(work.signal, TRY_MS, "the drill");
+        const found = await tryMachines(tried, this.#options.resources, limit);
         const failure = drillFailure(found.machines, found.counts);
         const error = failure === undefined ? null : { code: "failed_precondition", message: failure };
         drill = { ...drill, ...found, error };
