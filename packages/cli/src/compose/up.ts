@@ -5,6 +5,7 @@ import { Semaphore } from "@hibernaut/lib/semaphore";
 import { Context } from "../context.ts";
 import { CliError, Interrupted, toFailure } from "../failure.ts";
 import { appsOf, isOfCompose } from "./apps.ts";
+import { Builds } from "./builds.ts";
 import { type Action, deployService, type ServiceOptions } from "./deploy-service.ts";
 
 /** Cold starts at once: each takes a CPU, and pulls an image. */
@@ -18,8 +19,7 @@ export interface Outcome {
   error?: unknown;
 }
 
-interface UpOptions extends Omit<ServiceOptions, "force"> {
-  force: boolean;
+interface UpOptions extends Omit<ServiceOptions, "builds"> {
   parallel: number;
 }
 
@@ -37,6 +37,7 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
   /** Ctrl-C ends what is under way, and nothing else begins. */
   const end = new AbortController();
   const done = new Map<string, Promise<Outcome>>();
+  const builds = new Builds();
   for (const app of plan.apps) {
     const work = async (): Promise<Outcome> => {
       const before = await Promise.all(
@@ -47,7 +48,7 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
       if (failed !== undefined) return { service, app: app.app, action: "skipped" };
       const own = new Context({ json: context.json, app: app.app, about: service });
       try {
-        const action = await slots.run(() => deployService(own, app, options), end.signal);
+        const action = await slots.run(() => deployService(own, app, { ...options, builds }), end.signal);
         context.say(`${service}: ${action}`);
         return { service, app: app.app, action };
       } catch (error) {
