@@ -100,9 +100,22 @@ test("limits, restarts, stops, users and commands keep their meaning", () => {
     keep_layer: true,
   });
   const { config } = one(
-    "{image: i, restart: unless-stopped, deploy: {resources: {limits: {memory: 64M, cpus: '0.5'}}}}",
+    "{image: i, restart: unless-stopped, deploy: {resources: {limits: {memory: 192M, cpus: '0.5'}}}}",
   );
-  expect(config).toMatchObject({ guest: { memory_mb: 64, cpus: 1 }, restart: { policy: "always" } });
+  expect(config).toMatchObject({ guest: { memory_mb: 192, cpus: 1 }, restart: { policy: "always" } });
+});
+
+test("a limit that no machine can have is raised, or refused before anything is made", () => {
+  expect(one("{image: i, mem_limit: 64m}").config.guest).toEqual({ memory_mb: 128 });
+  expect(planOf("services: {a: {image: i, mem_limit: 64m}}").findings).toContainEqual({
+    severity: "note",
+    path: "services.a",
+    message: "A machine has at least 128 MB of memory: its kernel needs some of it.",
+  });
+  expect(one("{image: i, mem_limit: 64g, cpus: 1000}").troubles).toEqual([
+    "error: services.a: A machine has at most 32768 MB of memory.",
+    expect.stringMatching(/^error: services\.a: A machine has at most \d+ CPUs\.$/),
+  ]);
 });
 
 test("volumes and files are carried; directories, sockets and shared volumes are refused with what to do", () => {
