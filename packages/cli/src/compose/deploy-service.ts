@@ -97,7 +97,7 @@ async function withPortsOfImage(
   image: string,
   upload: boolean | undefined,
 ): Promise<ServicePlan> {
-  if (plan.config.services !== undefined || plan.runsOnce) return plan;
+  if (plan.config.services !== undefined || plan.runsOnce || plan.worker !== false) return plan;
   const { exposed_ports: exposed = [] } = await provide(context, image, given({ upload }));
   return withExposed(plan, exposed);
 }
