@@ -4,7 +4,7 @@ import { linksOf } from "./relations.ts";
 import { isMapping, type Mapping, textOf, textsOf } from "./values.ts";
 
 /**
- * Returns the service whose image a worker runs, with a command of its own, as those do that work on a queue beside a web server.
+ * Returns the service whose image a worker runs, with a command of its own, as those do that work on a queue next to a web server.
  * Undefined for a service that says where it listens, that another one needs, or whose image is of a program that listens always.
  */
 export function webOf(service: string, services: ReadonlyMap<string, Mapping>): string | undefined {

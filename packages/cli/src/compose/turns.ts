@@ -1,6 +1,6 @@
 /** Who comes next of the services that could start now. */
+import { addAbortListener } from "node:events";
 import type { ServicePlan } from "@hibernaut/compose";
-import { abortable } from "@hibernaut/lib/async";
 
 /** Returns how many services at most wait for each other behind each of them: 0 for one that none waits for. Pure. */
 export function chainsBehind(apps: readonly Pick<ServicePlan, "service" | "dependsOn">[]): Map<string, number> {
@@ -32,7 +32,8 @@ export class Turns {
     this.#waiting.add(own);
     this.#arrange();
     try {
-      await abortable(own.turn.promise, signal);
+      using _ = addAbortListener(signal, () => own.turn.reject(signal.reason));
+      await own.turn.promise;
       return await work();
     } finally {
       // One that still waits has had no turn.
