@@ -10,7 +10,6 @@ import { imageFolder } from "./projects/images.ts";
 
 const run = promisify(execFile);
 
-const ROOT = join(import.meta.dirname, "../../../..");
 /** All that a server loads, with the extension that the orders service needs. */
 const MODULES = ["plpgsql.so", "dict_snowball.so", "pg_trgm.so"];
 

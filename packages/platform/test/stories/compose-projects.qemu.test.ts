@@ -8,19 +8,22 @@ import { expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { HOSTED, writeHosted } from "../helpers/projects/hosted.ts";
 import { Project } from "../helpers/projects/project.ts";
+import { quietFor } from "../helpers/quiet.ts";
 import { Place } from "../helpers/served.ts";
 
 /** Up to five cold starts, two at a time, of databases and of Node. */
 const UP_TIMEOUT_MS = 400_000;
 const CYCLES = longOr(50, 2);
 const CYCLE_MS = 60_000;
+/** A sleep in which any other client would be taken for gone. What the services have open between them survives it. */
+const LONG_SLEEP_MS = longOr(90_000, 0);
 
 const place = Place.forTests({ HIBERNAUT_READY_TIMEOUT_MS: "110000", HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
 
 test.each(HOSTED)(
   "$name comes up in order, sleeps, wakes by one request, and loses nothing",
   {
-    timeout: UP_TIMEOUT_MS + CYCLES * CYCLE_MS,
+    timeout: UP_TIMEOUT_MS + LONG_SLEEP_MS + CYCLES * CYCLE_MS,
   },
   async (hosted) => {
     const { name, services, workers = [], keep, kept } = hosted;

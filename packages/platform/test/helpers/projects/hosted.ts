@@ -130,15 +130,28 @@ services:
 const mastodon: Hosted = {
   name: "mastodon",
   services: ["db", "redis", "web", "sidekiq"],
-  workers: ["sidekiq"],
+  // The worker sleeps as well: it has a port, at which the web server wakes it.
   override: async () => {
-    const app = `image: "${await nodeAppsImage()}", environment: {PORT: "3000", REDIS_HOST: redis, DB_HOST: db}`;
+    const image = await nodeAppsImage();
     return `
 services:
   db: {image: "${await postgresImage()}", environment: {DATA: /var/lib/postgresql/data}, ${SLEEP}}
   redis: {image: "${await redisImage()}", ${SLEEP}}
-  web: {${app}, command: [web.mjs], restart: always, x-hibernaut: {idle_timeout: 3s, http: 3000}}
-  sidekiq: {${app}, command: [worker.mjs], restart: always}
+  web:
+    image: ${image}
+    command: [web.mjs]
+    environment: {PORT: "3000", REDIS_HOST: redis, DB_HOST: db, WORKER_URL: "http://sidekiq:7433"}
+    restart: always
+    x-hibernaut: {idle_timeout: 6s, http: 3000}
+  sidekiq:
+    image: ${image}
+    command: [worker.mjs]
+    environment: {PORT: "7433", REDIS_HOST: redis, DB_HOST: db}
+    expose: ["7433"]
+    depends_on: [web]
+    healthcheck: !reset {}
+    restart: always
+    ${SLEEP}
 `;
   },
   ...atFront("web"),

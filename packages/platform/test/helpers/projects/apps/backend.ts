@@ -2,7 +2,7 @@
  * A web server with a cache and a database, behind another one. `POST /` keeps a name, `GET /` returns all of them, and how many
  * requests the cache has counted.
  */
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { openRedis } from "./redis.ts";
 import { openRows } from "./rows.ts";
@@ -11,8 +11,15 @@ const { PORT, REDIS_HOST = "", DB_HOST = "" } = process.env;
 const redis = openRedis(REDIS_HOST);
 const rows = await openRows(DB_HOST);
 
-createServer(async (request, response) => {
+async function answer(request: IncomingMessage) {
   const requests = Number(await redis.ask("INCR", "requests"));
   if (request.method === "POST") await rows.add(await text(request));
-  response.end(JSON.stringify({ requests, names: await rows.all() }));
+  return { requests, names: await rows.all() };
+}
+
+createServer((request, response) => {
+  answer(request).then(
+    (body) => response.end(JSON.stringify(body)),
+    (error: unknown) => response.writeHead(500).end(String(error)),
+  );
 }).listen(Number(PORT));

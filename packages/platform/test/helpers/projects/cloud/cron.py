@@ -1,4 +1,4 @@
-"""What is to be done now and then, beside the web server. It listens nowhere."""
+"""What is to be done now and then, next to the web server. It listens nowhere."""
 import time
 
 while True:
