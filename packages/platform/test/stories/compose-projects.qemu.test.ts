@@ -38,6 +38,7 @@ test.each(HOSTED)(
         await keep(project, one);
         expect(await kept(project)).toEqual(names.slice(0, names.indexOf(one) + 1));
         await project.asleep(...sleepers);
+        if (one === names[0]) await quietFor(LONG_SLEEP_MS);
       }
       for (const service of sleepers) {
         const wakes = (await project.events(service)).filter(

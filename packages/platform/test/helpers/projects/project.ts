@@ -63,7 +63,7 @@ export class Project {
   }
 
   async events(service: string) {
-    return this.#place.client.listMachineEvents(this.app(service), (await this.machine(service)).id);
+    return this.#place.client.listMachineEvents(this.app(service), (await this.machine(service)).id, { limit: 1000 });
   }
 
   /** Waits until all of them sleep. */
