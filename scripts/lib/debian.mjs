@@ -55,6 +55,9 @@ const TEST_PACKAGES = {
   "swift-object": "keeps what is stored there",
   memcached: "keeps what it knows for a moment",
   "openssh-server": "a real server that speaks SFTP",
+  "redis-server": "a cache for projects of several services",
+  "mariadb-server-core": "another database for them",
+  "python3-pymysql": "how a Python app talks to it",
   debootstrap: "creates bare systems to try the setup on",
 };
 

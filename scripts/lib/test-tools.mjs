@@ -17,6 +17,16 @@ export function findTool(name) {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? name;
 }
 
+/**
+ * Returns the directory of a Python package that Debian has.
+ *
+ * @param {string} name
+ */
+export function pythonPackage(name) {
+  const path = join("usr/lib/python3/dist-packages", name);
+  return [join(TEST_TOOLS, path), join("/", path)].find((folder) => existsSync(folder)) ?? name;
+}
+
 /** Where programs find shared libraries: first those unpacked with them, then the host's. */
 export function libraryPath() {
   const base = join(TEST_TOOLS, "usr/lib");

@@ -58,12 +58,16 @@ function neededBy(plan: ServicePlan, apps: readonly ServicePlan[]): string[] {
   return asleep.slice(0, MOST_WAKES).map(({ app }) => app);
 }
 
-function tellSleepless({ service, config, runsOnce: ends }: ServicePlan, findings: Findings): void {
+/** What listens nowhere cannot be woken. */
+function tellSleepless({ service, config, runsOnce: ends, worker }: ServicePlan, findings: Findings): void {
   if (ends || config.services !== undefined) return;
-  findings.note(
-    `services.${service}`,
-    "Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add `expose`.",
-  );
+  const why =
+    worker === false
+      ? "Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add `expose`."
+      : worker.of === undefined
+        ? "A worker: nothing can wake it, so it stays awake."
+        : `It runs the image of ${worker.of} with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add \`expose\`.`;
+  findings.note(`services.${service}`, why);
 }
 
 /** Others wait for its end, so it does not sleep. */

@@ -1,13 +1,13 @@
-/** Reads the compose files of a project, by the specification's rules for variables, several files, `extends` and profiles. */
+/** Reads the compose files of a project, by the specification's rules for variables, several files, `include`, `extends` and profiles. */
 import { createHash } from "node:crypto";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { readDocument } from "./document.ts";
-import { readEnvFile } from "./env-file.ts";
+import { basename, dirname, join, resolve } from "node:path";
+import { type Extending, withBase } from "./extends.ts";
+import { readFile, readVariables } from "./files.ts";
 import type { Findings } from "./findings.ts";
-import { InterpolationError, type Variables } from "./interpolate.ts";
+import { type Including, withIncluded } from "./include.ts";
 import { merged, plain } from "./merge.ts";
 import type { Disk, Project } from "./project.ts";
-import { isMapping, type Mapping, textOf, textsOf, type Value, own as valueIn } from "./values.ts";
+import { isMapping, type Mapping, mappingOf, own, textOf, textsOf } from "./values.ts";
 
 /** What a compose file may be called, in the order in which they are looked for. */
 export const COMPOSE_FILES = ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"] as const;
@@ -18,8 +18,6 @@ const OVERRIDES = [
   "docker-compose.override.yml",
   "docker-compose.override.yaml",
 ];
-/** A chain of `extends` that is longer than this leads back to itself, in a way that nobody noticed. */
-const MOST_EXTENDS = 20;
 
 export interface ReadOptions {
   /** Where the command runs. Absolute. */
@@ -57,16 +55,17 @@ export function readProject(options: ReadOptions, disk: Disk, findings: Findings
   if (first === undefined)
     return findings.error("", `There is no compose file in ${options.directory} or above it. Name one with --file.`);
   const directory = dirname(first);
-  const variables = readVariables(options, directory, disk, findings);
+  const { environment, envFiles } = options;
+  const variables = readVariables((name) => own(environment, name), { files: envFiles, directory }, { disk, findings });
+  const including: Including = { disk, variables, findings, included: { count: 0 } };
   let whole: Mapping | undefined;
   for (const file of files) {
-    const document = read(file, { disk, variables, findings });
+    const alone = readFile(file, including);
+    const document = alone && withIncluded(alone, [file], including);
     if (document === undefined) return undefined;
     whole = whole === undefined ? (plain(document) as Mapping) : (merged(whole, document) as Mapping);
   }
   if (whole === undefined) return undefined;
-  if (whole.include !== undefined)
-    findings.error("include", "`include` is not read. Name the included files with --file, one after the other.");
   const services = isMapping(whole.services) ? whole.services : {};
   if (Object.keys(services).length === 0) findings.error("services", "The project has no services.");
   const extending: Extending = { disk, variables, findings, services, directory };
@@ -115,124 +114,7 @@ function nameTrouble(name: string | undefined): string | undefined {
   return `\`${name.slice(0, 60)}\` cannot be the name of a project: use up to ${MOST_NAME_CHARACTERS} lowercase letters, digits and hyphens.`;
 }
 
-function mappingOf(value: Value | undefined): Mapping {
-  return isMapping(value) ? value : {};
-}
-
 function activeProfiles({ profiles, environment }: ReadOptions): (of: readonly string[]) => boolean {
   const active = new Set(profiles ?? environment.COMPOSE_PROFILES?.split(",") ?? []);
   return (of) => of.length === 0 || active.has("*") || of.some((profile) => active.has(profile));
-}
-
-/** The environment comes before the file. */
-function readVariables(
-  { environment, envFiles }: ReadOptions,
-  directory: string,
-  disk: Disk,
-  findings: Findings,
-): Variables {
-  const own: Record<string, string> = {};
-  const variables: Variables = (name) => valueIn(environment, name) ?? valueIn(own, name);
-  for (const file of envFiles ?? [".env"]) {
-    const path = resolve(directory, file);
-    const text = textAt(path, disk, findings);
-    if (text === undefined) {
-      if (envFiles !== undefined) findings.error("", `${file} cannot be found.`);
-      continue;
-    }
-    try {
-      Object.assign(own, readEnvFile(text, variables));
-    } catch (error) {
-      if (!(error instanceof InterpolationError)) throw error;
-      findings.error("", `${file}: ${error.message}`);
-    }
-  }
-  return variables;
-}
-
-interface Reading {
-  disk: Disk;
-  variables: Variables;
-  findings: Findings;
-}
-
-function read(file: string, { disk, variables, findings }: Reading): Mapping | undefined {
-  const text = textAt(file, disk, findings);
-  if (text === undefined) return findings.hasErrors ? undefined : findings.error("", `${file} cannot be found.`);
-  return readDocument({ text, name: basename(file) }, { variables, findings });
-}
-
-function textAt(path: string, disk: Disk, findings: Findings): string | undefined {
-  try {
-    return disk.text(path);
-  } catch (error) {
-    return findings.error("", `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`);
-  }
-}
-
-interface Extending extends Reading {
-  /** The services of the file that a service without `file` extends one of. */
-  services: Mapping;
-  /** Where that file is. */
-  directory: string;
-}
-
-/** Lays a service over the one that it extends, and that over the one that it extends. */
-function withBase(service: Mapping, path: string, extending: Extending, depth = 0): Mapping | undefined {
-  const { extends: base, ...own } = service;
-  if (base === undefined || base === null) return own;
-  const { findings } = extending;
-  if (depth >= MOST_EXTENDS) return findings.error(`${path}.extends`, "The services extend each other in a circle.");
-  const name = textOf(isMapping(base) ? base.service : base);
-  const file = isMapping(base) ? textOf(base.file) : undefined;
-  const source = file === undefined ? extending : elsewhere(resolve(extending.directory, file), extending);
-  if (source === undefined) return undefined;
-  const below = name === undefined ? undefined : valueIn(source.services, name);
-  if (!isMapping(below))
-    return findings.error(
-      `${path}.extends`,
-      `There is no service ${name ?? "without a name"} to extend${file === undefined ? "" : ` in ${file}`}.`,
-    );
-  const complete = withBase(below, path, source, depth + 1);
-  if (complete === undefined) return undefined;
-  const inherited = file === undefined ? complete : from(source.directory, complete);
-  return merged(inherited, own) as Mapping;
-}
-
-function elsewhere(file: string, extending: Extending): Extending | undefined {
-  const document = read(file, extending);
-  if (document === undefined) return undefined;
-  const whole = plain(document) as Mapping;
-  return { ...extending, services: mappingOf(whole.services), directory: dirname(file) };
-}
-
-/** Relative paths of a service of another file begin in that file's directory. */
-function from(directory: string, service: Mapping): Mapping {
-  const absolute = (path: string) => (isAbsolute(path) || /^[a-z]+:\/\//.test(path) ? path : resolve(directory, path));
-  // What a service of another file depends on is of another project.
-  const { depends_on: _dependsOn, links: _links, volumes_from: _volumesFrom, ...own } = service;
-  const { build, env_file: envFile, volumes } = own;
-  const context = (value: Value | undefined) => absolute(textOf(value) ?? ".");
-  return {
-    ...own,
-    ...(build !== undefined &&
-      build !== null && {
-        build: isMapping(build) ? { ...build, context: context(build.context) } : context(build),
-      }),
-    ...(envFile !== undefined &&
-      envFile !== null && {
-        env_file: [envFile]
-          .flat()
-          .map((one) =>
-            isMapping(one) ? { ...one, path: absolute(textOf(one.path) ?? "") } : absolute(textOf(one) ?? ""),
-          ),
-      }),
-    ...(Array.isArray(volumes) && {
-      volumes: volumes.map((volume) => {
-        if (isMapping(volume)) return volume.type === "bind" ? { ...volume, source: context(volume.source) } : volume;
-        const text = textOf(volume) ?? "";
-        return text.startsWith(".") ? text.replace(/^[^:]*/, (source) => absolute(source)) : text;
-      }),
-    }),
-  };
 }

@@ -1,6 +1,7 @@
 /** How the program of a service runs: its variables, command and user, its size, and how it ends. */
 import { resolve } from "node:path";
 import type { MachineConfig } from "@hibernaut/client";
+import { CPUS, MEMORY_MB } from "@hibernaut/domain/limits";
 import { splitWords } from "@hibernaut/lib/words";
 import { readEnvFile } from "./env-file.ts";
 import type { Findings } from "./findings.ts";
@@ -8,7 +9,6 @@ import { InterpolationError } from "./interpolate.ts";
 import type { Disk, Project } from "./project.ts";
 import { bytesOf, isMapping, type Mapping, pairsOf, secondsOf, textOf, textsOf, type Value } from "./values.ts";
 
-const LEAST_MEMORY_MB = 64;
 const MIB = 1024 ** 2;
 const MOST_STOP_S = 300;
 
@@ -88,9 +88,18 @@ export function guestOf(definition: Mapping, path: string, memoryMb: number, fin
     );
   for (const key of ["placement", "update_config", "rollback_config", "endpoint_mode", "mode"])
     if (deploy[key] !== undefined) findings.note(`${path}.deploy.${key}`, "No effect: it is for a swarm.");
+  const wanted = {
+    memory: bytes === undefined ? memoryMb : Math.ceil(bytes / MIB),
+    cpus: Math.ceil(Number(cpus ?? 0)),
+  };
+  if (wanted.memory < MEMORY_MB.minimum)
+    findings.note(path, `A machine has at least ${MEMORY_MB.minimum} MB of memory: its kernel needs some of it.`);
+  if (wanted.memory > MEMORY_MB.maximum)
+    findings.error(path, `A machine has at most ${MEMORY_MB.maximum} MB of memory.`);
+  if (wanted.cpus > CPUS.maximum) findings.error(path, `A machine has at most ${CPUS.maximum} CPUs.`);
   return {
-    memory_mb: Math.max(LEAST_MEMORY_MB, bytes === undefined ? memoryMb : Math.ceil(bytes / MIB)),
-    ...(Number(cpus) > 0 && { cpus: Math.ceil(Number(cpus)) }),
+    memory_mb: Math.max(MEMORY_MB.minimum, wanted.memory),
+    ...(wanted.cpus > 0 && { cpus: wanted.cpus }),
   };
 }
 

@@ -13,6 +13,7 @@ import { environmentOf, guestOf, initOf, restartOf, stopOf } from "./running.ts"
 import { ownOf, type SleepTerms, servicesOf } from "./sleep.ts";
 import { type Mapping, textOf } from "./values.ts";
 import { readVolumes } from "./volumes.ts";
+import { webOf } from "./workers.ts";
 
 /** An app, and the configuration of its machine. */
 export interface ServicePlan {
@@ -34,6 +35,8 @@ export interface ServicePlan {
   ports: Ports;
   /** It ends by itself, and others wait for that. */
   runsOnce: boolean;
+  /** It listens nowhere, whatever its image says: by its own word, or because the image is that of another service. */
+  worker: false | { of: string | undefined };
   /** When it sleeps, if something could wake it. */
   sleep: SleepTerms;
 }
@@ -60,8 +63,12 @@ export function planService(service: string, definition: Mapping, parts: Parts):
   if (image === undefined && build === undefined) findings.error(path, "The service has neither `image` nor `build`.");
   const known = knownImage(textOf(definition.image) ?? "");
   const published = readPorts(definition.ports, `${path}.ports`, findings);
-  const named = [...readExpose(definition.expose), ...exposedBy(build, parts.disk)];
-  const listens = published.length + named.length > 0 ? named : (known?.ports ?? []);
+  const exposed = readExpose(definition.expose);
+  const named = [...exposed, ...exposedBy(build, parts.disk)];
+  if (own.worker === true && published.length + exposed.length > 0)
+    findings.error(`${path}.x-hibernaut.worker`, "A worker listens nowhere. Remove `ports` and `expose`, or `worker`.");
+  const worker = workerOf(service, own.worker, project);
+  const listens = worker !== false ? [] : published.length + named.length > 0 ? named : (known?.ports ?? []);
   const ports = reachOf({ published, inside: listens }, own.http);
   const { mounts, files } = readVolumes(definition, `${path}.volumes`, parts);
   const contents = readContents(definition, path, parts);
@@ -79,6 +86,7 @@ export function planService(service: string, definition: Mapping, parts: Parts):
     dependsOn: dependenciesOf(definition.depends_on, path, findings),
     links: linksOf(definition.links),
     runsOnce: false,
+    worker,
     wakes: [],
     sleep: own.sleep,
     config: {
@@ -97,6 +105,12 @@ export function planService(service: string, definition: Mapping, parts: Parts):
   };
 }
 
+function workerOf(service: string, said: boolean | undefined, { services }: Project): ServicePlan["worker"] {
+  if (said !== undefined) return said && { of: undefined };
+  const web = webOf(service, services);
+  return web !== undefined && { of: web };
+}
+
 /** The name of the app of a service. */
 export function appName(project: string, service: string): string {
   const name = service.toLowerCase().replace(/[^a-z0-9]+/g, "-");
@@ -105,7 +119,7 @@ export function appName(project: string, service: string): string {
 
 /** Returns the plan of a service that listens at these ports as well, which only its image says. */
 export function withExposed(plan: ServicePlan, exposed: readonly number[]): ServicePlan {
-  if (exposed.length === 0) return plan;
+  if (exposed.length === 0 || plan.worker !== false) return plan;
   const ports = { ...plan.ports, inside: [...new Set([...plan.ports.inside, ...exposed])] };
   return { ...plan, ports, config: { ...plan.config, services: servicesOf(ports, plan.sleep) } };
 }

@@ -15,6 +15,8 @@ export interface SleepTerms {
 
 interface Own {
   http: number | false | undefined;
+  /** Whether it listens nowhere, whatever its image says. Undefined if the file does not say. */
+  worker: boolean | undefined;
   sleep: SleepTerms;
 }
 
@@ -22,10 +24,11 @@ interface Own {
 export function ownOf(definition: Mapping, path: string, findings: Findings): Own {
   const own = isMapping(definition["x-hibernaut"]) ? definition["x-hibernaut"] : {};
   const where = `${path}.x-hibernaut`;
-  const { http, idle_timeout: idle, autostop } = own;
+  const { http, idle_timeout: idle, autostop, worker } = own;
   for (const key of Object.keys(own))
-    if (!["http", "idle_timeout", "autostop"].includes(key))
-      findings.error(`${where}.${key}`, "The key is unknown. There are http, idle_timeout and autostop.");
+    if (!["http", "idle_timeout", "autostop", "worker"].includes(key))
+      findings.error(`${where}.${key}`, "The key is unknown. There are http, idle_timeout, autostop and worker.");
+  if (worker !== undefined && typeof worker !== "boolean") findings.error(`${where}.worker`, "Write true or false.");
   const isHttp =
     http === undefined || http === false || (Number.isInteger(http) && Number(http) >= 1 && Number(http) <= 65_535);
   if (!isHttp) findings.error(`${where}.http`, "Name the port that speaks HTTP, or false for none.");
@@ -36,6 +39,7 @@ export function ownOf(definition: Mapping, path: string, findings: Findings): Ow
   if (!isAutostop) findings.error(`${where}.autostop`, "Write suspend, stop or off.");
   return {
     http: isHttp ? (http as number | false | undefined) : undefined,
+    worker: typeof worker === "boolean" ? worker : undefined,
     sleep: {
       autostop: isAutostop ? (autostop ?? "suspend") : "suspend",
       idleTimeout: Math.max(1, Math.round(seconds ?? DEFAULT_IDLE_S)),

@@ -7,6 +7,11 @@ export function isMapping(value: Value | undefined): value is Mapping {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The value, if it is a mapping, or else an empty one. */
+export function mappingOf(value: Value | undefined): Mapping {
+  return isMapping(value) ? value : {};
+}
+
 /** What a mapping has at a key of the file, which may be called like anything that all objects have. */
 export function own<T>(of: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(of, key) ? of[key] : undefined;

@@ -41,7 +41,7 @@ test("x-hibernaut says what a compose file has no words for", () => {
     },
   ]);
   expect(one("{image: i, x-hibernaut: {sleep: never}}").troubles).toEqual([
-    "error: services.a.x-hibernaut.sleep: The key is unknown. There are http, idle_timeout and autostop.",
+    "error: services.a.x-hibernaut.sleep: The key is unknown. There are http, idle_timeout, autostop and worker.",
   ]);
 });
 
@@ -100,9 +100,22 @@ test("limits, restarts, stops, users and commands keep their meaning", () => {
     keep_layer: true,
   });
   const { config } = one(
-    "{image: i, restart: unless-stopped, deploy: {resources: {limits: {memory: 64M, cpus: '0.5'}}}}",
+    "{image: i, restart: unless-stopped, deploy: {resources: {limits: {memory: 192M, cpus: '0.5'}}}}",
   );
-  expect(config).toMatchObject({ guest: { memory_mb: 64, cpus: 1 }, restart: { policy: "always" } });
+  expect(config).toMatchObject({ guest: { memory_mb: 192, cpus: 1 }, restart: { policy: "always" } });
+});
+
+test("a limit that no machine can have is raised, or refused before anything is made", () => {
+  expect(one("{image: i, mem_limit: 64m}").config.guest).toEqual({ memory_mb: 128 });
+  expect(planOf("services: {a: {image: i, mem_limit: 64m}}").findings).toContainEqual({
+    severity: "note",
+    path: "services.a",
+    message: "A machine has at least 128 MB of memory: its kernel needs some of it.",
+  });
+  expect(one("{image: i, mem_limit: 64g, cpus: 1000}").troubles).toEqual([
+    "error: services.a: A machine has at most 32768 MB of memory.",
+    expect.stringMatching(/^error: services\.a: A machine has at most \d+ CPUs\.$/),
+  ]);
 });
 
 test("volumes and files are carried; directories, sockets and shared volumes are refused with what to do", () => {
@@ -225,6 +238,60 @@ services:
   ]);
   expect(plan?.apps[1]?.config).toMatchObject({ restart: { policy: "no" } });
   expect(plan?.apps[1]?.config.services).toBeUndefined();
+});
+
+/** The ports of the service `jobs`, once its image has said that it listens at 3000. */
+const jobs = (services: string) => {
+  const found = planOf(`services: {${services}}`, { "/srv/shop/Dockerfile": "FROM debian\nEXPOSE 3000\n" });
+  return withExposed(serviceIn(found, "jobs"), [3000]).ports.inside;
+};
+
+test.each([
+  [
+    "the image of a web server with a command of its own",
+    "web: {image: i, ports: ['80:3000']}, jobs: {image: i, command: work}",
+  ],
+  ["the same, where the web server is what the image runs", "web: {image: i}, jobs: {image: i, entrypoint: [work]}"],
+  ["the same, built", "web: {build: ., expose: [3000]}, jobs: {build: ., command: work}"],
+  ["its own word", "jobs: {image: j, x-hibernaut: {worker: true}}"],
+])("a worker listens nowhere, whatever its image exposes: by %s", (_why, services) => {
+  expect(jobs(services)).toEqual([]);
+});
+
+test.each([
+  ["an image of its own", "jobs: {image: j, command: work}"],
+  ["no command of its own", "web: {image: i, ports: ['80:3000']}, jobs: {image: i}"],
+  [
+    "a service that needs it",
+    "web: {image: i, ports: ['80:3000'], depends_on: [jobs]}, jobs: {image: i, command: work}",
+  ],
+  [
+    "a service that is linked to it",
+    "web: {image: i, ports: ['80:3000'], links: ['jobs:j']}, jobs: {image: i, command: work}",
+  ],
+  ["its word", "web: {image: i}, jobs: {image: i, command: work, x-hibernaut: {worker: false}}"],
+])("a service with %s is believed", (_why, services) => {
+  expect(jobs(services)).toEqual([3000]);
+});
+
+test("two servers of one well-known image both listen, and a worker with ports is refused", () => {
+  const found = planOf("services: {a: {image: redis}, jobs: {image: redis, command: --port 6379}}");
+  expect(serviceIn(found, "jobs").ports.inside).toEqual([6379]);
+  expect(one("{image: i, expose: [1], x-hibernaut: {worker: true}}").troubles).toEqual([
+    "error: services.a.x-hibernaut.worker: A worker listens nowhere. Remove `ports` and `expose`, or `worker`.",
+  ]);
+});
+
+test("a plan says that a worker stays awake, and why it is taken for one", () => {
+  const { findings } = planOf("services: {web: {image: i, ports: ['80:3000']}, jobs: {image: i, command: work}}");
+  expect(findings).toEqual([
+    {
+      severity: "note",
+      path: "services.jobs",
+      message:
+        "It runs the image of web with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add `expose`.",
+    },
+  ]);
 });
 
 test("a service is found by every name that its file gives it", () => {

@@ -16,9 +16,9 @@ const FILES = {
 
 function read(name: string) {
   const found = planOf(PROJECTS[name] ?? "", FILES, { name });
-  const carried = found.plan?.apps.map(({ service, ports: { http, tcp, inside } }) => {
+  const carried = found.plan?.apps.map(({ service, worker, ports: { http, tcp, inside } }) => {
     const ways = [http && `http ${http.internal}`, ...tcp.map(({ published }) => `tcp ${published}`), ...inside];
-    return `${service}: ${ways.filter((way) => way !== undefined).join(", ") || "as its image says"}`;
+    return `${service}: ${ways.filter((way) => way !== undefined).join(", ") || (worker === false ? "as its image says" : "nowhere")}`;
   });
   return { carried, errors: troubles(found).filter((line) => line.startsWith("error")) };
 }
@@ -27,7 +27,7 @@ test.each([
   ["umami", ["db: 5432", "umami: http 3000"]],
   ["listmonk", ["db: tcp 9432", "app: http 9000"]],
   ["plausible", ["plausible_db: 5432", "plausible_events_db: 8123, 9000", "plausible: http 8000"]],
-  ["mastodon", ["db: 5432", "redis: 6379", "web: tcp 3000", "sidekiq: as its image says"]],
+  ["mastodon", ["db: 5432", "redis: 6379", "web: tcp 3000", "sidekiq: nowhere"]],
   ["outline", ["postgres: tcp 5432", "redis: tcp 6379", "outline: http 3000"]],
   [
     "penpot",

@@ -133,7 +133,6 @@ test.each([
   ["services: {a: {extends: b}, b: {extends: a}}", /extend each other in a circle/],
   ["services: {a: {extends: nobody}}", /no service nobody/],
   ["services: {a: {image: i, depends_on: [b]}, b: {image: i, depends_on: [a]}}", /wait for each other: a, b, a/],
-  ["include: [other.yaml]\nservices: {a: {image: i}}", /Name the included files with --file/],
   [
     `a: &a [x,x]\n${Array.from({ length: 30 }, (_, at) => `a${at}: &a${at} [${`*a${at === 0 ? "" : at - 1},`.repeat(9)}]`).join("\n")}`,
     /alias/i,

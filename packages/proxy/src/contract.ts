@@ -47,6 +47,8 @@ export interface LeaseProvider {
   afterMove?(lease: Lease, signal: AbortSignal): Promise<void>;
   /** Returns the app of the machine with this address. Undefined for any other client. */
   appOfAddress?(address: string): string | undefined;
+  /** Returns the machine of this host with this address, if it has a service: it may sleep while it has connections open. */
+  machineAt?(address: string): string | undefined;
 }
 
 /** What an app says about a request that it sends on. */

@@ -163,6 +163,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     return this.#table.appsByAddress.get(address);
   }
 
+  machineAt(address: string): string | undefined {
+    return this.#table.all().find(({ row }) => row.address === address && row.remote === undefined)?.row.id;
+  }
+
   /** Returns the app that answers for the hostname. Undefined if there is none. */
   appFor(hostname: string): string | undefined {
     return this.#table.appFor(hostname);

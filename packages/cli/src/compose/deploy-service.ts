@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import type { Machine } from "@hibernaut/client";
 import { type ServicePlan, withExposed } from "@hibernaut/compose";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
-import { DEFAULT_PORT } from "../appfile/services.ts";
 import type { Context } from "../context.ts";
 import { hasCrashed } from "../crashed.ts";
 import { untilHealthy } from "../deploy/healthy.ts";
@@ -12,6 +11,7 @@ import { CliError } from "../failure.ts";
 import { given } from "../option-values.ts";
 import { provide } from "../upload/provide.ts";
 import { firstReached } from "../waiting.ts";
+import type { Builds } from "./builds.ts";
 
 /** The metadata key of what a machine was made from: a service that is the same is left as it is. */
 export const DIGEST_METADATA = "hibernaut_compose";
@@ -23,6 +23,7 @@ export interface ServiceOptions {
   upload?: boolean;
   /** Whether to deploy also what is as it should be. */
   force: boolean;
+  builds: Builds;
 }
 
 /** What was done: `kept` is nothing. */
@@ -32,10 +33,11 @@ export type Action = "kept" | "deployed" | "ran" | "started" | "restarted";
 export async function deployService(
   context: Context,
   plan: ServicePlan,
-  { waitTimeout, upload, force }: ServiceOptions,
+  { waitTimeout, upload, force, builds }: ServiceOptions,
 ): Promise<Action> {
   const client = await context.client();
-  const image = plan.image ?? (await buildOf(context, plan));
+  const image = plan.image ?? (plan.build && (await builds.image(context, plan.build)));
+  if (image === undefined) throw new Error("neither an image nor a build");
   const digest = digestOf(plan, image);
   const stale = await setSecrets(context, plan);
   const all = await client.listMachines(plan.app);
@@ -95,25 +97,9 @@ async function withPortsOfImage(
   image: string,
   upload: boolean | undefined,
 ): Promise<ServicePlan> {
-  if (plan.config.services !== undefined || plan.runsOnce) return plan;
+  if (plan.config.services !== undefined || plan.runsOnce || plan.worker !== false) return plan;
   const { exposed_ports: exposed = [] } = await provide(context, image, given({ upload }));
   return withExposed(plan, exposed);
-}
-
-async function buildOf(context: Context, { build }: ServicePlan): Promise<string> {
-  if (build === undefined) throw new Error("neither an image nor a build");
-  const [{ buildImage }, { BUILD_TIMEOUT_S }] = await Promise.all([
-    import("../build/build.ts"),
-    import("../build/options.ts"),
-  ]);
-  context.say("Building the image");
-  const { directory, dockerfile, target, args } = build;
-  const more = { builder: undefined, ignorefile: undefined, secrets: [], commandNamed: false, fresh: false };
-  const built = await buildImage(
-    { ...more, directory, dockerfile, target, args, port: DEFAULT_PORT, timeout: BUILD_TIMEOUT_S },
-    context,
-  );
-  return built.image;
 }
 
 /** Without what secrets hold: those who read a machine's metadata could try what it might be. */

@@ -1,11 +1,15 @@
-/** Carries a plan out: each service once those are up that it depends on, and no more at once than the host can boot. */
+/**
+ * Carries a plan out: each service once those are up that it depends on, and no more at once than the host can boot; first those that
+ * most others wait for.
+ */
 import type { App, HibernautClient } from "@hibernaut/client";
 import type { ProjectPlan, ServicePlan } from "@hibernaut/compose";
-import { Semaphore } from "@hibernaut/lib/semaphore";
 import { Context } from "../context.ts";
 import { CliError, Interrupted, toFailure } from "../failure.ts";
 import { appsOf, isOfCompose } from "./apps.ts";
+import { Builds } from "./builds.ts";
 import { type Action, deployService, type ServiceOptions } from "./deploy-service.ts";
+import { chainsBehind, Turns } from "./turns.ts";
 
 /** Cold starts at once: each takes a CPU, and pulls an image. */
 export const PARALLEL = 2;
@@ -18,8 +22,7 @@ export interface Outcome {
   error?: unknown;
 }
 
-interface UpOptions extends Omit<ServiceOptions, "force"> {
-  force: boolean;
+interface UpOptions extends Omit<ServiceOptions, "builds"> {
   parallel: number;
 }
 
@@ -33,10 +36,13 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
       "The platform's network is in user mode, in which machines do not reach each other. Run the platform as root, with HIBERNAUT_NETWORK=bridge: see docs/network.md.",
     );
   await prepareApps(context, plan);
-  const slots = new Semaphore(options.parallel);
+  const turns = new Turns(options.parallel);
+  // Those that most others wait for, so that the last ones do not start one by one at the end.
+  const chains = chainsBehind(plan.apps);
   /** Ctrl-C ends what is under way, and nothing else begins. */
   const end = new AbortController();
   const done = new Map<string, Promise<Outcome>>();
+  const builds = new Builds();
   for (const app of plan.apps) {
     const work = async (): Promise<Outcome> => {
       const before = await Promise.all(
@@ -47,7 +53,11 @@ export async function up(context: Context, plan: ProjectPlan, options: UpOptions
       if (failed !== undefined) return { service, app: app.app, action: "skipped" };
       const own = new Context({ json: context.json, app: app.app, about: service });
       try {
-        const action = await slots.run(() => deployService(own, app, options), end.signal);
+        const action = await turns.run(
+          chains.get(service) ?? 0,
+          () => deployService(own, app, { ...options, builds }),
+          end.signal,
+        );
         context.say(`${service}: ${action}`);
         return { service, app: app.app, action };
       } catch (error) {

@@ -1,4 +1,4 @@
-/** An image with PostgreSQL that keeps its data on a volume at `/data`, packed from this machine's own programs. */
+/** An image with PostgreSQL that keeps its data on a volume at `$DATA`, which is `/data`, packed from this machine's own programs. */
 import { execFile } from "node:child_process";
 import { appendFile, readdir, realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -6,21 +6,21 @@ import { promisify } from "node:util";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
 import { libraryPath, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
 import { findPrograms, unprivileged } from "../../../../services/orders/test/postgres/server.ts";
+import { imageFolder } from "./projects/images.ts";
 
 const run = promisify(execFile);
 
-const ROOT = join(import.meta.dirname, "../../../..");
 /** All that a server loads, with the extension that the orders service needs. */
 const MODULES = ["plpgsql.so", "dict_snowball.so", "pg_trgm.so"];
 
 /** As the user `app`: unpacks the cluster at the first start. What is lost later was on the disk then. */
 const START = `
 set -e
-if [ ! -s /data/pg/PG_VERSION ]; then
-  tar -C /data -xf /cluster.tar
+if [ ! -s "$DATA/pg/PG_VERSION" ]; then
+  tar -C "$DATA" -xf /cluster.tar
   sync
 fi
-exec postgres -D /data/pg -c listen_addresses=* -c unix_socket_directories= -c fsync=on -c shared_buffers=16MB -c max_connections=20
+exec postgres -D "$DATA/pg" -c listen_addresses=* -c unix_socket_directories= -c fsync=on -c shared_buffers=16MB -c max_connections=20
 `;
 
 /** Packs it, unless it is there, and returns its reference. It listens on 5432. */
@@ -37,7 +37,7 @@ export async function postgresImage(): Promise<string> {
   const data = await Promise.all(needed.map(async (path) => ({ from: await realpath(path), to: inImage(path) })));
   const modules = MODULES.map((name) => join(version, "lib", name));
   const { ref } = await packNodeApp({
-    out: join(ROOT, ".build/test-postgres"),
+    out: imageFolder("postgres"),
     inputs: [import.meta.filename],
     bare: true,
     libraryPath: libraryPath(),
@@ -49,7 +49,8 @@ export async function postgresImage(): Promise<string> {
     },
     config: {
       User: "app",
-      Env: [`PATH=/usr/bin:/bin:/${inImage(bin)}`],
+      Env: [`PATH=/usr/bin:/bin:/${inImage(bin)}`, "DATA=/data"],
+      ExposedPorts: { "5432/tcp": {} },
       Entrypoint: ["/bin/sh", "-c", START],
       WorkingDir: "/",
       // Waits for nobody's session, and leaves the cluster in order.

@@ -1,104 +1,63 @@
 /** A project of several services, from its compose file to machines that sleep together and wake each other. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ask as sql } from "../../../../services/orders/test/postgres/server.ts";
-import { type Run, runCli } from "../../../cli/test/real-cli.ts";
+import type { Run } from "../../../cli/test/real-cli.ts";
 import { longOr } from "../helpers/long.ts";
-import { postgresImage } from "../helpers/postgres-image.ts";
-import { ask } from "../helpers/proxied.ts";
+import { nginxConf, nginxImage } from "../helpers/projects/images.ts";
+import { Project } from "../helpers/projects/project.ts";
 import { sandboxImage } from "../helpers/sandbox-image.ts";
 import { Place } from "../helpers/served.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
-const ROOT = join(import.meta.dirname, "../../../..");
-/** Under emulation, the first start of a database takes its time, and so does Node's. */
-const READY_TIMEOUT_MS = "110000";
-const UP_TIMEOUT_MS = 400_000;
+const UP_TIMEOUT_MS = 300_000;
 const CYCLES = longOr(50, 1);
 
-const place = Place.forTests({ HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
-let folder: string;
+const place = Place.forTests({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+const cafe = new Project(place, "cafe");
 /** What the first `compose up` said. */
 let first: Run;
-const hibernaut = (...args: string[]) => runCli(place, args, { cwd: folder, more: { HIBERNAUT_APP: "" } });
 
-/** What a command said that has to work. */
-async function done(running: Promise<Run>): Promise<Run> {
-  const run = await running;
-  expect(run.code, run.err).toBe(0);
-  return run;
-}
-
-/** Orders, as its README would have it, with a database that only the project can reach. */
-const composeFile = (postgres: string) => `
+/** Notes that the web server leads to, on a volume that only the project can reach. The job is done before anybody asks. */
+const composeFile = (nginx: string) => `
 services:
   web:
-    image: oci:${join(ROOT, ".build/orders")}:latest
-    ports: ["8080:3000"]
-    environment: &database
-      DB_HOST: database
-      DB_USER: postgres
-      DB_PASSWORD: \${DB_PASSWORD:-unused}
-      DB_NAME: postgres
-      DB_TIMEOUT_MS: "30000"
-      DB_START_TIMEOUT_MS: "90000"
+    image: ${nginx}
+    ports: ["8080:80"]
+    volumes: ["./nginx.conf:/etc/nginx/nginx.conf:ro"]
     depends_on:
-      db: {condition: service_healthy}
+      notes: {condition: service_healthy}
       job: {condition: service_completed_successfully}
+    mem_limit: 128m
     x-hibernaut: {idle_timeout: 2s}
   job:
-    image: ${postgres}
-    entrypoint: [/bin/sh, -c, "exit 0"]
-    depends_on: [db]
-  db:
-    image: ${postgres}
-    container_name: database
-    expose: [5432]
+    image: ${SMALL_APP}
+    command: --say done --fail 0
+    mem_limit: 128m
+    depends_on: [notes]
+  notes:
+    image: ${SMALL_APP}
+    container_name: notebook
+    expose: [8080]
     volumes: ["rows:/data"]
-    healthcheck: {test: "pg_isready -U postgres", interval: 2s}
-    stop_grace_period: 60s
+    healthcheck: {test: "curl -f http://localhost:8080/health", interval: 2s}
+    mem_limit: 128m
     x-hibernaut: {idle_timeout: 2s}
 volumes: {rows: {}}
 `;
 
 beforeAll(async () => {
-  folder = join(place.dataDir, "cafe");
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "compose.yaml"), composeFile(await postgresImage()));
-  first = await hibernaut("compose", "up", "--wait-timeout", "180", "--json");
+  await cafe.write({
+    "compose.yaml": composeFile(await nginxImage()),
+    "nginx.conf": nginxConf("location / { proxy_pass http://notebook:8080; }"),
+  });
+  first = await cafe.up("--json");
 }, UP_TIMEOUT_MS);
 
 // Not every run has the story that ends with this.
-afterAll(async () => {
-  for (const { name } of await place.client.listApps())
-    if (name.startsWith("cafe-")) await place.client.destroyApp(name, { force: true });
-});
+afterAll(() => cafe.destroy());
 
-const web = () => ({ proxyUrl: place.proxyUrl, app: "cafe-web" });
-const write = (name: string) =>
-  ask(web(), "/suppliers", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify([{ companyName: name, country: "Norway" }]),
-  });
-const machineOf = async (app: string) => {
-  const [machine] = await place.client.listMachines(app);
-  if (machine === undefined) throw new Error(`${app} has no machine`);
-  return machine;
-};
-/** What the database has, which has to be awake: asked at its machine, from the host. */
-const names = async () => {
-  const { private_address: host } = await machineOf("cafe-db");
-  const access = { host, port: 5432, user: "postgres", password: "", database: "postgres" };
-  const rows = await sql(access, 'SELECT "companyName" AS name FROM suppliers ORDER BY id');
-  return rows.map(({ name }) => name);
-};
-const asleep = async () => {
-  for (const app of ["cafe-web", "cafe-db"]) {
-    const { id } = await machineOf(app);
-    await place.client.waitForMachine(app, id, { state: "suspended", timeout: 60 });
-  }
-};
+/** Resolves once the line is on the disk. */
+const write = (line: string) => cafe.ask("web", "/sure", { method: "POST", body: line });
+const lines = async () => (await cafe.ask("web", "/notes")).text.trim().split("\n");
 
 test("comes up in order, with names, and falls asleep; an unchanged file leaves it so", {
   timeout: UP_TIMEOUT_MS,
@@ -107,52 +66,57 @@ test("comes up in order, with names, and falls asleep; an unchanged file leaves 
   expect(JSON.parse(first.out)).toMatchObject({
     project: "cafe",
     services: [
-      { service: "db", app: "cafe-db", action: "deployed" },
+      { service: "notes", app: "cafe-notes", action: "deployed" },
       { service: "job", app: "cafe-job", action: "ran" },
       { service: "web", app: "cafe-web", action: "deployed" },
     ],
   });
-  expect(await place.client.getApp("cafe-db")).toMatchObject({
-    network: { name: "cafe", address: expect.stringMatching(/^198\.1[89]\./), aliases: ["db", "database"] },
+  expect(await place.client.getApp("cafe-notes")).toMatchObject({
+    network: { name: "cafe", address: expect.stringMatching(/^198\.1[89]\./), aliases: ["notes", "notebook"] },
   });
-  expect(await write("Before the first sleep")).toMatchObject({ status: 201 });
-  await asleep();
-  const again = await hibernaut("up");
-  expect(again.code).toBe(0);
-  expect(again.out).toMatch(/db +cafe-db +kept\n *job +cafe-job +kept\n *web +cafe-web +kept/);
-  expect((await machineOf("cafe-db")).state, "nobody woke it").toBe("suspended");
+  expect(await write("Before the first sleep")).toMatchObject({ status: 200 });
+  await cafe.asleep("web", "notes");
+  const again = await cafe.done("up");
+  expect(again.out).toMatch(/notes +cafe-notes +kept\n *job +cafe-job +kept\n *web +cafe-web +kept/);
+  expect((await cafe.machine("notes")).state, "nobody woke it").toBe("suspended");
 });
 
-test("one request to the front wakes all, and no acknowledged row is lost", {
+test("one request to the front wakes all, and no acknowledged line is lost", {
   timeout: 60_000 + CYCLES * 60_000,
 }, async () => {
   for (let cycle = 0; cycle < CYCLES; cycle += 1) {
-    await asleep();
-    expect(await write(`Cycle ${cycle}`)).toMatchObject({ status: 201 });
+    await cafe.asleep("web", "notes");
+    expect(await write(`Cycle ${cycle}`)).toMatchObject({ status: 200 });
   }
-  expect((await machineOf("cafe-db")).last_boot).toMatchObject({ kind: "resume" });
-  expect(await names()).toEqual([
+  expect((await cafe.machine("notes")).last_boot).toMatchObject({ kind: "resume" });
+  expect(await lines()).toEqual([
     "Before the first sleep",
     ...Array.from({ length: CYCLES }, (_, at) => `Cycle ${at}`),
   ]);
 });
 
-test("nobody else finds or reaches its database, by name, by address, or from outside", { tags: "again" }, async () => {
+test("nobody else finds or reaches what is behind it, by name, by address, or from outside", {
+  tags: "again",
+}, async () => {
   const image = await sandboxImage();
   await place.client.createApp("stranger");
   const { machine_id: id } = await place.client.createMachine("stranger", { config: { image } });
   await place.client.waitForMachine("stranger", id, { timeout: 60 });
-  await asleep();
-  const { network } = await place.client.getApp("cafe-db");
+  await cafe.asleep("web", "notes");
+  const { network } = await place.client.getApp("cafe-notes");
   const connect = async (host: string) => {
-    const command = ["bash", "-c", `exec 3<>/dev/tcp/${host}/5432 && echo x >&3 && read -r line <&3 && echo in`];
-    const { stdout, stderr } = await place.client.runExec("stranger", id, { command, timeout: 60 });
+    const request =
+      "exec 3<>/dev/tcp/$0/8080 && echo -e 'GET /health HTTP/1.0\\r\\n\\r' >&3 && read -r line <&3 && echo in";
+    const { stdout, stderr } = await place.client.runExec("stranger", id, {
+      command: ["bash", "-c", request, host],
+      timeout: 60,
+    });
     return `${stdout}${stderr}`;
   };
-  expect(await connect("database")).toMatch(/not known|Temporary failure|No address/);
+  expect(await connect("notebook")).toMatch(/not known|Temporary failure|No address/);
   expect(await connect(network?.address ?? "")).not.toMatch(/^in/);
-  expect(await ask({ ...web(), app: "cafe-db" })).toMatchObject({ status: 404 });
-  expect((await machineOf("cafe-db")).state, "nobody woke it").toBe("suspended");
+  expect(await cafe.ask("notes")).toMatchObject({ status: 404 });
+  expect((await cafe.machine("notes")).state, "nobody woke it").toBe("suspended");
   await place.client.destroyApp("stranger", { force: true });
 });
 
@@ -160,14 +124,14 @@ test("down keeps the data, and up has it again; with --volumes, nothing is left"
   tags: "again",
   timeout: UP_TIMEOUT_MS,
 }, async () => {
-  expect(await write("Before it went down")).toMatchObject({ status: 201 });
-  const refused = await hibernaut("compose", "down");
+  expect(await write("Before it went down")).toMatchObject({ status: 200 });
+  const refused = await cafe.run("compose", "down");
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("Add --yes") });
-  await done(hibernaut("compose", "down", "--yes"));
-  expect(await place.client.listMachines("cafe-db")).toEqual([]);
-  await done(hibernaut("compose", "up", "--wait-timeout", "180"));
-  expect(await write("After all")).toMatchObject({ status: 201 });
-  expect(await names()).toContain("Before it went down");
-  await done(hibernaut("compose", "down", "--volumes", "--yes"));
+  await cafe.done("compose", "down", "--yes");
+  expect(await place.client.listMachines("cafe-notes")).toEqual([]);
+  await cafe.done("compose", "up", "--wait-timeout", "180");
+  expect(await write("After all")).toMatchObject({ status: 200 });
+  expect(await lines()).toContain("Before it went down");
+  await cafe.done("compose", "down", "--volumes", "--yes");
   expect((await place.client.listApps()).map(({ name }) => name)).toEqual(["shop"]);
 });

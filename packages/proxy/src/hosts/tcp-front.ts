@@ -62,6 +62,7 @@ export class TcpFront {
     const client = new LinkStream(socket);
     let open = false;
     await carry({
+      maySleep: false,
       client: client as unknown as Socket,
       ...{ app, port, serverName, origin, leases, limits, machines },
       to: { from: app, app, machineId: machine },

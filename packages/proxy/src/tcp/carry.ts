@@ -40,9 +40,11 @@ export interface CarryOptions {
   serverName: string;
   /** Where the connection goes, if another host has decided that. */
   to?: Destination;
+  /** Whether the client is a machine that may sleep: it cannot say then whether it is still there. */
+  maySleep: boolean;
   /** Breaks the client's connection off, so that what is cut short does not look whole. `error`: no machine took it. */
   cut(error?: unknown): void;
-  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease" | "afterMove" | "appOfAddress">;
+  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease" | "afterMove" | "appOfAddress" | "machineAt">;
   limits: Pick<
     Limits,
     "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "peerConnectMs" | "tries" | "tunnelStallMs"
@@ -80,7 +82,7 @@ export function entryOf(
 }
 
 async function exchange(options: CarryOptions, requestId: string, came: number) {
-  const { client, app, origin, cut, leases, machines, limits, onMachine, onClientData } = options;
+  const { client, app, origin, cut, leases, machines, limits, maySleep, onMachine, onClientData } = options;
   const { tunnelStallMs: stallMs } = limits;
   const ahead = readAhead(client);
   const gone = new AbortController();
@@ -106,7 +108,17 @@ async function exchange(options: CarryOptions, requestId: string, came: number) 
         options.onConnected?.(lease.wake);
         if (lease.proxyProtocol !== undefined) upstream.write(proxyHeader(lease.proxyProtocol, origin));
         return {
-          ...(await tunnel({ client, upstream, intake, lease, cut, stallMs, fromClient: ahead(), onClientData })),
+          ...(await tunnel({
+            client,
+            upstream,
+            intake,
+            lease,
+            cut,
+            stallMs,
+            fromClient: ahead(),
+            maySleep,
+            onClientData,
+          })),
           wake: lease.wake,
           machineId,
         };
@@ -161,13 +173,24 @@ interface Ends {
   intake: Intake;
   stallMs: number;
   cut(): void;
+  maySleep: boolean;
   onClientData: CarryOptions["onClientData"];
 }
 
-function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut, onClientData }: Ends): Promise<Tunnelled> {
+function tunnel({
+  client,
+  upstream,
+  intake,
+  lease,
+  fromClient,
+  stallMs,
+  cut,
+  maySleep,
+  onClientData,
+}: Ends): Promise<Tunnelled> {
   if (fromClient.length > 0) onClientData?.();
   lease.upgraded?.();
-  client.setKeepAlive(true, KEEP_ALIVE_MS);
+  if (!maySleep) client.setKeepAlive(true, KEEP_ALIVE_MS);
   upstream.on("error", () => {});
   return new Promise((resolve) => {
     openTunnel({

@@ -70,6 +70,8 @@ const CUT_MS = 1_000;
 interface Carried {
   /** The connection itself, below its TLS. */
   client: Socket;
+  /** The machine that it comes from, if that may sleep. */
+  from: string | undefined;
   machineId: string | undefined;
   /** The other host that has the machine, if one has. */
   host: string | undefined;
@@ -127,10 +129,11 @@ export class TcpFronts {
     return new Map(all.flatMap(([key, at]) => (at !== null && typeof at === "object" ? [[key, at.port]] : [])));
   }
 
-  /** Breaks the connections to a machine whose guest has ended: nobody is left who would close them. */
+  /** Breaks the connections to and from a machine whose guest has ended: nobody is left who would close them. */
   forget(machineId: string, ended: boolean): void {
     if (!ended) return;
-    for (const one of this.#carried) if (one.machineId === machineId) one.client.resetAndDestroy();
+    for (const one of this.#carried)
+      if (one.machineId === machineId || one.from === machineId) one.client.resetAndDestroy();
   }
 
   /** Breaks the connections to machines of another host, which is away and may never say so. */
@@ -216,7 +219,7 @@ export class TcpFronts {
     const address = plainAddress(raw.remoteAddress ?? "");
     const seat = connections.admit(raw, { many: balancers.has(address), app: leases.appOfAddress?.(address) });
     if (seat === undefined) return;
-    const one: Carried = { client: raw, machineId: undefined, host: undefined };
+    const one: Carried = { client: raw, from: leases.machineAt?.(address), machineId: undefined, host: undefined };
     this.#carried.add(one);
     background(
       this.#serve(place, one, seat).finally(() => this.#carried.delete(one)),
@@ -247,6 +250,7 @@ export class TcpFronts {
       return () => void Object.assign(one, { machineId: undefined, host: undefined });
     };
     const { machines } = connections;
-    await carry({ ...arrival, port, cut, leases, machines, limits, onMachine, onClientData, onAccess });
+    const maySleep = one.from !== undefined;
+    await carry({ ...arrival, port, maySleep, cut, leases, machines, limits, onMachine, onClientData, onAccess });
   }
 }

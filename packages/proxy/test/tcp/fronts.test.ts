@@ -1,13 +1,13 @@
 /** TCP connections through the proxy: what is kept of them, what a client notices, and which ports are open. */
 import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { type Lease, ProxyRefusal, type RequestHead } from "../../src/contract.ts";
 import { placesOf } from "../../src/tcp/fronts.ts";
 import { portOwners, tcpPortsOf } from "../../src/tcp/ports.ts";
-import { plain, type TcpRig, tcpRig } from "./tcp-rig.ts";
+import { plain, say, type TcpRig, tcpRig } from "./tcp-rig.ts";
 
 const HOST = "127.0.0.1";
 
@@ -57,6 +57,27 @@ async function programs(): Promise<Socket> {
   await vi.waitFor(() => expect(accepted.length).toBeGreaterThan(0));
   return accepted.at(-1) as Socket;
 }
+
+describe("a client", () => {
+  test("is asked now and then whether it is still there, unless it is a machine, which may sleep", async () => {
+    const asked = vi.spyOn(Socket.prototype, "setKeepAlive");
+    await client();
+    await programs();
+    await vi.waitFor(() => expect(asked).toHaveBeenCalledWith(true, 60_000));
+    asked.mockClear();
+    const inside = await tcpRig({ apps: { db: {} }, machines: { web: [HOST] } });
+    const here = await plain(inside.port);
+    expect(await say(here, "first")).toBe("db first");
+    expect(asked).not.toHaveBeenCalled();
+    const closed = new Promise((resolve) => void here.on("error", () => {}).once("close", resolve));
+    inside.fronts.forget("another", true);
+    expect(await say(here, "second")).toBe("db second");
+    inside.fronts.forget(`machine ${HOST}`, false);
+    expect(await say(here, "after its sleep")).toBe("db after its sleep");
+    inside.fronts.forget(`machine ${HOST}`, true);
+    await closed;
+  });
+});
 
 describe("a connection", () => {
   test("carries both directions, and either side may end its own first", async () => {

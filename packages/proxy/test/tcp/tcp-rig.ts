@@ -98,6 +98,8 @@ export async function tcpRig({
         heads.push(head);
         return leaseNow(head, () => leaseOf(app));
       },
+      machineAt: (address) =>
+        Object.values(machines).some((all) => all.includes(address)) ? `machine ${address}` : undefined,
       appOfAddress: (address) => Object.keys(machines).find((app) => machines[app]?.includes(address)),
       waitForLease: (_app, _head, signal) => abortable(waitFor, signal),
     },
