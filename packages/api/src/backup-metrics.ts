@@ -46,7 +46,8 @@ export function backupMetrics(registry: Registry, targets: Pick<BackupTargetServ
     async collect() {
       this.reset();
       await each(({ name, drills }) => {
-        for (const { app, error } of drills) this.set({ target: name, app }, error === null ? 1 : 0);
+        for (const { app, outcome } of drills)
+          if (outcome !== "untried") this.set({ target: name, app }, outcome === "passed" ? 1 : 0);
       });
     },
   });

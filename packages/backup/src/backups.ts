@@ -8,6 +8,8 @@ import type { Piece } from "./piece.ts";
 import { Stage } from "./stage.ts";
 
 interface BackupsOptions extends BackupParts {
+  /** Throws when nothing may be copied now. By default, it may. */
+  refuse?(): void;
   log: {
     info(fields: Record<string, unknown>, message: string): void;
     warn(fields: Record<string, unknown>, message: string): void;
@@ -154,6 +156,7 @@ export class Backups implements BackupService {
   }
 
   #refuseSecond(): void {
+    this.#options.refuse?.();
     if (this.#view.state !== "running") return;
     throw new HibernautError(
       "failed_precondition",

@@ -24,6 +24,8 @@ import { KNOWN_HOSTS_FILE, TARGETS_FILE } from "./targets/target-file.ts";
  */
 const MOST_ROUNDS = 5;
 const DATABASE = "hibernaut.db";
+/** As many commands that failed are told of: each is an event, and is kept with the target. */
+const MOST_FAILED = 50;
 /**
  * The files at the top of the data directory that belong to a backup. The others are made again: the lock, templates of
  * writable layers, and what was found out about this host.
@@ -133,6 +135,7 @@ export class Content {
   async #prepare(id: string, signal: AbortSignal): Promise<void> {
     const failed = await this.#commands?.before(id, signal);
     if (failed === undefined) return;
+    if (this.#failedCommands.length >= MOST_FAILED) return;
     this.#failedCommands.push(failed);
     this.#report({ failedCommands: [...this.#failedCommands] });
   }

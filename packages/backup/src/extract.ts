@@ -1,7 +1,7 @@
 /** Extracts the archives of a backup, each over the ones before, into a directory that nobody else writes to. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstat, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 
@@ -33,19 +33,16 @@ export async function flushExtracted(directory: string, signal: AbortSignal): Pr
   await runTool("sync", ["--file-system", directory], signal);
 }
 
-/** A link of one archive would lead the files of the next one elsewhere. Nothing that a platform backs up is one at the top. */
+/** A link of one archive would lead the files of the next one elsewhere, and a device is none of ours. */
 async function requireNoLinks(directory: string): Promise<void> {
-  for (const name of await readdir(directory)) {
-    const top = join(directory, name);
-    const isFolder = (await lstat(top)).isDirectory();
-    const below = isFolder ? (await readdir(top)).map((one) => join(top, one)) : [];
-    for (const path of [top, ...below])
-      if ((await lstat(path)).isSymbolicLink())
-        throw new HibernautError(
-          "unavailable",
-          `The backup has a link at ${path}, which no platform has made. Nothing was restored.`,
-        );
-  }
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const strange = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
+  if (strange === undefined) return;
+  const path = join(strange.parentPath, strange.name);
+  throw new HibernautError(
+    "unavailable",
+    `The backup has something at ${path} that is neither a file nor a directory, which no platform has made. Nothing was restored.`,
+  );
 }
 
 /** Gives a program a chunk of its input. `tar` stops reading at the end of the archive: what follows it is only checked. */

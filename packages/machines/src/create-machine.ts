@@ -1,10 +1,15 @@
 /** The creation of a machine: everything that is checked, held and stored, up to its first start. */
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { type MachineConfig, machineEgress } from "@hibernaut/domain/config";
 import { requireSupported } from "@hibernaut/domain/config-rules";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { leaseFrom } from "@hibernaut/domain/lease";
-import type { CreateMachine, MachineEvent, MachineRecord } from "@hibernaut/domain/machine";
+import type { CreateMachine, MachineEvent, MachineRecord, Origin } from "@hibernaut/domain/machine";
 import { isValidName, NAME_RULE } from "@hibernaut/domain/naming";
+import { never } from "@hibernaut/lib/async";
+import { copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { flush } from "@hibernaut/lib/durable";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Store } from "@hibernaut/store";
 import type { HeldMounts } from "@hibernaut/volumes";
@@ -12,7 +17,7 @@ import { freeAddress } from "./address.ts";
 import type { MachineController } from "./controller.ts";
 import type { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
-import { newMachineName } from "./identity.ts";
+import { newMachineId, newMachineName } from "./identity.ts";
 import { newRecord } from "./new-record.ts";
 import { requireApp, sameApp } from "./require-app.ts";
 import { requireFreePorts } from "./tcp-ports.ts";
@@ -25,6 +30,15 @@ interface CreateContext {
   refuseWork(): void;
   /** Ends the import of the image, if nobody else waits for it. */
   signal?: AbortSignal | undefined;
+  /** What it has from the beginning. */
+  restored?: {
+    origin: Origin;
+    /** Its volumes, which are held. */
+    held: HeldMounts;
+    /** The path of its writable layer, which is copied. Undefined: an empty one. */
+    layer: string | undefined;
+    coldReason: string;
+  };
 }
 
 /**
@@ -32,7 +46,7 @@ interface CreateContext {
  * Rejects with `not_found`, `invalid_argument` or `already_exists`, and with what the image store and the volumes refuse.
  */
 export async function createMachine(
-  { deps, controllers, refuseWork, signal }: CreateContext,
+  { deps, controllers, refuseWork, signal, restored }: CreateContext,
   app: string,
   {
     name = newMachineName(),
@@ -66,7 +80,9 @@ export async function createMachine(
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image, { ...(signal && { signal }) });
   // Likewise, so that no other machine gets the volumes.
-  using held = await volumes.hold(app, config.mounts);
+  using held = restored?.held ?? (await volumes.hold(app, config.mounts));
+  const id = newMachineId();
+  await using layer = await layerFor(id, restored?.layer, deps, signal);
   requireSameApp();
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
@@ -74,7 +90,8 @@ export async function createMachine(
   requireFreePorts(deps, app, config);
   deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });
   const createdAt = deps.clock?.() ?? new Date();
-  const record = newRecord({
+  const made = newRecord({
+    id,
     app,
     name,
     config: withMounts(config, held),
@@ -88,12 +105,35 @@ export async function createMachine(
     ...(cordoned !== undefined && { cordoned }),
     ...(lease !== undefined && { lease: leaseFrom(lease, createdAt) }),
   });
+  const record = { ...made, ...(restored && beginning(restored)) };
   const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
   // Another one may have got the name while this one waited for its image.
   insertMachine(store, record, event);
+  await layer?.deliver();
   const controller = controllers.add(deps.ownership === undefined ? record : await claim(deps, record));
   if (!skipLaunch) controller.command({ type: "start" });
   return controller;
+}
+
+function beginning({ origin, layer, coldReason }: NonNullable<CreateContext["restored"]>): Partial<MachineRecord> {
+  return { origin, coldReason, resetLayer: layer === undefined };
+}
+
+/** Copies a writable layer to where it waits until its machine is stored. It is deleted unless it is delivered. */
+async function layerFor(
+  id: string,
+  layer: string | undefined,
+  { files: { seeds } }: Pick<MachineDependencies, "files">,
+  signal: AbortSignal = never(),
+): Promise<(AsyncDisposable & { deliver(): Promise<void> }) | undefined> {
+  if (layer === undefined) return undefined;
+  const copy = join(seeds.cradle(id), "layer.ext4");
+  await mkdir(dirname(copy), { recursive: true, mode: 0o700 });
+  await copySparseUntilAborted(layer, copy, signal);
+  await flush(copy);
+  await flush(dirname(copy));
+  await seeds.flushCradles();
+  return { deliver: () => seeds.deliver(id), [Symbol.asyncDispose]: () => seeds.abandon(id) };
 }
 
 /** Stores a new machine. Throws `already_exists` when another one has got its name meanwhile. */

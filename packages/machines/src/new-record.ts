@@ -16,14 +16,18 @@ type NewMachine = Pick<
   | "temporary"
   | "cordoned"
   | "lease"
-> & { createdAt: Date };
+> & {
+  createdAt: Date;
+  /** Default: a new one. */
+  id?: string;
+};
 
 /** Returns the record of a machine with a new id. */
-export function newRecord({ createdAt, ...chosen }: NewMachine): MachineRecord {
+export function newRecord({ createdAt, id = newMachineId(), ...chosen }: NewMachine): MachineRecord {
   const at = createdAt.toISOString();
   return {
     ...chosen,
-    id: newMachineId(),
+    id,
     state: "created",
     goal: null,
     version: newUlid(),

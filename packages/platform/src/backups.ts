@@ -31,8 +31,11 @@ export function openBackups({ settings, store, keyFile, resources, volumes, imag
   const { dataDir } = settings;
   const sealed = { store: store.secrets, keyFile };
   const { machineCopies } = resources;
-  const backups = new Backups({ dataDir, store, openStore, machineCopies, commands: resources, volumes, log });
-  const backupTargets = new BackupTargets({
+  const backups: Backups = new Backups({
+    refuse: () => backupTargets.refuseCopies(),
+    ...{ dataDir, store, openStore, machineCopies, commands: resources, volumes, log },
+  });
+  const backupTargets: BackupTargets = new BackupTargets({
     ...{ dataDir, backups, vault: openVault(sealed), outbox: store.outbox, version: VERSION, settings, log },
   });
   const appRestores = new AppRestores({
@@ -52,7 +55,14 @@ export function openBackups({ settings, store, keyFile, resources, volumes, imag
     /** Begins with what is due. Call it once machines are recovered. Returns a function that ends that. */
     start(): () => Promise<void> {
       background(appRestores.recover(), "removing what a restore left");
-      return startScheduler({ targets: backupTargets, drill: (target) => appRestores.drill(target, {}), log });
+      return startScheduler({
+        targets: backupTargets,
+        drill: async (target) => {
+          // It would only find that.
+          if (!resources.drain.active) await appRestores.drill(target, {});
+        },
+        log,
+      });
     },
     async close(): Promise<void> {
       await backupTargets.close();

@@ -78,6 +78,8 @@ export interface MachineVolumes {
    * copied. With `grow`, disks of extended volumes get their new size; a guest that resumes must find the old size.
    */
   disks(mounts: readonly Mount[] | undefined, options: { grow: boolean; signal: AbortSignal }): Promise<VolumeDisk[]>;
+  /** Returns an id for a volume that is to be adopted. */
+  newId(): string;
   /**
    * Makes a volume of a disk that exists, which is moved to its place. It must be durable, and on the file system of the data
    * directory. Rejects as the creation of a volume does, with the disk where it was or gone.
@@ -107,7 +109,7 @@ export interface CreateVolume {
 }
 
 /** What is known of a volume whose disk comes from a backup. */
-export type AdoptedVolume = Pick<VolumeRecord, "name" | "sizeGb" | "snapshotRetention" | "schedule">;
+export type AdoptedVolume = Pick<VolumeRecord, "id" | "name" | "sizeGb" | "snapshotRetention" | "schedule">;
 
 /** What a backup needs from volumes. */
 export interface VolumeCopies {

@@ -17,7 +17,7 @@ import type {
   VolumeView,
 } from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";
-import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume } from "./rules.ts";
+import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newId, newVolume } from "./rules.ts";
 import { newSchedule } from "./schedule.ts";
 import { SnapshotScheduler } from "./scheduler.ts";
 import { SerialQueues } from "./serial-queues.ts";
@@ -179,15 +179,19 @@ export class Volumes implements VolumeService, VolumeCopies {
     return this.#view(await this.#make(volume, { snapshot, source }));
   }
 
+  newId(): string {
+    return newId("vol");
+  }
+
   async adopt(
     app: string,
-    { name, sizeGb, snapshotRetention, schedule }: AdoptedVolume,
+    { id, name, sizeGb, snapshotRetention, schedule }: AdoptedVolume,
     disk: string,
   ): Promise<VolumeView> {
     this.#requireApp(app);
     const volume: VolumeRecord = {
       ...newVolume(app, name, sizeGb),
-      snapshotRetention,
+      ...{ id, snapshotRetention },
       ...this.#scheduleOf((schedule ?? null) !== null),
     };
     return this.#view(await this.#make(volume, { disk }));

@@ -80,7 +80,11 @@ const choice = {
     Type.String({ maxLength: 40, format: "date-time", description: "The newest that was made then or before." }),
   ),
 };
-const appName = Type.String({ maxLength: 63, description: "The app, as it was called when it was backed up." });
+const appName = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  description: "The app, as it was called when it was backed up.",
+});
 
 export const RestoreAppBody = Type.Object(
   {
@@ -117,6 +121,7 @@ const RestoreReply = Type.Object(
         {
           ...{ id: Type.String(), name: Type.String() },
           from: Type.String({ description: "The machine that it was in the backup." }),
+          cordoned: Type.Boolean({ description: "Whether it was cordoned then, and is." }),
           without_memory: nullable(Type.String(), "Why it starts from scratch. Null if it has its memory."),
         },
         closed,
@@ -131,6 +136,7 @@ const RestoreReply = Type.Object(
 const DrillReply = Type.Object(
   {
     ...ended,
+    outcome: oneOf(["passed", "failed", "untried"]),
     machines: Type.Array(
       Type.Object(
         {
@@ -182,6 +188,7 @@ export const TargetReply = Type.Object(
     prune_error: nullable(Type.String(), "Why old backups could not be deleted after the latest one."),
     drill_schedule: nullable(Type.String()),
     next_drill_at: nullable(time, "When the next drill is due."),
+    last_drill: nullable(DrillReply, "The latest drill, also one that did not come as far as an app."),
     drills: Type.Array(DrillReply, { description: "The latest drill of each app, the latest one first." }),
     last_restore: nullable(RestoreReply, "How the latest restore of an app from here ended."),
   },

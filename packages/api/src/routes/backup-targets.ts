@@ -160,13 +160,14 @@ function targetWire({ last, lastCheck, running, failures: _, ...target }: Target
     drill_schedule: target.drillSchedule,
     next_drill_at: target.nextDrillAt,
     drills: target.drills.map(drillWire),
+    last_drill: target.lastDrill && drillWire(target.lastDrill),
     last_restore: target.lastRestore && restoreWire(target.lastRestore),
   };
 }
 
-function drillWire({ machines, counts, ...drill }: Drill): TargetWire["drills"][number] {
+function drillWire({ machines, counts, outcome, ...drill }: Drill): TargetWire["drills"][number] {
   return {
-    ...endedWire(drill),
+    ...{ ...endedWire(drill), outcome },
     machines: machines.map(({ tookMs, ...one }) => ({ ...one, took_ms: tookMs })),
     counts: [...counts],
   };
@@ -179,7 +180,7 @@ function restoreWire({ machines, as, volumes, replaced, ...restore }: LastRestor
   };
 }
 
-function endedWire({ startedAt, endedAt, app, set, setAt, error }: Omit<Drill, "machines" | "counts">) {
+function endedWire({ startedAt, endedAt, app, set, setAt, error }: Omit<Drill, "machines" | "counts" | "outcome">) {
   return { started_at: startedAt, ended_at: endedAt, app_name: app, set, set_at: setAt, error };
 }
 

@@ -12,7 +12,7 @@ import type { Resources, RestoredApp } from "@hibernaut/machines";
 import type { Secrets } from "@hibernaut/secrets";
 import type { Store } from "@hibernaut/store";
 import type { TargetView } from "../targets/contract.ts";
-import type { Manifest } from "../targets/manifest.ts";
+import { appsOf, type Manifest } from "../targets/manifest.ts";
 import type { Repository } from "../targets/repository.ts";
 import type { BackupTargets, TargetWork } from "../targets/targets.ts";
 import { chooseSet, nextToDrill } from "./choose.ts";
@@ -21,10 +21,10 @@ import { tryMachines } from "./drill.ts";
 import { type FetchedApp, fetchApp } from "./fetch.ts";
 import { bringImages } from "./images.ts";
 import type { Drill, LastRestore } from "./results.ts";
-import { configFor, type RestoreUse, useOf, type WantedApp } from "./rules.ts";
+import { configFor, lasting, type RestoreUse, useOf, type WantedApp } from "./rules.ts";
 import { takeOver } from "./take-over.ts";
-import { forgetUnfinished, noteUnfinished, readUnfinished } from "./unfinished.ts";
-import { drillFailure } from "./verdict.ts";
+import { forgetUnfinished, noteUnfinished, readUnfinished, type Unfinished } from "./unfinished.ts";
+import { drillFailure, outcomeOf } from "./verdict.ts";
 
 /** The directory in the data directory into which pieces are extracted. Backups do not contain it. */
 const FOLDER = "tmp-restore";
@@ -53,7 +53,7 @@ interface AppRestoresOptions {
 }
 
 /** Where it comes from. */
-type From = Pick<TargetWork, "platform" | "signal"> & { repository: Repository };
+type From = Pick<TargetWork, "platform" | "signal" | "committed"> & { repository: Repository };
 
 /** What is restored from where to where. */
 interface Task {
@@ -61,6 +61,16 @@ interface Task {
   as: string;
   use: RestoreUse;
   manifest: Manifest;
+  /** When the app was created whose place is taken. */
+  createdAt: string | undefined;
+}
+
+/** What came of it. */
+interface Brought {
+  restored: RestoredApp;
+  /** The machines whose place was taken, by id. */
+  replaced: string[];
+  fetched: FetchedApp;
 }
 
 export class AppRestores implements AppRestoreService {
@@ -73,38 +83,36 @@ export class AppRestores implements AppRestoreService {
     this.#folder = join(options.dataDir, FOLDER);
   }
 
-  /** Removes what a platform that was killed left of an app that it was making. Call it once machines are recovered. */
+  /** Removes what a platform that was killed left of apps that it was making. Call it once machines are recovered. */
   recover(): Promise<void> {
-    const recovering = rm(this.#folder, { recursive: true, force: true }).then(() => this.#remove());
+    const recovering = rm(this.#folder, { recursive: true, force: true }).then(() => this.#removeAll());
     this.#recovered = recovering.catch(() => {}); // the caller is told
     return recovering;
   }
 
   async restore(target: string, wanted: WantedApp & SetChoice): Promise<TargetView> {
-    const { apps, machines } = this.#options.resources;
+    const { apps } = this.#options.resources;
     const useNow = () => useOf(wanted, (app) => apps.has(app));
+    const { app, as = app } = wanted;
     // Now, while the client waits for the answer; and once more when it is made.
-    useNow();
+    const createdAt = useNow() === "in_place" ? apps.get(app).createdAt : undefined;
     return this.#options.targets.use(target, "restoring", async (work) => {
-      const { app, as = app } = wanted;
       let restore: LastRestore = {
         ...{ startedAt: work.startedAt, endedAt: "", app, as, set: null, setAt: null },
         ...{ machines: [], volumes: [], replaced: [], error: null },
       };
       try {
-        const { restored, before } = await work.withRepository(async (repository) => {
+        await work.withRepository(async (repository) => {
           const from = { ...work, repository };
           const manifest = await this.#choose(from, wanted);
           restore = { ...restore, set: manifest.set, setAt: manifest.at };
-          const use = useNow();
-          const ids = use === "in_place" ? machines.list(app).map(({ record }) => record.id) : [];
-          return { ...(await this.#bring({ app, as, use, manifest }, from)), before: ids };
+          const task = { app, as, use: useNow(), manifest, createdAt };
+          const { restored, replaced } = await this.#bring(task, from);
+          restore = { ...restore, ...restored, replaced };
         });
-        const replaced = takeOver(as, { before, restored }, machines);
-        await this.#settle();
-        restore = { ...restore, ...restored, replaced };
+        await forgetUnfinished(this.#options.dataDir, as);
       } catch (error) {
-        await this.#remove();
+        await this.#removeAll();
         restore = { ...restore, error: saidOf(work.signal.aborted ? work.signal.reason : error) };
       }
       await work.ended({ restore: { ...restore, endedAt: work.now() } });
@@ -113,17 +121,19 @@ export class AppRestores implements AppRestoreService {
 
   drill(target: string, { app: wanted, ...choice }: { app?: string | undefined } & SetChoice): Promise<TargetView> {
     return this.#options.targets.use(target, "drilling", async (work) => {
+      let apps: readonly string[] = [];
       let drill: Drill = {
         ...{ startedAt: work.startedAt, endedAt: "", app: wanted ?? "", set: null, setAt: null },
-        ...{ machines: [], counts: [], error: null },
+        ...{ machines: [], counts: [], outcome: "failed", error: null },
       };
       try {
         const { app, as, restored, fetched } = await work.withRepository(async (repository) => {
           const from = { ...work, repository };
           const manifest = await this.#choose(from, choice);
+          apps = appsOf(manifest);
           const next = wanted ?? nextToDrill(manifest, new Map(work.drills.map((one) => [one.app, one.endedAt])));
           drill = { ...drill, app: next, set: manifest.set, setAt: manifest.at };
-          const task = { app: next, as: drillName(next), use: "drill", manifest } as const;
+          const task = { app: next, as: drillName(next), use: "drill", manifest, createdAt: undefined } as const;
           return { ...task, ...(await this.#bring(task, from)) };
         });
         const before = work.drills.find((one) => one.app === app)?.counts ?? [];
@@ -131,14 +141,16 @@ export class AppRestores implements AppRestoreService {
         const limit = within(work.signal, TRY_MS, "the drill");
         const found = await tryMachines(tried, this.#options.resources, limit);
         const failure = drillFailure(found.machines, found.counts);
-        const error = failure === undefined ? null : { code: "failed_precondition", message: failure };
-        drill = { ...drill, ...found, error };
+        drill =
+          failure === undefined
+            ? { ...drill, ...found, outcome: outcomeOf(found.machines) }
+            : { ...drill, ...found, error: { code: "failed_precondition", message: failure } };
       } catch (error) {
         drill = { ...drill, error: saidOf(work.signal.aborted ? work.signal.reason : error) };
       }
-      await this.#remove();
-      // What the end of the platform interrupts is due again.
-      if (!work.isClosing()) await work.ended({ drill: { ...drill, endedAt: work.now() } });
+      await this.#removeAll();
+      // What was canceled has found nothing, and what the end of the platform interrupts, neither.
+      if (!work.signal.aborted) await work.ended({ drill: { ...drill, endedAt: work.now() }, apps });
     });
   }
 
@@ -147,13 +159,12 @@ export class AppRestores implements AppRestoreService {
     return chooseSet({ snapshots, manifests: await repository.manifests(snapshots, signal), platform }, choice);
   }
 
-  /** Fetches an app and makes it. When that fails, what was made of an app of its own is left to {@link #remove}. */
-  async #bring(
-    { app, as, use, manifest }: Task,
-    { repository, signal }: From,
-  ): Promise<{ restored: RestoredApp; fetched: FetchedApp }> {
+  /** Fetches an app and makes it. When that fails, what was made of an app of its own is left to {@link #removeAll}. */
+  async #bring(task: Task, { repository, signal, committed }: From): Promise<Brought> {
+    const { app, as, use, manifest } = task;
     const { images, resources, openStore, openSecrets } = this.#options;
     await this.#recovered;
+    await this.#removeAll();
     await rm(this.#folder, { recursive: true, force: true });
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     try {
@@ -161,46 +172,86 @@ export class AppRestores implements AppRestoreService {
       const fetched = await fetchApp({ ...from, app, openStore, openSecrets }, signal);
       await using brought = await bringImages(fetched.machines, { ...from, images }, signal);
       if (use !== "in_place") await this.#create(as, use, fetched);
-      const changed = haveChanged(this.#options.secrets.environment(as), fetched.secrets);
-      const unfit = ({ imageDigest }: MachineRecord) => {
-        if (brought.others.has(imageDigest)) return "its image was built again since, with another result";
-        return changed ? "the app's secrets have changed since, and the old ones are in its memory" : null;
+      const createdAt = task.createdAt ?? resources.apps.get(as).createdAt;
+      requireSame(resources.apps, as, createdAt);
+      const before = use === "in_place" ? this.#present(as) : [];
+      const since = new Date().toISOString();
+      let replaced: string[] = [];
+      const backup = {
+        ...{ app: as, folder: this.#folder, volumes: fetched.volumes },
+        machines: fetched.machines.map((record) => ({ ...record, config: configFor(use, record.config) })),
+        unfit: this.#unfit(as, fetched.secrets, brought.others),
+        isOtherImage: ({ imageDigest }: MachineRecord) => brought.others.has(imageDigest),
+        begin: async (volumes: readonly string[]) => {
+          if (use !== "in_place") return;
+          await noteUnfinished(this.#options.dataDir, { app: as, createdAt, parts: { since, volumes } });
+        },
+        finish: (restored: RestoredApp) => {
+          signal.throwIfAborted();
+          requireSame(resources.apps, as, createdAt);
+          if (use === "drill") return;
+          replaced = takeOver(as, { before, restored }, resources.machines);
+          committed();
+        },
       };
-      const machines = fetched.machines.map((record) => ({ ...record, config: configFor(use, record.config) }));
-      const backup = { app: as, folder: this.#folder, machines, volumes: fetched.volumes, unfit };
-      return { restored: await resources.backupRestores.restore(backup, signal), fetched };
+      const restored = await resources.backupRestores.restore(backup, signal);
+      return { restored, replaced, fetched };
     } finally {
       await rm(this.#folder, { recursive: true, force: true });
     }
   }
 
+  /** The machines that the app has, as far as they could be in a backup. */
+  #present(app: string): string[] {
+    return lasting(this.#options.resources.machines.list(app).map(({ record }) => record)).map(({ id }) => id);
+  }
+
+  #unfit(app: string, secrets: Record<string, string>, others: ReadonlySet<string>) {
+    const changed = haveChanged(this.#options.secrets.environment(app), secrets);
+    return ({ imageDigest }: MachineRecord): string | null => {
+      if (others.has(imageDigest)) return "its image was built again since, with another result";
+      return changed ? "the app's secrets have changed since, and the old ones are in its memory" : null;
+    };
+  }
+
   async #create(app: string, use: RestoreUse, { record, secrets }: FetchedApp): Promise<void> {
     const { home, resources, dataDir } = this.#options;
+    // The name of a drill is random. Another one may become someone else's before this one has it.
+    if (use === "drill") await noteUnfinished(dataDir, { app, createdAt: null });
     await home.create(app, use === "again" ? record.network : undefined);
-    // From here on, what is there of this name was made here.
     await noteUnfinished(dataDir, { app, createdAt: resources.apps.get(app).createdAt });
     if (Object.keys(secrets).length > 0) await home.setSecrets(app, secrets);
   }
 
-  /** What was made stays. */
-  async #settle(): Promise<void> {
-    await forgetUnfinished(this.#options.dataDir);
+  /** Removes what was made here and is not to stay. What fails is tried again before the next restore, and by the next platform. */
+  async #removeAll(): Promise<void> {
+    const { dataDir, log } = this.#options;
+    for (const unfinished of await readUnfinished(dataDir))
+      try {
+        await this.#remove(unfinished);
+        await forgetUnfinished(dataDir, unfinished.app);
+      } catch (error) {
+        log.warn({ app: unfinished.app, reason: messageOf(error) }, "what was made of a backup could not be removed");
+      }
   }
 
-  /** Removes an app that was made here and is not to stay. What fails is tried again by the next platform. */
-  async #remove(): Promise<void> {
-    const { dataDir, home, resources, log } = this.#options;
-    const unfinished = await readUnfinished(dataDir);
-    if (unfinished === undefined) return;
-    const { app, createdAt } = unfinished;
-    try {
-      // Another one of that name is someone else's.
-      if (resources.apps.has(app) && resources.apps.get(app).createdAt === createdAt) await home.destroy(app);
-      await forgetUnfinished(dataDir);
-    } catch (error) {
-      log.warn({ app, reason: messageOf(error) }, "an app that was made of a backup could not be removed");
-    }
+  async #remove({ app, createdAt, parts }: Unfinished): Promise<void> {
+    const { home, resources } = this.#options;
+    // Another one of that name is someone else's.
+    if (
+      !resources.apps.has(app) ||
+      (createdAt ?? resources.apps.get(app).createdAt) !== resources.apps.get(app).createdAt
+    )
+      return;
+    if (parts === undefined) await home.destroy(app);
+    else await resources.backupRestores.undoSince(app, parts.since, parts.volumes);
   }
+}
+
+/** Throws `aborted` when the app was deleted since, and perhaps created again: that one is another app. */
+function requireSame(apps: Pick<Resources["apps"], "has" | "get">, app: string, createdAt: string): void {
+  if (apps.has(app) && apps.get(app).createdAt === createdAt) return;
+  throw new HibernautError("aborted", `App ${app} was deleted while it was restored.`, { app_name: app });
 }
 
 /** Room for the mark, within the 63 characters that a name may have. */

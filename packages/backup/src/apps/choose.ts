@@ -14,7 +14,7 @@ interface Stored {
 
 /**
  * Returns the manifest of the set: the one that is named, or the newest whole one of this platform. Throws `not_found` when there is
- * none, and `failed_precondition` when a newer one cannot be read, unless a time or a name says which is meant.
+ * none, and `failed_precondition` when a newer one cannot be read, unless a name says which is meant.
  */
 export function chooseSet({ snapshots, manifests, platform }: Stored, { set, at }: SetChoice): Manifest {
   const there = new Set(snapshots.map(({ id }) => id));
@@ -37,20 +37,20 @@ export function chooseSet({ snapshots, manifests, platform }: Stored, { set, at 
       "not_found",
       "The target has no complete set of this platform that is old enough. See `hibernaut backup list`; one of another platform has to be named.",
     );
-  const broken = at === undefined ? brokenSince(chosen, { snapshots, manifests, platform }) : undefined;
+  const broken = brokenSince(chosen, at ?? Number.POSITIVE_INFINITY, { snapshots, manifests, platform });
   if (broken === undefined) return chosen;
   const message = `The newest set, ${broken}, cannot be read; the one before is ${chosen.set}. To use that, name it as the set.`;
   throw new HibernautError("failed_precondition", message, { set: broken, before: chosen.set });
 }
 
 /** The name of the newest set that should count and does not, if it is newer than the chosen one. */
-function brokenSince(chosen: Manifest, { snapshots, manifests, platform }: Stored): string | undefined {
+function brokenSince(chosen: Manifest, at: number, { snapshots, manifests, platform }: Stored): string | undefined {
   const there = new Set(snapshots.map(({ id }) => id));
   const found = new Map(manifests.map(({ snapshot, manifest }) => [snapshot, manifest]));
-  const bad = snapshots.filter(({ id, isManifest, platform: of }) => {
+  const bad = snapshots.filter(({ id, isManifest, platform: of, time }) => {
     const manifest = found.get(id);
     const isWhole = typeof manifest === "object" && manifest.pieces.every(({ snapshot }) => there.has(snapshot));
-    return isManifest && of === platform && !isWhole;
+    return isManifest && of === platform && !isWhole && Date.parse(time) <= at;
   });
   const [newest] = newestFirst(bad.map(({ set, time }) => ({ set, at: time })));
   return newest !== undefined && Date.parse(newest.at) > Date.parse(chosen.endedAt) ? newest.set : undefined;

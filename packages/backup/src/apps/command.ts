@@ -1,10 +1,15 @@
 /** Runs what an app says about its backups in one of its machines. */
 import type { Readable } from "node:stream";
 import { HibernautError } from "@hibernaut/domain/errors";
+import { abortable, within } from "@hibernaut/lib/async";
 import type { Commands } from "@hibernaut/machines";
 
 /** What is read of what a command prints, in bytes: a number, or the end of a complaint. */
 const MOST_OUTPUT_BYTES = 4096;
+/** What is told of a complaint, in characters: all of them are kept with the target. */
+const MOST_REASON = 200;
+/** How much later than the guest the host ends a command, in milliseconds. */
+const GRACE_MS = 5000;
 
 interface Told {
   app: string;
@@ -24,20 +29,25 @@ export async function runIn(
   signal: AbortSignal,
 ): Promise<string> {
   signal.throwIfAborted();
+  // The guest counts its own time, which stops while it sleeps, and may count wrongly on purpose.
+  const limit = within(signal, timeoutMs + GRACE_MS, "the command");
   const command = commands.run(app, machine, { args, timeoutMs });
   const kill = () => command.kill();
-  signal.addEventListener("abort", kill, { once: true });
+  limit.addEventListener("abort", kill, { once: true });
+  const shown = `\`${args.join(" ").slice(0, 200)}\` in machine ${machine}`;
+  const late = () => new HibernautError("deadline_exceeded", `${shown} did not end within ${timeoutMs / 1000} s.`);
   try {
-    const [said, complaint, exit] = await Promise.all([endOf(command.stdout), endOf(command.stderr), command.exit]);
-    signal.throwIfAborted();
-    const shown = `\`${args.join(" ").slice(0, 200)}\` in machine ${machine}`;
-    if (exit.timedOut)
-      throw new HibernautError("deadline_exceeded", `${shown} did not end within ${timeoutMs / 1000} s.`);
+    const ending = Promise.all([endOf(command.stdout), endOf(command.stderr), command.exit]);
+    const [said, complaint, exit] = await abortable(ending, limit);
+    if (exit.timedOut) throw late();
     if (exit.code === 0 && exit.signal === 0 && exit.failure === undefined) return said;
     const why = exit.failure ?? (complaint || (exit.signal > 0 ? `signal ${exit.signal}` : `exit code ${exit.code}`));
-    throw new HibernautError("failed_precondition", `${shown} failed: ${why.slice(-1000)}`);
+    throw new HibernautError("failed_precondition", `${shown} failed: ${why.slice(-MOST_REASON)}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw limit.aborted ? late() : error;
   } finally {
-    signal.removeEventListener("abort", kill);
+    limit.removeEventListener("abort", kill);
   }
 }
 

@@ -4,7 +4,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import { messageOf } from "@hibernaut/lib/text";
 import type { Resources, RestoredMachine } from "@hibernaut/machines";
 import { runIn } from "./command.ts";
-import { countOf, type DrillCount, type DrilledMachine, drillCount } from "./verdict.ts";
+import { countOf, type DrillCount, type DrilledMachine, drillCount, isTried } from "./verdict.ts";
 
 /** How long a machine may take to be healthy, in milliseconds: a cold start of a large app, and its checks, on a busy host. */
 const HEALTHY_MS = 10 * 60_000;
@@ -35,8 +35,11 @@ export async function tryMachines(
     if (record === undefined) continue;
     const found = await tryMachine(app, machine, record, ports, signal);
     tried.push(found);
-    if (found.health !== "healthy") continue;
     for (const count of record.config.backup?.counts ?? []) {
+      if (found.health !== "healthy") {
+        counts.push(drillCount(machine.name, count, "its machine is not healthy", before));
+        continue;
+      }
       const timeoutMs = DEFAULT_BACKUP_COMMAND_S * 1000;
       const told = { app, machine: machine.id, args: count.command, timeoutMs };
       const value = await runIn(ports.commands, told, signal).then(countOf, (error: unknown) => {
@@ -57,7 +60,7 @@ async function tryMachine(
   signal: AbortSignal,
 ): Promise<DrilledMachine> {
   const known = { from, name, start: null };
-  if (!isAtWork(record)) return { ...known, health: "stopped", tookMs: null, note: null };
+  if (!isTried(record)) return { ...known, health: "stopped", tookMs: null, note: null };
   const began = performance.now();
   const tookMs = () => Math.round(performance.now() - began);
   try {
@@ -74,9 +77,4 @@ async function tryMachine(
     signal.throwIfAborted();
     return { ...known, health: "failed", tookMs: tookMs(), note: messageOf(error) };
   }
-}
-
-/** Whether it was running or asleep when it was backed up, and not stopped. */
-function isAtWork({ state, drained }: MachineRecord): boolean {
-  return state === "suspended" || drained === true;
 }

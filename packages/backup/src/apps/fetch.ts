@@ -1,8 +1,10 @@
 /** Fetches what a set has of one app into a directory that is laid out like that of a platform. */
-import { mkdir, readFile, rename } from "node:fs/promises";
+import { mkdir, readFile, rename, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord, MachineRecord } from "@hibernaut/domain/machine";
+import { isVolumeId } from "@hibernaut/domain/naming";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { FetchImage, ImageConfig } from "@hibernaut/images";
 import type { Secrets } from "@hibernaut/secrets";
@@ -12,6 +14,13 @@ import { appsOf, type Manifest, type StoredPiece } from "../targets/manifest.ts"
 import { compared, type Repository } from "../targets/repository.ts";
 import { fileOf } from "../targets/set-writer.ts";
 import { lasting } from "./rules.ts";
+
+/** Left for guests that write, and for the database. */
+const RESERVE_BYTES = 256 * 1024 * 1024;
+const MB = 1024 * 1024;
+const MACHINE_ID = /^[0-9a-f]{14}$/;
+const ULID = /^[0-9A-Z]{26}$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 /** An app as a set has it. */
 export interface FetchedApp {
@@ -39,23 +48,34 @@ interface FetchOptions {
 export async function fetchApp(options: FetchOptions, signal: AbortSignal): Promise<FetchedApp> {
   const { manifest, app, folder } = options;
   const { pieces, set } = manifest;
-  await extract(options, (piece) => piece.kind === "database" || piece.kind === "files", signal);
+  const isRecord = ({ kind }: StoredPiece) => kind === "database" || kind === "files";
+  await requireRoom(folder, sum(pieces.filter(isRecord).map(({ bytes }) => bytes)));
+  await extract(options, isRecord, signal);
   const fetched = readRecords(options);
   if (fetched === undefined) {
     const apps = appsOf(manifest);
     const message = `The set ${set} has no app ${app}. It has ${apps.length === 0 ? "none with machines or volumes" : apps.join(", ")}.`;
     throw new HibernautError("not_found", message, { app_name: app });
   }
+  requireShapes(app, fetched);
   const wanted = new Set([
     ...fetched.machines.map(({ id }) => `machine-${id}`),
     ...fetched.volumes.map(({ id }) => `volume-${id}`),
   ]);
+  const here = (volume: string) => pieces.some((piece) => wanted.has(piece.name) && piece.volumes.includes(volume));
+  const without = fetched.volumes.find(({ id }) => !here(id));
+  if (without !== undefined)
+    throw new HibernautError(
+      "failed_precondition",
+      `The set ${set} lacks the disk of volume ${without.id}. Use another.`,
+    );
   const lacks = fetched.machines.find(({ id }) => !pieces.some(({ name }) => name === `machine-${id}`));
   if (lacks !== undefined)
     throw new HibernautError(
       "failed_precondition",
       `The set ${set} lacks the files of machine ${lacks.id}. Use another.`,
     );
+  await requireRoom(folder, roomFor(pieces, wanted, fetched.machines));
   await extract(options, ({ name }) => wanted.has(name), signal);
   await flushExtracted(folder, signal);
   return fetched;
@@ -93,6 +113,39 @@ async function extractPiece(
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = fileOf(piece);
   await extractArchive(compared(repository.read(piece.snapshot, file, signal), { ...piece, file }), folder, signal);
+}
+
+/** What a restore needs on the disk: the app's pieces, the largest image to compare, and each memory once more for its machine. */
+function roomFor(pieces: readonly StoredPiece[], wanted: ReadonlySet<string>, machines: readonly MachineRecord[]) {
+  const images = new Set(machines.map(({ imageDigest }) => `image-${imageDigest.replace("sha256:", "")}`));
+  const bytes = (isWanted: (name: string) => boolean) =>
+    pieces.filter(({ name }) => isWanted(name)).map((piece) => piece.bytes);
+  const memories = machines.map(({ config, snapshot }) => (snapshot === null ? 0 : guestSize(config).memoryMb * MB));
+  return sum(bytes((name) => wanted.has(name))) + sum(memories) + Math.max(0, ...bytes((name) => images.has(name)));
+}
+
+/** Rejects with `unavailable` unless the disk has room for that, before anything of it is there: guests write to it, too. */
+async function requireRoom(folder: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize >= bytes + RESERVE_BYTES) return;
+  const [needed, free] = [bytes, bavail * bsize].map((each) => Math.ceil(each / MB));
+  const message = `The disk of ${folder} has ${free} MB free, and the app needs ${needed} MB while it is restored. Free some space first.`;
+  throw new HibernautError("unavailable", message);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
+
+/** Ids become parts of paths, and whoever has the key of a repository can store any. */
+function requireShapes(app: string, { machines, volumes }: FetchedApp): void {
+  const isMachine = ({ id, app: of, imageDigest, snapshot }: MachineRecord) =>
+    MACHINE_ID.test(id) &&
+    of === app &&
+    DIGEST.test(imageDigest) &&
+    (snapshot === null || ULID.test(snapshot.generation));
+  if (machines.every(isMachine) && volumes.every(({ id, app: of }) => isVolumeId(id) && of === app)) return;
+  throw new HibernautError("failed_precondition", "The set has records that no platform writes. Use another set.");
 }
 
 /** Undefined when there is no such app. */

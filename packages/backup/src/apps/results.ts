@@ -1,6 +1,6 @@
 /** What restores and drills of single apps found, as it is stored with their target. Times are RFC 3339. */
 import type { RestoredMachine } from "@hibernaut/machines";
-import type { DrillCount, DrilledMachine } from "./verdict.ts";
+import type { DrillCount, DrilledMachine, DrillOutcome } from "./verdict.ts";
 
 /** How the latest restore of an app from a target ended. */
 export interface LastRestore {
@@ -29,6 +29,7 @@ export interface Drill {
   setAt: string | null;
   machines: DrilledMachine[];
   counts: DrillCount[];
-  /** Why it failed; null if it passed. */
+  outcome: DrillOutcome;
+  /** Why it failed; null if it did not. */
   error: { code: string; message: string } | null;
 }

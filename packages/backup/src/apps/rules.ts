@@ -48,11 +48,10 @@ export function useOf({ app, as, inPlace = false }: WantedApp, exists: (app: str
   throw new HibernautError("already_exists", message, { app_name: app });
 }
 
-/** Returns the machines that are worth having again: not those that were made for a moment, or in advance. */
+/** Returns the machines that are worth having again: not those that were made for a moment, in advance, or for someone's session. */
 export function lasting(machines: readonly MachineRecord[]): MachineRecord[] {
-  return machines.filter(
-    ({ pooled, temporary, releaseCommand }) =>
-      pooled === undefined && temporary === undefined && releaseCommand === undefined,
+  return machines.filter(({ pooled, temporary, releaseCommand, sandbox }) =>
+    [pooled, temporary, releaseCommand, sandbox].every((mark) => mark === undefined),
   );
 }
 

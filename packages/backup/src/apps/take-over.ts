@@ -11,8 +11,9 @@ interface Change {
 export function takeOver(app: string, { before, restored }: Change, machines: Resources["machines"]): string[] {
   const there = new Set(machines.list(app).map(({ record }) => record.id));
   const replaced = before.filter((id) => there.has(id));
+  // In this order, there is always someone who gets requests.
+  for (const { id, cordoned } of restored.machines) if (!cordoned) machines.cordon(app, id, { on: false });
   for (const id of replaced) machines.cordon(app, id, { on: true });
-  for (const { id } of restored.machines) machines.cordon(app, id, { on: false });
   for (const id of replaced)
     if (machines.get(app, id).record.state === "running")
       machines.sleep(app, id, { how: "suspend", otherwise: "stop" }, { by: "backup restore" });

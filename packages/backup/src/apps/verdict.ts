@@ -1,5 +1,6 @@
 /** What a drill finds, and whether that is good enough. Pure. */
 import type { BackupConfig } from "@hibernaut/domain/config";
+import type { MachineRecord } from "@hibernaut/domain/machine";
 
 /** What a drill saw of one machine. */
 export interface DrilledMachine {
@@ -43,13 +44,32 @@ export function drillCount(
   value: number | string,
   before: readonly DrillCount[],
 ): DrillCount {
-  const last = before.find((one) => one.name === name)?.value ?? null;
+  const last = before.find((one) => one.name === name && one.machine === machine)?.value ?? null;
   const known = { machine, name, minimum, before: last };
   if (typeof value === "string") return { ...known, value: null, note: value };
   return { ...known, value, note: value < minimum ? `${value} is less than ${minimum}` : null };
 }
 
-/** Returns why a drill failed, as a sentence. Undefined when it passed. */
+/** How a drill ended. `untried`: no machine of the app was worth starting, so that nothing is known. */
+export type DrillOutcome = "passed" | "failed" | "untried";
+
+/** Returns how a drill without an error ended. */
+export function outcomeOf(machines: readonly DrilledMachine[]): DrillOutcome {
+  return machines.some(({ health }) => health !== "stopped") ? "passed" : "untried";
+}
+
+/**
+ * Whether a drill starts a machine: it was running or asleep, a request would have started it, or it has something to count. A
+ * job that is over would be done once more.
+ */
+export function isTried({ state, drained, config }: Pick<MachineRecord, "state" | "drained" | "config">): boolean {
+  if (state === "suspended" || state === "failed" || drained === true) return true;
+  return (
+    (config.backup?.counts ?? []).length > 0 || (config.services ?? []).some(({ autostart }) => autostart !== false)
+  );
+}
+
+/** Returns why a drill failed, as a sentence. Undefined when it did not. */
 export function drillFailure(machines: readonly DrilledMachine[], counts: readonly DrillCount[]): string | undefined {
   const sick = machines.find(({ health }) => health === "failed");
   if (sick !== undefined) return `Machine ${sick.name} did not get healthy: ${sick.note ?? "nothing says why"}.`;

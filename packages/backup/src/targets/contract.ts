@@ -28,6 +28,8 @@ export interface TargetView {
   nextDrillAt: string | null;
   /** The latest drill of each app, the latest one first. */
   drills: readonly Drill[];
+  /** The latest drill, also one that did not come as far as an app. */
+  lastDrill: Drill | null;
   lastRestore: LastRestore | null;
   /** Backups that failed since the platform started. */
   failures: number;

@@ -60,6 +60,8 @@ export interface TargetRecord {
   drillScheduledAt?: string;
   /** The latest drill of each app, the latest one first. Absent before the first. */
   drills?: Drill[];
+  /** The latest drill, also one that did not come as far as an app. */
+  lastDrill?: Drill | null;
   lastRestore?: LastRestore | null;
 }
 

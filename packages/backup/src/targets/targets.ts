@@ -48,6 +48,9 @@ interface TargetsOptions {
   };
 }
 
+/** What came of it. `apps` are those of the set that a drill is from: results of others are dropped. */
+type UseResult = { restore: LastRestore } | { drill: Drill; apps: readonly string[] };
+
 /** A target at work for something else than backups of the platform. */
 export interface TargetWork {
   /** Names this platform in the repository. */
@@ -59,16 +62,13 @@ export interface TargetWork {
   drills: readonly Drill[];
   /** Opens the repository for as long as it is used. */
   withRepository<T>(use: (repository: Repository) => Promise<T>): Promise<T>;
-  /** Whether the platform is shutting down. */
-  isClosing(): boolean;
   /** Now, RFC 3339. */
   now(): string;
+  /** From here on, it cannot be canceled. */
+  committed(): void;
   /** Stores and tells what came of it. */
-  ended(result: { restore: LastRestore } | { drill: Drill }): Promise<void>;
+  ended(result: UseResult): Promise<void>;
 }
-
-/** Each app has its latest one. */
-const MOST_DRILLS = 1000;
 
 /** What happens at a target. There is one at a time. */
 interface Work {
@@ -79,6 +79,8 @@ interface Work {
   mark: string;
   abort: AbortController;
   ended: Promise<unknown>;
+  /** It has taken effect. */
+  committed?: boolean;
 }
 
 export class BackupTargets implements BackupTargetService {
@@ -220,7 +222,7 @@ export class BackupTargets implements BackupTargetService {
     await this.#record(name);
     const work = this.#work;
     // By then, the backup counts.
-    if (work?.target !== name || work.phase === "deleting") return false;
+    if (work?.target !== name || work.phase === "deleting" || work.committed === true) return false;
     work.abort.abort(new HibernautError("aborted", "It was canceled. What came of it so far does not count."));
     await work.ended;
     return true;
@@ -242,38 +244,48 @@ export class BackupTargets implements BackupTargetService {
   /** Begins something else at a target, and returns the target. There is one such work at a time. */
   async use(name: string, phase: Phase, act: (work: TargetWork) => Promise<void>): Promise<TargetView> {
     const target = await this.#record(name);
-    this.#requireFree(phase);
     const { platform } = await this.#file.read();
-    const work = this.#begin(target, phase, ({ startedAt, abort: { signal } }) =>
-      act({
-        ...{ platform, signal, startedAt, drills: target.drills ?? [] },
+    this.#requireFree(phase);
+    const work = this.#begin(target, phase, async (one) => {
+      const { signal } = one.abort;
+      // One that ends the platform is not due again at once.
+      if (phase === "drilling") await this.#file.update(name, () => ({ drillScheduledAt: one.startedAt }));
+      await act({
+        ...{ platform, signal, startedAt: one.startedAt, drills: target.drills ?? [] },
         withRepository: (use) => this.#open(target, signal, use),
-        isClosing: () => this.#closing.signal.aborted,
+        committed: () => {
+          one.committed = true;
+        },
         now: () => this.#now().toISOString(),
         ended: (result) => this.#usedFor(name, result),
-      }),
-    );
+      });
+    });
     background(work, `${phase} from a target`);
     return this.get(name);
   }
 
-  async #usedFor(name: string, result: { restore: LastRestore } | { drill: Drill }): Promise<void> {
+  async #usedFor(name: string, result: UseResult): Promise<void> {
     const isDrill = "drill" in result;
     const { app, set, error } = isDrill ? result.drill : result.restore;
     await this.#file.update(name, ({ drills = [] }) =>
       isDrill
-        ? { drills: [result.drill, ...drills.filter((one) => one.app !== app)].slice(0, MOST_DRILLS) }
+        ? { lastDrill: result.drill, drills: drillsAfter(drills, result.drill, result.apps) }
         : { lastRestore: result.restore },
     );
     const type = isDrill
-      ? `backup.drill_${error === null ? "passed" : "failed"}`
+      ? `backup.drill_${result.drill.outcome}`
       : `backup.${error === null ? "restored" : "restore_failed"}`;
-    this.#tell(type, { target: name, app, set, ...(!isDrill && { as: result.restore.as }), error });
+    this.#tell(type, { target: name, app: app || null, set, ...(!isDrill && { as: result.restore.as }), error });
     if (error !== null)
       this.#options.log.warn(
         { target: name, app, reason: error.message },
         isDrill ? "a drill failed" : "a restore failed",
       );
+  }
+
+  /** Throws while an app is restored or tried: a backup would have what is to be removed. */
+  refuseCopies(): void {
+    if (this.#work?.phase === "restoring" || this.#work?.phase === "drilling") throw busy(this.#work);
   }
 
   /** Whether a backup or a check runs. */
@@ -324,12 +336,12 @@ export class BackupTargets implements BackupTargetService {
     await done;
   }
 
-  /** Throws unless a backup or a check can begin. Only a backup minds one to a file. */
+  /** Throws unless a backup or a check can begin. A check does not mind a backup to a file. */
   #requireFree(phase: Phase = "copying"): void {
     this.#closing.signal.throwIfAborted();
     if (this.#work !== undefined) throw busy(this.#work);
     const { state, startedAt } = this.#options.backups.get();
-    if (phase !== "copying" || state !== "running") return;
+    if (phase === "checking" || state !== "running") return;
     const message = `A backup is being made since ${startedAt}. Wait until it is done, then back up again.`;
     throw new HibernautError("failed_precondition", message);
   }
@@ -536,4 +548,14 @@ function sealedAs(name: string): string {
 function busy({ target, phase, startedAt }: Work): HibernautError {
   const message = `The target ${target} is ${phase} since ${startedAt}, and there is one such work at a time. Wait until it has ended, or cancel it: hibernaut backup cancel ${target}`;
   return new HibernautError("failed_precondition", message, { target });
+}
+
+/** Each app has its latest one. */
+const MOST_DRILLS = 1000;
+
+/** Returns the latest drill of each app of a set. One that found no app is not among them. */
+function drillsAfter(drills: readonly Drill[], latest: Drill, apps: readonly string[]): Drill[] {
+  // Where nothing is known of the set, nobody is forgotten.
+  const others = drills.filter(({ app }) => app !== latest.app && (apps.length === 0 || apps.includes(app)));
+  return [...(latest.set === null ? [] : [latest]), ...others].slice(0, MOST_DRILLS);
 }

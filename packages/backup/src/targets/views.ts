@@ -24,6 +24,7 @@ export function viewOf(target: TargetRecord, { work, failures, now }: Present): 
     drillSchedule: target.drillSchedule ?? null,
     nextDrillAt: nextDrill(target, now)?.toISOString() ?? null,
     drills: target.drills ?? [],
+    lastDrill: target.lastDrill ?? null,
     lastRestore: target.lastRestore ?? null,
     failures,
   };

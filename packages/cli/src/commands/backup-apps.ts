@@ -1,5 +1,5 @@
 /** `hibernaut backup restore --app` and `backup drill`: single apps out of backups, with a platform that runs. */
-import type { AppRestore, BackupDrill, BackupTarget } from "@hibernaut/client";
+import type { AppRestore, BackupDrill } from "@hibernaut/client";
 import { followTarget, onlyTarget } from "../backup/following.ts";
 import { command, type Option } from "../command.ts";
 import { agree } from "../confirming.ts";
@@ -34,9 +34,9 @@ export async function restoreApp(context: Context, { app, target, as, inPlace, a
       { yes: yes === true, what: "changed" },
     );
   const body = { app_name: app, ...given({ as, in_place: inPlace, set, at: momentOf(at) }) };
-  const ended = await followTarget(context, client, await client.restoreApp(name, body));
-  const restored = ended.last_restore;
-  if (restored === null || restored.app_name !== app) throw notNoted(name);
+  const begun = await client.restoreApp(name, body);
+  const { last_restore: restored } = await followTarget(context, client, begun);
+  if (restored === null || restored.started_at !== begun.running?.started_at) throw notNoted(name);
   if (restored.error !== null) throw new CliError(restored.error.code, restored.error.message);
   return { document: { target: name, ...restored }, text: restoreText(restored, app) };
 }
@@ -62,8 +62,8 @@ export const drill = command({
     if (detach === true)
       return { document: begun, text: `A drill has begun. See how it ends: hibernaut backup targets show ${name}` };
     const ended = await followTarget(context, client, begun);
-    const found = drillOf(ended, begun);
-    if (found === undefined) throw notNoted(name);
+    const found = ended.last_drill;
+    if (found === null || found.started_at !== begun.running?.started_at) throw notNoted(name);
     if (found.error !== null) {
       context.say(drillText(found));
       throw new CliError(found.error.code, found.error.message);
@@ -71,11 +71,6 @@ export const drill = command({
     return { document: { target: name, ...found }, text: drillText(found) };
   },
 });
-
-/** The drill that ended, if it is noted. */
-function drillOf({ drills }: BackupTarget, { running }: BackupTarget): BackupDrill | undefined {
-  return drills.find(({ started_at: at }) => at === running?.started_at);
-}
 
 function restoreText(restored: AppRestore, app: string): string {
   const { as, set, set_at: at, machines, volumes, replaced } = restored;
@@ -85,15 +80,23 @@ function restoreText(restored: AppRestore, app: string): string {
     ...machines.map(({ id, name, without_memory: why }) =>
       why === null ? `  ${id} ${name} sleeps with its memory` : `  ${id} ${name} starts from scratch: ${why}`,
     ),
+    machines.some(({ cordoned }) => cordoned) && "Those that were cordoned when they were backed up are cordoned.",
     replaced.length > 0 &&
       `${count(replaced.length, "machine")} from before ${replaced.length === 1 ? "is" : "are"} cordoned and kept: ${replaced.join(", ")}. Destroy them once you no longer need them: hibernaut machine destroy <id> --app ${as}`,
   );
 }
 
+const DRILLED = {
+  passed: (app: string, set: string) => `${app} can be restored from ${set}.`,
+  failed: (app: string, set: string) => `${app} cannot be restored from ${set}.`,
+  untried: (app: string, set: string) =>
+    `${app} was restored from ${set}, and nothing of it tried: no machine of it runs, sleeps or is started by requests.`,
+};
+
 /** What a drill found, one line for each machine and each count. */
-function drillText({ app_name: app, set, machines, counts, error }: BackupDrill): string {
+function drillText({ app_name: app, set, machines, counts, outcome }: BackupDrill): string {
   return lines(
-    error === null ? `${app} can be restored from ${set ?? ""}.` : `${app} cannot be restored from ${set ?? "there"}.`,
+    DRILLED[outcome](app === "" ? "An app" : app, set ?? "there"),
     ...machines.map(({ name, health, start, took_ms: took, note }) => {
       const how = health === "healthy" ? `healthy after ${took ?? 0} ms (${start ?? ""})` : health;
       return `  ${name}: ${how}${note === null ? "" : `: ${note}`}`;

@@ -215,9 +215,9 @@ function goodText({ last_success: good, overdue }: BackupTarget): string {
   return `${good === null ? "never" : ago(good.at)}${overdue ? ", overdue" : ""}`;
 }
 
-function drillWord({ ended_at: at, set_at: setAt, error }: BackupTarget["drills"][number]): string {
+function drillWord({ ended_at: at, set_at: setAt, outcome, error }: BackupTarget["drills"][number]): string {
   if (error !== null) return `failed ${ago(at)}: ${error.message}`;
-  return `passed ${ago(at)}${setAt === null ? "" : `, with the backup of ${localTime(setAt)}`}`;
+  return `${outcome} ${ago(at)}${setAt === null ? "" : `, with the backup of ${localTime(setAt)}`}`;
 }
 
 function targetText(target: BackupTarget): string {

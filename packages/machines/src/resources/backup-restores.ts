@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { type MachineConfig, machineEgress } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
-import { wantedOf } from "@hibernaut/domain/mounts";
+import { volumesOf, wantedOf } from "@hibernaut/domain/mounts";
 import { pinned } from "@hibernaut/domain/pinned";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import { FORKS_PROTOCOL } from "@hibernaut/guest";
+import { isThere } from "@hibernaut/lib/absence";
 import { messageOf } from "@hibernaut/lib/text";
+import type { HeldMounts } from "@hibernaut/volumes";
 import { bear, requireBirths } from "../births/bear.ts";
 import type { TemplateBirths } from "../births/from-template.ts";
 import { requireWhole, type Seed } from "../births/seed.ts";
@@ -27,6 +29,12 @@ export interface BackedUpApp {
   volumes: readonly VolumeRecord[];
   /** Why a machine cannot have its memory here, as the end of a sentence; null where nothing is known against it. */
   unfit(machine: MachineRecord): string | null;
+  /** Whether its image is another build here: then, what it wrote does not fit, either. */
+  isOtherImage(machine: MachineRecord): boolean;
+  /** Is told of the ids of the volumes before they are made. */
+  begin(volumes: readonly string[]): Promise<void>;
+  /** Is called when everything is there, and takes it back if it throws. */
+  finish(restored: RestoredApp): void;
 }
 
 /** A machine that came back. It is asleep or has not been started, and cordoned. */
@@ -35,8 +43,18 @@ export interface RestoredMachine {
   name: string;
   /** The machine that it was in the backup. */
   from: string;
+  /** Whether it was cordoned then. */
+  cordoned: boolean;
   /** Why it starts from scratch, as the end of a sentence; null if it has its memory. */
   withoutMemory: string | null;
+}
+
+/** How a machine comes back that starts from scratch. */
+interface ColdStart {
+  name: string;
+  held: HeldMounts;
+  layer: string | undefined;
+  withoutMemory: string;
 }
 
 export interface RestoredApp {
@@ -53,30 +71,39 @@ export class BackupRestores {
   }
 
   /**
-   * Makes the machines and volumes of a backup: all of them, or none. Rejects as the creation of machines and volumes does, and
-   * with `failed_precondition` when the backup lacks a volume that a machine has.
+   * Makes the machines and volumes of a backup: all of them, or none. Rejects as the creation of machines and volumes does, with
+   * `failed_precondition` when the backup lacks a volume that a machine has, and with what `finish` throws.
    */
   async restore(backup: BackedUpApp, signal: AbortSignal): Promise<RestoredApp> {
-    const { volumes } = this.#births.deps;
-    const made = new Map<string, string>();
+    const { deps } = this.#births;
+    const ids = new Map(backup.volumes.map(({ id }) => [id, deps.volumes.newId()]));
+    const made: string[] = [];
     const born: MachineController[] = [];
     try {
-      for (const volume of backup.volumes) {
+      await backup.begin([...ids.values()]);
+      const adopt = async (volume: VolumeRecord) => {
         signal.throwIfAborted();
         const disk = join(backup.folder, "volumes", volume.id, "data.ext4");
-        made.set(volume.id, (await volumes.adopt(backup.app, volume, disk)).id);
-      }
+        const { id } = await deps.volumes.adopt(backup.app, { ...volume, id: ids.get(volume.id) ?? "" }, disk);
+        made.push(id);
+      };
       const machines: RestoredMachine[] = [];
+      const attached = new Set(backup.machines.flatMap(volumesOf));
       for (const record of backup.machines) {
-        const adapted = { ...record, config: withVolumes(record, made) };
+        const adapted = { ...record, config: withVolumes(record, ids) };
+        const own = volumesOf(record);
+        for (const volume of backup.volumes) if (own.includes(volume.id)) await adopt(volume);
         const { controller, withoutMemory } = await this.#machine(backup, adapted, signal);
         born.push(controller);
         const { id, name } = controller.record;
-        machines.push({ id, name, from: record.id, withoutMemory });
+        machines.push({ id, name, from: record.id, cordoned: record.cordoned === true, withoutMemory });
       }
-      return { machines, volumes: [...made.values()] };
+      for (const volume of backup.volumes) if (!attached.has(volume.id)) await adopt(volume);
+      const restored = { machines, volumes: made };
+      backup.finish(restored);
+      return restored;
     } catch (error) {
-      await this.#undo(backup.app, born, [...made.values()]);
+      await this.undo(backup.app, born, made);
       throw error;
     }
   }
@@ -94,9 +121,12 @@ export class BackupRestores {
       record: { ...record, app, snapshot: this.#snapshotOf(app, record) },
       origin: { kind: "backup", machine: record.id },
     };
+    // Nobody else gets its volumes until it is stored.
+    using held = await this.#births.deps.volumes.hold(app, record.config.mounts);
     const withoutMemory = await this.#whyCold(backup, seed, signal);
-    const make = withoutMemory === null ? this.#asleep(seed, name, signal) : this.#cold(seed.record, name, signal);
-    return { controller: await make, withoutMemory };
+    if (withoutMemory === null) return { controller: await this.#asleep(seed, name, signal), withoutMemory };
+    const layer = await this.#layerOf(backup, seed);
+    return { controller: await this.#cold(seed, { name, held, layer, withoutMemory }, signal), withoutMemory };
   }
 
   /** The memory has the app's secrets in it. The caller has seen to it that they are the same. */
@@ -126,8 +156,6 @@ export class BackupRestores {
 
   async #asleep(seed: Seed, name: string, signal: AbortSignal): Promise<MachineController> {
     const { deps, controllers, copying, counts, drain } = this.#births;
-    // Nobody else gets its volumes until it is stored.
-    using held = await deps.volumes.hold(seed.record.app, seed.record.config.mounts);
     const same = sameApp(deps.store.apps, seed.record.app);
     const requireStill = () => {
       drain.refuseWork();
@@ -142,10 +170,22 @@ export class BackupRestores {
     return controller;
   }
 
-  /** Its volumes are what it was; what it wrote elsewhere is gone, as with any cold start after a stop. */
-  #cold({ app, config, imageDigest }: MachineRecord, name: string, signal: AbortSignal): Promise<MachineController> {
+  /** The writable layer that a start from scratch would have kept. Undefined for none, and for one of another image. */
+  async #layerOf(backup: BackedUpApp, { folder, record }: Seed): Promise<string | undefined> {
+    const layer = join(folder, "layer.ext4");
+    const isKept = record.snapshot !== null || !record.resetLayer;
+    return isKept && !backup.isOtherImage(record) && (await isThere(layer)) ? layer : undefined;
+  }
+
+  #cold(
+    { record: { app, config, imageDigest, snapshot, coldReason }, origin }: Seed,
+    { name, held, layer, withoutMemory }: ColdStart,
+    signal: AbortSignal,
+  ): Promise<MachineController> {
     const { deps, controllers, drain } = this.#births;
-    const context = { deps, controllers, refuseWork: () => drain.refuseWork(), signal };
+    const reason = snapshot === null ? coldReason : `backup_without_memory: ${withoutMemory}`;
+    const restored = { origin, held, layer, coldReason: reason };
+    const context = { deps, controllers, refuseWork: () => drain.refuseWork(), signal, restored };
     const fixed = { ...config, image: pinned(config.image, imageDigest) };
     return createMachine(context, app, { name, config: fixed, skipLaunch: true, cordoned: true });
   }
@@ -155,8 +195,24 @@ export class BackupRestores {
     return taken ? newMachineName() : wanted;
   }
 
+  /** Takes back what a platform that was killed made of a backup since a moment, if it did not finish. */
+  async undoSince(app: string, since: string, volumes: readonly string[]): Promise<void> {
+    const { controllers, deps } = this.#births;
+    const born = controllers
+      .of(app)
+      .filter(({ record: { origin, createdAt } }) => origin?.kind === "backup" && createdAt >= since);
+    // The first that gets requests ends the restore.
+    if (born.some(({ record }) => record.cordoned !== true)) return;
+    const there = new Set(deps.volumes.list(app).map(({ id }) => id));
+    await this.undo(
+      app,
+      born,
+      volumes.filter((id) => there.has(id)),
+    );
+  }
+
   /** Takes back what was made of a backup that could not be restored whole. */
-  async #undo(app: string, born: readonly MachineController[], made: readonly string[]): Promise<void> {
+  async undo(app: string, born: readonly MachineController[], made: readonly string[]): Promise<void> {
     const { deps, controllers } = this.#births;
     for (const controller of born) controller.command({ type: "destroy", force: true });
     for (const controller of born)
