@@ -1,5 +1,5 @@
 /** What apps do before they are backed up. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { runningMachine } from "../../platform/test/helpers/fake-world.ts";
 import { BackupCommands } from "../src/commands.ts";
 import { Home, patient } from "./targets/helpers.ts";
@@ -48,4 +48,16 @@ test("a command that fails is told, and the machine is backed up nevertheless", 
       { id, app: "shop", reason: expect.stringMatching(/^`dump to \/data` in machine .* exit code 3$/) },
     ],
   });
+});
+
+test("a command that never ends is ended by the host, whatever the guest says of the time", async () => {
+  const { machines } = home.platform;
+  home.world.host.answer = () => ({ ends: "when killed" });
+  const id = await runningMachine(home.platform, { backup: { command: ["dump"], timeout: 1 } });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const failed = new BackupCommands(home.platform).before(id, patient());
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await failed).toMatchObject({ id, reason: expect.stringMatching(/did not end within 1 s/) });
+  expect(machines.get("shop", id).record.state).toBe("running");
 });

@@ -87,8 +87,29 @@ test("a machine that does not come up fails the drill, and one that was stopped 
   expect(failed.error?.message).toMatch(/did not get healthy: .*no room for the guest/);
   expect(await shop.drill({ app: "job" })).toMatchObject({
     error: null,
+    outcome: "untried",
     machines: [{ from: record.id, health: "stopped", start: null }],
   });
+  expect(home.events().slice(-2)).toEqual(["backup.drill_failed", "backup.drill_untried"]);
+});
+
+test("what is configured to be counted is counted, also where the machine was stopped, or the drill fails", async () => {
+  const { platform } = shop;
+  const { id } = await shop.backUp({ backup: { counts: [COUNT] } });
+  await shop.wake("shop", id);
+  platform.machines.stop("shop", id);
+  await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
+  await home.backUp();
+  expect(await shop.drill()).toMatchObject({ outcome: "passed", counts: [{ value: 3 }] });
+  home.world.host.faults = { boot: new Error("no room for the guest") };
+  expect(await shop.drill()).toMatchObject({ outcome: "failed", counts: [{ value: null }] });
+});
+
+test("a drill that finds no app is told, and is no result of an app", async () => {
+  await home.add();
+  await shop.platform.appRestores.drill("disk", {});
+  const target = await shop.idle();
+  expect(target).toMatchObject({ drills: [], lastDrill: { app: "", outcome: "failed", error: { code: "not_found" } } });
 });
 
 test("where machines could reach others, there is no drill", async () => {

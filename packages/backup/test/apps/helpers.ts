@@ -50,7 +50,7 @@ export class Shop {
   /** Restores, and returns how that ended. */
   async restore(wanted: Parameters<AppRestores["restore"]>[1]) {
     await this.platform.appRestores.restore("disk", wanted);
-    const { lastRestore } = await this.#idle();
+    const { lastRestore } = await this.idle();
     if (lastRestore === null) throw new Error("nothing was restored");
     return lastRestore;
   }
@@ -58,7 +58,7 @@ export class Shop {
   /** Tries the app, and returns what was found. */
   async drill(wanted: Parameters<AppRestores["drill"]>[1] = { app: "shop" }) {
     await this.platform.appRestores.drill("disk", wanted);
-    const [drill] = (await this.#idle()).drills;
+    const [drill] = (await this.idle()).drills;
     if (drill === undefined) throw new Error("nothing was tried");
     return drill;
   }
@@ -77,7 +77,8 @@ export class Shop {
     return buffer.toString("utf8", 0, bytesRead).replaceAll("\0", "");
   }
 
-  async #idle() {
+  /** Waits until nothing happens at the target. */
+  async idle() {
     const view = () => this.home.targets.get("disk");
     await vi.waitFor(async () => expect((await view()).running).toBeNull(), { timeout: 30_000 });
     return view();

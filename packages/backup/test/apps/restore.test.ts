@@ -1,8 +1,9 @@
 /** A single app out of a backup: next to the one that runs, in its place, or after it was destroyed. */
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { noteUnfinished } from "../../src/apps/unfinished.ts";
+import { noteUnfinished, readUnfinished } from "../../src/apps/unfinished.ts";
 import { Home, restic } from "../targets/helpers.ts";
 import { Shop } from "./helpers.ts";
 
@@ -112,18 +113,84 @@ test("a newer backup that cannot be read is not passed over without a word", { t
   expect(await shop.restore({ app: "shop", as: "copy", set: good })).toMatchObject({ error: null, set: good });
 });
 
-test("what a platform that was killed left of an app is removed, and nobody else's of that name", async () => {
+test("what a platform that was killed left is removed, and nobody else's of that name", { tags: "again" }, async () => {
   const { platform } = shop;
-  platform.apps.create("copy");
   const { folder } = home.world;
-  await noteUnfinished(folder, { app: "copy", createdAt: platform.apps.get("copy").createdAt });
+  const { id, volume } = await shop.backUp();
+  const { createdAt } = platform.apps.create("copy");
+  await noteUnfinished(folder, { app: "copy", createdAt });
+  platform.apps.create("other");
+  await noteUnfinished(folder, { app: "other", createdAt: "2026-01-01T00:00:00.000Z" });
+  // Killed in place, after the first volume and machine were made.
+  const since = new Date().toISOString();
+  const restored = await platform.volumes.adopt(
+    "shop",
+    { id: "vol_0123456789abcdef", name: "data", sizeGb: 1, snapshotRetention: 5 },
+    await aDisk(),
+  );
+  await noteUnfinished(folder, {
+    ...{ app: "shop", createdAt: platform.apps.get("shop").createdAt },
+    parts: { since, volumes: [restored.id, "vol_ffffffffffffffff"] },
+  });
   await mkdir(join(folder, "tmp-restore"));
   await writeFile(join(folder, "tmp-restore", "piece"), "");
   await platform.appRestores.recover();
-  expect(platform.apps.has("copy")).toBe(false);
+  expect(platform.apps.list().map(({ name }) => name)).toEqual(["other", "shop"]);
+  expect(platform.volumes.list("shop").map((one) => one.id)).toEqual([volume]);
+  expect(platform.machines.get("shop", id).record.state).toBe("suspended");
   expect(await readdir(folder)).not.toContain("tmp-restore");
-  platform.apps.create("copy");
-  await noteUnfinished(folder, { app: "copy", createdAt: "2026-01-01T00:00:00.000Z" });
-  await platform.appRestores.recover();
-  expect(platform.apps.has("copy")).toBe(true);
+  expect(await readUnfinished(folder)).toEqual([]);
+});
+
+async function aDisk(): Promise<string> {
+  const file = join(home.world.folder, "disk");
+  await writeFile(file, "");
+  return file;
+}
+
+test("in place, a second time: only what had requests then gets them", { tags: "again" }, async () => {
+  const { id } = await shop.backUp();
+  expect(await shop.restore({ app: "shop", inPlace: true })).toMatchObject({ error: null });
+  await home.backUp();
+  const last = await shop.restore({ app: "shop", inPlace: true });
+  expect(last.machines).toMatchObject([{ from: id, cordoned: true }, { cordoned: false }]);
+  const open = shop.platform.machines.list("shop").filter(({ record }) => record.cordoned !== true);
+  expect(open.map(({ record }) => record.id)).toEqual([last.machines[1]?.id]);
+});
+
+test("files that a machine keeps outside of volumes come back with it", { tags: "again" }, async () => {
+  const { platform } = shop;
+  const { id } = await shop.backUp({ keep_layer: true });
+  await shop.wake("shop", id);
+  platform.machines.stop("shop", id);
+  await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
+  await writeFile(join(home.world.folder, "machines", id, "layer.ext4"), "kept");
+  await home.backUp();
+  const last = await shop.restore({ app: "shop", as: "copy" });
+  const back = last.machines[0]?.id ?? "";
+  expect(platform.machines.get("copy", back).record).toMatchObject({ resetLayer: false, origin: { kind: "backup" } });
+  expect(await readFile(join(home.world.folder, "machines", back, "layer.ext4"), "utf8")).toBe("kept");
+});
+
+test("a set with records that no platform writes touches nothing", { tags: "again" }, async () => {
+  const { volume } = await shop.backUp();
+  const { AppRestores } = await import("../../src/apps/app-restores.ts");
+  const evil = (path: string) => {
+    const store = openStore(path);
+    const list = () => store.volumes.list().map((one) => ({ ...one, id: `../../volumes/${volume}` }));
+    return { ...store, volumes: { ...store.volumes, list } };
+  };
+  const restores = new AppRestores({ ...home.platform.restoreParts, openStore: evil });
+  await restores.restore("disk", { app: "shop", as: "evil" });
+  expect((await shop.idle()).lastRestore?.error?.message).toMatch(/records that no platform writes/);
+  expect(await shop.contentOf(volume)).toBe("after");
+  expect(shop.platform.apps.has("evil")).toBe(false);
+});
+
+test("of two restores at once, the second is refused while its client waits", async () => {
+  await home.add();
+  const { appRestores } = shop.platform;
+  const both = await Promise.allSettled(["one", "two"].map((as) => appRestores.restore("disk", { app: "shop", as })));
+  expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  await shop.idle();
 });

@@ -76,6 +76,8 @@ describe("the set that an app comes from", () => {
     const broken = of([manifest("1"), "1"], ["is not JSON", "2"]);
     expect(() => chooseSet(broken, {})).toThrow(/The newest set, 2, cannot be read; the one before is 1/);
     expect(chooseSet(broken, { set: "1" }).set).toBe("1");
+    expect(() => chooseSet(broken, { at: Date.parse("2026-11-03T00:00:00Z") })).toThrow(/The newest set, 2/);
+    expect(chooseSet(broken, { at: Date.parse("2026-11-01T12:00:00Z") }).set).toBe("1");
     const older = of(["is not JSON", "1"], [manifest("2"), "2"]);
     expect(chooseSet(older, {}).set).toBe("2");
   });

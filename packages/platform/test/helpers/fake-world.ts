@@ -140,6 +140,8 @@ export interface FakePlatform extends Resources {
   readonly backups: Backups;
   readonly backupTargets: BackupTargets;
   readonly appRestores: AppRestores;
+  /** What that is made of. */
+  readonly restoreParts: ConstructorParameters<typeof AppRestores>[0];
 }
 
 export interface PlatformParts {
@@ -267,7 +269,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     log: { info: note, warn: note, error: note },
   };
   const resources: Resources = openMachines(parts.wrap?.(deps) ?? deps);
-  const backups = new Backups({
+  const backups: Backups = new Backups({
+    refuse: () => backupTargets.refuseCopies(),
     dataDir: world.folder,
     store: world.store,
     openStore,
@@ -276,7 +279,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     volumes,
     log: { info: note, warn: note },
   });
-  const backupTargets = new BackupTargets({
+  const backupTargets: BackupTargets = new BackupTargets({
     dataDir: world.folder,
     backups,
     vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
@@ -286,10 +289,11 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     log: { info: note, warn: note },
     ...parts.targets,
   });
-  const appRestores = new AppRestores({
+  const restoreParts = {
     ...{ dataDir: world.folder, targets: backupTargets, resources, images: deps.images, openStore, openSecrets },
     ...{ home: appHome(resources), secrets: deps.secrets, log: { warn: note } },
-  });
+  };
+  const appRestores = new AppRestores(restoreParts);
   await backups.recover();
   await backupTargets.recover();
   await volumes.recover(await parts.arrivingVolumes?.(world.folder));
@@ -302,7 +306,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     // As the platform does: a seal that is being written would be in the way of the world's removal.
     await snapshots.close();
   };
-  return { ...resources, quotas, volumes, backups, backupTargets, appRestores, close };
+  return { ...resources, quotas, volumes, backups, backupTargets, appRestores, restoreParts, close };
 }
 
 /** An app with one running machine. */

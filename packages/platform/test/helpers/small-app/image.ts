@@ -4,9 +4,9 @@ import { createHash } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { writeLayout } from "../../../../../scripts/lib/node-image.mjs";
 import { hostFile } from "../../../../cli/src/build/base.ts";
 import { directory } from "../../../../cli/src/build/entries.ts";
-import { writeLayout } from "../../../../../scripts/lib/node-image.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../../..");
 const SOURCE = join(import.meta.dirname, "app.c");
