@@ -33,7 +33,7 @@ export async function flushExtracted(directory: string, signal: AbortSignal): Pr
   await runTool("sync", ["--file-system", directory], signal);
 }
 
-/** A link of one archive would lead the files of the next one elsewhere, and a device is none of ours. */
+/** A link of one archive would lead the files of the next one elsewhere, and platforms back up no devices. */
 async function requireNoLinks(directory: string): Promise<void> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const strange = entries.find((entry) => !entry.isFile() && !entry.isDirectory());

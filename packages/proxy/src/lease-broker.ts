@@ -164,7 +164,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
   }
 
   machineAt(address: string): string | undefined {
-    // Most clients are no machines, and are known to be none at once.
+    // Most clients are not machines, which is known at once.
     if (!this.#table.appsByAddress.has(address)) return undefined;
     return this.#table.all().find(({ row }) => row.address === address && row.remote === undefined)?.row.id;
   }

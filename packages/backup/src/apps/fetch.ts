@@ -137,7 +137,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((all, one) => all + one, 0);
 }
 
-/** Ids become parts of paths, and whoever has the key of a repository can store any. */
+/** Ids become parts of paths, and anyone who has the key of a repository can store any. */
 function requireShapes(app: string, { machines, volumes }: FetchedApp): void {
   const isMachine = ({ id, app: of, imageDigest, snapshot }: MachineRecord) =>
     MACHINE_ID.test(id) &&

@@ -105,7 +105,7 @@ test("what is configured to be counted is counted, also where the machine was st
   expect(await shop.drill()).toMatchObject({ outcome: "failed", counts: [{ value: null }] });
 });
 
-test("a drill that finds no app is told, and is no result of an app", async () => {
+test("a drill that finds no app is told, and counts for no app", async () => {
   await home.add();
   await shop.platform.appRestores.drill("disk", {});
   const target = await shop.idle();
