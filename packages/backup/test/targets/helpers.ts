@@ -93,7 +93,8 @@ export async function restore(
   await run("mkdir", ["-m", "700", data]);
   const place = { program: RESTIC, folder: join(folder, "cache"), knownHosts: join(folder, "known-hosts") };
   await using source = await Source.open(url, secrets, place, patient());
-  for await (const content of source.pieces(await source.choose(choice, patient()), patient())) {
+  const { manifest } = await source.choose(choice, patient());
+  for await (const content of source.pieces(manifest, patient())) {
     const chunks: Buffer[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const done = run("tar", ["-C", data, "-xSf", "-"], { encoding: "buffer" });

@@ -1,10 +1,11 @@
 /** `hibernaut backup run`, `list` and `cancel`: backups at targets. */
-import type { BackupSet, BackupTarget, HibernautClient } from "@hibernaut/client";
+import type { BackupTarget, HibernautClient } from "@hibernaut/client";
 import { followTarget, onlyTarget } from "../backup/following.ts";
+import { type ListedSet, setsText } from "../backup/set-list.ts";
 import { command, type Option } from "../command.ts";
 import { CliError, EXIT } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
-import { ago, count, lines, megabytes } from "../terminal.ts";
+import { LISTING } from "../listing.ts";
+import { ago, lines, megabytes } from "../terminal.ts";
 
 const TARGET = {
   flags: "--target <name>",
@@ -43,10 +44,6 @@ export const run = command({
   },
 });
 
-interface Row extends BackupSet {
-  target: string;
-}
-
 export const list = command({
   name: "list",
   aliases: ["ls"],
@@ -58,29 +55,8 @@ export const list = command({
     const client = await context.client();
     const names = target === undefined ? (await client.listBackupTargets()).map(({ name }) => name) : [target];
     const { rows, failures } = await setsAt(client, names);
-    const text = listText(
-      rows,
-      {
-        head: ["TARGET", "SET", "AGE", "STATE", "SIZE", "NEW", "APPS"],
-        row: (one) => [
-          one.target,
-          one.set,
-          ago(one.at),
-          stateText(one),
-          sizeText(one.bytes),
-          sizeText(one.added),
-          appsText(one),
-        ],
-        wide: {
-          head: ["HOST", "VERSION", "VERIFIED"],
-          row: (one) => [one.host ?? "-", one.version ?? "-", one.verified?.read ?? "-"],
-        },
-        spare: ["NEW", "SIZE"],
-        id: ({ set }) => set,
-        empty: names.length === 0 ? "No targets. Add one: hibernaut backup targets add" : "No backups.",
-      },
-      options,
-    );
+    const empty = names.length === 0 ? "No targets. Add one: hibernaut backup targets add" : "No backups.";
+    const text = setsText(rows, empty, options);
     return { document: rows, text, failures };
   },
 });
@@ -104,8 +80,8 @@ export const cancel = command({
 async function setsAt(
   client: HibernautClient,
   names: readonly string[],
-): Promise<{ rows: Row[]; failures: unknown[] }> {
-  const rows: Row[] = [];
+): Promise<{ rows: ListedSet[]; failures: unknown[] }> {
+  const rows: ListedSet[] = [];
   const failures: unknown[] = [];
   for (const target of names)
     try {
@@ -114,18 +90,6 @@ async function setsAt(
       failures.push(error);
     }
   return { rows, failures };
-}
-
-function stateText({ state, own }: BackupSet): string {
-  return own ? state : `${state}, of another platform`;
-}
-
-function sizeText(bytes: number): string {
-  return bytes === 0 ? "-" : megabytes(bytes);
-}
-
-function appsText({ apps }: BackupSet): string {
-  return apps.length <= 3 ? apps.join(",") || "-" : count(apps.length, "app");
 }
 
 /** How the latest backup to a target went, in few words. */

@@ -3,11 +3,13 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ApiError, type Backup, type HibernautClient } from "@hibernaut/client";
 import type { WholeBackup } from "../backup/checking.ts";
+import { setsText } from "../backup/set-list.ts";
 import { command, type Noun, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
+import { LISTING } from "../listing.ts";
 import { localTime } from "../local-time.ts";
 import { count, lines, megabytes } from "../terminal.ts";
 import { cancel, list, run } from "./backup-sets.ts";
@@ -85,23 +87,33 @@ const restore = command({
     { flags: "--ssh-key <file>", description: "of an SFTP target: the file with the private key", names: "file" },
     { flags: "--at <time>", description: "of a target: the newest set that was made then or before (default: now)" },
     { flags: "--set <name>", description: "of a target: this set" },
+    { flags: "--list", description: "of a target: only list the sets, and restore nothing" },
+    ...LISTING,
   ],
   examples: [
     "hibernaut backup restore backup.tar --data /srv/hibernaut",
     "ssh backups cat backup.tar | hibernaut backup restore - --data /srv/hibernaut",
     "hibernaut backup restore s3://s3.example.com/backups/home --key-file key.txt --data /srv/hibernaut",
+    "hibernaut backup restore /mnt/usb/hibernaut --key-file key.txt --list",
     "hibernaut backup restore /mnt/usb/hibernaut --key-file key.txt --at 2026-11-20T03:00 --data /srv/hibernaut",
   ],
-  async run(context, [name = ""], { data, keyFile, sshKey, at, set }) {
+  async run(context, [name = ""], { data, keyFile, sshKey, at, set, list: onlyList, ...listing }) {
+    const target = { url: name.includes("://") ? name : resolve(name), keyFile, sshKey };
+    if (onlyList === true) {
+      if ([data, at, set].some((option) => option !== undefined))
+        throw new UsageError("--list restores nothing. Leave out --data, --at and --set.");
+      await requireTarget(name);
+      const sets = await (await import("../restore-set.ts")).listSets(context, target);
+      return { document: sets, text: setsText(sets, "No backups.", listing) };
+    }
     if (data === undefined)
       throw new UsageError("Where to? Add --data with a new directory, as in --data /srv/hibernaut.");
     const directory = resolve(data);
     if (await isTarget(name)) {
       const { restoreSet } = await import("../restore-set.ts");
-      const url = name.includes("://") ? name : resolve(name);
-      const restored = await restoreSet(context, { url, keyFile, sshKey, at, set, directory });
+      const restored = await restoreSet(context, target, { at, set, directory });
       const what = `${megabytes(restored.bytes)} of ${restored.set}, made at ${localTime(restored.at)},`;
-      return { document: { url, data_dir: directory, ...restored }, text: restoredText(what, directory) };
+      return { document: { url: target.url, data_dir: directory, ...restored }, text: restoredText(what, directory) };
     }
     if ([keyFile, sshKey, at, set].some((option) => option !== undefined))
       throw new UsageError("--key-file, --ssh-key, --at and --set are for targets, and this is not one.");
@@ -115,6 +127,13 @@ const restore = command({
 async function isTarget(name: string): Promise<boolean> {
   if (name.includes("://")) return true;
   return name !== "-" && (await stat(resolve(name)).catch(() => undefined))?.isDirectory() === true;
+}
+
+async function requireTarget(name: string): Promise<void> {
+  if (!(await isTarget(name)))
+    throw new UsageError(
+      `${name} is not a target. --list takes the URL of one, or the directory of one that is there.`,
+    );
 }
 
 async function restoreFile(
