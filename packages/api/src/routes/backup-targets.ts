@@ -118,7 +118,7 @@ function targetWire({ last, lastCheck, running, failures: _, ...target }: Target
     running: running && { phase: running.phase, started_at: running.startedAt },
     last: last && {
       ...{ started_at: last.startedAt, ended_at: last.endedAt, state: last.state, set: last.set },
-      ...{ bytes: last.bytes, added: last.added, error: last.error },
+      ...{ bytes: last.bytes, added: last.added, changed: last.changed, error: last.error },
     },
     last_success: target.lastSuccess,
     last_check: lastCheck && { at: lastCheck.at, read_data: lastCheck.readData, error: lastCheck.error },

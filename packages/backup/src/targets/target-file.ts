@@ -20,6 +20,8 @@ export interface LastRun {
   /** Bytes that the set restores, and those that it added to the repository. */
   bytes: number;
   added: number;
+  /** Names of pieces that never change and have changed. Absent in records of earlier releases. */
+  changed?: string[];
   error: { code: string; message: string } | null;
 }
 

@@ -14,9 +14,12 @@ import { BEGAN_FILE, noteBegan, noteEnded, readBegan } from "./began.ts";
 import { boundCache, clearTemporary, RESTIC_FOLDER } from "./cache.ts";
 import type { BackupTargetService, NewTarget, Phase, SetView, TargetChanges, TargetView } from "./contract.ts";
 import { isOverdue, nextDue } from "./due.ts";
+import type { Snapshot } from "./garbage.ts";
 import { parseKeep } from "./keep.ts";
 import { locationText, parseLocation } from "./location.ts";
 import { type Manifest, sizeOf, type Verified } from "./manifest.ts";
+import { MANIFESTS_FOLDER, ManifestCache } from "./manifest-cache.ts";
+import { PieceSums, SUMS_FILE } from "./piece-sums.ts";
 import { Repository } from "./repository.ts";
 import { givenKey, newKey, refuseTaken, requireElsewhere, requireName, requireSchedule } from "./rules.ts";
 import { SetWriter } from "./set-writer.ts";
@@ -47,6 +50,15 @@ interface TargetsOptions {
   };
 }
 
+/** A set that counts. */
+interface MadeSet {
+  manifest: Manifest;
+  /** What was in the repository once it counted. */
+  snapshots: readonly Snapshot[];
+  /** Names of pieces that never change and have changed. */
+  changed: string[];
+}
+
 /** What happens at a target. There is one at a time. */
 interface Work {
   target: string;
@@ -63,8 +75,7 @@ export class BackupTargets implements BackupTargetService {
   readonly #file: TargetFile;
   readonly #place: ResticPlace;
   readonly #closing = new AbortController();
-  /** Manifests that were read, by snapshot. */
-  readonly #manifests = new Map<string, Manifest>();
+  readonly #manifests: ManifestCache;
   readonly #failures = new Map<string, number>();
   /** What is at a target is listed once for all who ask meanwhile: it takes processes, and costs where requests do. */
   readonly #listings = new Map<string, Promise<SetView[]>>();
@@ -79,6 +90,7 @@ export class BackupTargets implements BackupTargetService {
       folder: join(dataDir, RESTIC_FOLDER),
       knownHosts: join(dataDir, KNOWN_HOSTS_FILE),
     };
+    this.#manifests = new ManifestCache(join(this.#place.folder, MANIFESTS_FOLDER));
   }
 
   /** Takes note of what a platform that was killed did not finish. Call it once, before anything else. */
@@ -271,45 +283,59 @@ export class BackupTargets implements BackupTargetService {
     const { startedAt, abort } = work;
     try {
       await noteBegan(this.#began, { target: name, at: startedAt });
-      const manifest = await this.#open(target, abort.signal, async (repository) => {
-        const made = await this.#writeSet(repository, work).catch(async (error: unknown) => {
+      const made = await this.#open(target, abort.signal, async (repository) => {
+        const set = await this.#writeSet(repository, work).catch(async (error: unknown) => {
           // Where no room is left, what the rule gives up makes some, and the next try may succeed.
           if (isFull(error)) await this.#deleteOld(name, repository, abort.signal, { failed: setName(work) });
           throw error;
         });
         work.phase = "deleting";
-        await this.#deleteOld(name, repository, abort.signal, { made: made.set });
-        return made;
+        const { manifest, snapshots } = set;
+        await this.#deleteOld(name, repository, abort.signal, { made: manifest.set, listed: snapshots });
+        return set;
       });
-      await boundCache(this.#place.folder).catch((error: unknown) => {
-        this.#options.log.warn({ reason: messageOf(error) }, "what restic keeps at hand cannot be deleted");
-      });
-      await this.#succeeded(name, startedAt, manifest);
+      await this.#boundCaches();
+      await this.#succeeded(name, startedAt, made);
     } catch (error) {
       const canceled = abort.signal.aborted && !this.#closing.signal.aborted;
       await this.#failed(name, startedAt, { error: abort.signal.aborted ? abort.signal.reason : error, canceled });
     }
   }
 
-  async #writeSet(repository: Repository, work: Work): Promise<Manifest> {
+  async #boundCaches(): Promise<void> {
+    try {
+      await boundCache(this.#place.folder);
+      await this.#manifests.bound();
+    } catch (error) {
+      this.#options.log.warn({ reason: messageOf(error) }, "what is kept at hand of backups cannot be deleted");
+    }
+  }
+
+  async #writeSet(repository: Repository, work: Work): Promise<MadeSet> {
     const { backups, version, settings } = this.#options;
     const { signal } = work.abort;
     const { platform } = await this.#file.read();
     const at = work.startedAt;
     const identity = { set: setName(work), platform, version, host: hostname(), at, verify: settings.backupVerify };
     await repository.removeStaleLocks(signal);
-    const writer = new SetWriter({ repository, ...identity, stored: await storedBy(platform, repository, signal) });
-    let manifest: Manifest | undefined;
+    const sums = await PieceSums.open({ file: join(this.#place.folder, SUMS_FILE), now: () => this.#now() });
+    const writer = new SetWriter({
+      repository,
+      ...identity,
+      stored: await storedBy(platform, repository, signal),
+      sums,
+    });
+    let made: Omit<MadeSet, "changed"> | undefined;
     await backups.each({
       take: (piece, until) => writer.take(piece, until),
       finish: async (until) => {
         work.phase = "verifying";
-        manifest = await writer.commit(backups.get().withoutMemory, until);
+        made = await writer.commit(backups.get().withoutMemory, until);
       },
       signal,
     });
-    if (manifest === undefined) throw new Error("the backup ended without a manifest");
-    return manifest;
+    if (made === undefined) throw new Error("the backup ended without a manifest");
+    return { ...made, changed: writer.changed };
   }
 
   /** The backup that was made counts, whatever becomes of older ones. */
@@ -317,7 +343,7 @@ export class BackupTargets implements BackupTargetService {
     name: string,
     repository: Repository,
     signal: AbortSignal,
-    sets: { made?: string; failed?: string },
+    sets: { made?: string; failed?: string; listed?: readonly Snapshot[] },
   ): Promise<void> {
     // The rule of now: it may have been changed while the backup was made.
     const { keep } = await this.#record(name);
@@ -342,14 +368,18 @@ export class BackupTargets implements BackupTargetService {
     return join(this.#place.folder, BEGAN_FILE);
   }
 
-  async #succeeded(name: string, startedAt: string, manifest: Manifest): Promise<void> {
+  async #succeeded(name: string, startedAt: string, { manifest, changed }: MadeSet): Promise<void> {
     const endedAt = this.#now().toISOString();
     const { set, added } = manifest;
     const bytes = sizeOf(manifest);
-    const last: LastRun = { startedAt, endedAt, state: "complete", set, bytes, added, error: null };
+    const last: LastRun = { startedAt, endedAt, state: "complete", set, bytes, added, changed, error: null };
     const lastSuccess = { at: manifest.at, set };
     await this.#file.update(name, () => ({ last, lastSuccess, toldOverdue: false }));
     await noteEnded(this.#began);
+    if (changed.length > 0) {
+      this.#tell("backup.content_changed", { target: name, set, pieces: changed });
+      this.#options.log.warn({ target: name, set, pieces: changed }, "what never changes has changed since a backup");
+    }
     this.#tell("backup.complete", { target: name, set, bytes, added });
     this.#options.log.info({ target: name, set, bytes, added }, "a backup was made and verified");
   }

@@ -38,6 +38,7 @@ export const run = command({
       );
     const text = lines(
       `Backed up ${megabytes(last.bytes)} to ${name} as ${last.set ?? ""}, verified; ${megabytes(last.added)} of it ${last.added === 1 ? "was" : "were"} new.`,
+      changedText(last),
       ended.prune_error !== null && `Old backups could not be deleted: ${ended.prune_error}`,
     );
     return { document: ended, text };
@@ -90,6 +91,14 @@ async function setsAt(
       failures.push(error);
     }
   return { rows, failures };
+}
+
+/** What a backup found that can only be damage, here or at the target. Undefined without any. */
+export function changedText({ changed }: Pick<NonNullable<BackupTarget["last"]>, "changed">): string | undefined {
+  if (changed.length === 0) return undefined;
+  const [first = ""] = changed;
+  const names = changed.length === 1 ? first : `${first} and ${changed.length - 1} more`;
+  return `${names} never changes, and is not what an earlier backup has although nobody wrote to it: the copy on this host or the earlier backup is damaged. See docs/backup.md.`;
 }
 
 /** How the latest backup to a target went, in few words. */
