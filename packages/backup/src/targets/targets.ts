@@ -14,6 +14,7 @@ import { BEGAN_FILE, noteBegan, noteEnded, readBegan } from "./began.ts";
 import { boundCache, clearTemporary, RESTIC_FOLDER } from "./cache.ts";
 import type { BackupTargetService, NewTarget, Phase, SetView, TargetChanges, TargetView } from "./contract.ts";
 import { isOverdue, nextDue } from "./due.ts";
+import { requireApart, requireElsewhere } from "./elsewhere.ts";
 import type { Snapshot } from "./garbage.ts";
 import { parseKeep } from "./keep.ts";
 import { locationText, parseLocation } from "./location.ts";
@@ -21,7 +22,7 @@ import { type Manifest, sizeOf, type Verified } from "./manifest.ts";
 import { MANIFESTS_FOLDER, ManifestCache } from "./manifest-cache.ts";
 import { PieceSums, SUMS_FILE } from "./piece-sums.ts";
 import { Repository } from "./repository.ts";
-import { givenKey, newKey, refuseTaken, requireElsewhere, requireName, requireSchedule } from "./rules.ts";
+import { givenKey, newKey, refuseTaken, requireName, requireSchedule } from "./rules.ts";
 import { SetWriter } from "./set-writer.ts";
 import { setsOf } from "./sets.ts";
 import {
@@ -283,6 +284,9 @@ export class BackupTargets implements BackupTargetService {
     const { startedAt, abort } = work;
     try {
       await noteBegan(this.#began, { target: name, at: startedAt });
+      // A link or a mount may lead elsewhere than when the target was added.
+      const location = parseLocation(target.url);
+      if (location.kind === "directory") await requireApart(location.path, this.#options.dataDir);
       const made = await this.#open(target, abort.signal, async (repository) => {
         const set = await this.#writeSet(repository, work).catch(async (error: unknown) => {
           // Where no room is left, what the rule gives up makes some, and the next try may succeed.

@@ -26,9 +26,10 @@ export class Home {
   world!: World;
   platform!: FakePlatform;
 
-  static async open(parts: Parts = {}): Promise<Home> {
+  /** Opens a platform with nothing in it, or with what `fill` puts there. */
+  static async open(parts: Parts = {}, fill?: (folder: string) => Promise<void>): Promise<Home> {
     const home = new Home();
-    home.world = await newWorld();
+    home.world = await newWorld(fill === undefined ? {} : { fill });
     await home.start(parts);
     return home;
   }
