@@ -5,9 +5,17 @@ import { Counter, Gauge, type Registry } from "prom-client";
 /** Registers them. */
 export function backupMetrics(registry: Registry, targets: Pick<BackupTargetService, "list">): void {
   const common = { labelNames: ["target"] as const, registers: [registry] };
-  /** A file of targets that cannot be read is told elsewhere, and must not take all other metrics with it. */
+  /** All metrics of a scrape are collected at once, and share one reading of the file. */
+  let reading: Promise<TargetView[]> | undefined;
   const each = async (record: (target: TargetView) => void) => {
-    for (const target of await targets.list().catch(() => [])) record(target);
+    reading ??= targets
+      .list()
+      // A file of targets that cannot be read is told elsewhere, and must not take all other metrics with it.
+      .catch((): TargetView[] => [])
+      .finally(() => {
+        reading = undefined;
+      });
+    for (const target of await reading) record(target);
   };
   new Gauge({
     ...common,

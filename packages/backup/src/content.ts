@@ -13,14 +13,15 @@ import type { Store } from "@hibernaut/store";
 import type { VolumeCopies } from "@hibernaut/volumes";
 import { BackupCommands, type FailedCommand } from "./commands.ts";
 import type { BackupView } from "./contract.ts";
-import { missingFrom, nothing } from "./missing.ts";
+import { type Known, leaveOut, madeSince } from "./left-out.ts";
+import { missingFrom, nothing, type Recorded } from "./missing.ts";
 import type { Piece } from "./piece.ts";
 import type { Stage } from "./stage.ts";
 import { KNOWN_HOSTS_FILE, TARGETS_FILE } from "./targets/target-file.ts";
 
 /**
- * How often what changed since it was copied is copied again. A deploy changes each machine once; machines that keep
- * changing for longer than that are not a state to go back to.
+ * How often what changed or was made since it was copied is copied again. A deploy changes each machine once; machines that keep
+ * changing for longer than that are not a state to go back to. What is made during the last round is left to the next backup.
  */
 const MOST_ROUNDS = 5;
 const DATABASE = "hibernaut.db";
@@ -101,10 +102,11 @@ export class Content {
   /** Everything that the database speaks of. At the end, the stage has a database that speaks of nothing else. */
   async *#recorded(signal: AbortSignal): AsyncGenerator<Piece, void> {
     let missing: string[] = [];
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+      const known = round === MOST_ROUNDS ? this.#known() : undefined;
       yield* this.#machines(signal);
       yield* this.#volumes(signal);
-      missing = await this.#database();
+      missing = await this.#database(known);
       if (missing.length === 0) return;
       signal.throwIfAborted();
     }
@@ -117,18 +119,15 @@ export class Content {
   async *#machines(signal: AbortSignal): AsyncGenerator<Piece, void> {
     const { machineCopies } = this.#parts;
     const included = this.#included.machines;
-    // More than once: sending takes long, and machines are created meanwhile.
-    for (;;) {
-      const left = machineCopies.ids().filter((id) => !included.has(id));
-      if (left.length === 0) return;
-      this.#report({ machines: included.size + left.length, machinesDone: included.size });
-      for (const id of left) {
-        await this.#prepare(id, signal);
-        const copy = await machineCopies.copy(id, this.#stage, signal);
-        // One that was destroyed is not in the database at the end, either.
-        included.set(id, copy?.record.version ?? "");
-        if (copy !== undefined) yield* this.#machine(copy);
-      }
+    // Sending takes long, and those that are made meanwhile wait for the next round: else there might be no end.
+    const left = machineCopies.ids().filter((id) => !included.has(id));
+    this.#report({ machines: included.size + left.length, machinesDone: included.size });
+    for (const id of left) {
+      await this.#prepare(id, signal);
+      const copy = await machineCopies.copy(id, this.#stage, signal);
+      // One that was destroyed is not in the database at the end, either.
+      included.set(id, copy?.record.version ?? "");
+      if (copy !== undefined) yield* this.#machine(copy);
     }
   }
 
@@ -138,6 +137,17 @@ export class Content {
     if (this.#failedCommands.length >= MOST_FAILED) return;
     this.#failedCommands.push(failed);
     this.#report({ failedCommands: [...this.#failedCommands] });
+  }
+
+  #known(): Known {
+    const { machineCopies, store } = this.#parts;
+    const volumes = store.volumes.list().map(({ id }) => id);
+    const snapshots = volumes.flatMap((volume) => store.volumes.listSnapshots(volume).map(({ id }) => id));
+    return {
+      machines: new Set(machineCopies.ids()),
+      volumes: new Set(volumes),
+      volumeSnapshots: new Set(snapshots),
+    };
   }
 
   async *#machine(copy: MachineCopy): AsyncGenerator<Piece, void> {
@@ -201,18 +211,22 @@ export class Content {
     }
   }
 
-  /** Copies the database. Returns what it speaks of that has to be copied first; if nothing, the copy fits what was sent. */
-  async #database(): Promise<string[]> {
+  /**
+   * Copies the database. Returns what it speaks of that has to be copied first; if nothing, the copy fits what was sent. What was
+   * made since `known` is removed from it.
+   */
+  async #database(known?: Known): Promise<string[]> {
     const { store, openStore } = this.#parts;
     await this.#stage.drop([DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`]);
     const file = join(this.#stage.folder, DATABASE);
     await store.copyTo(file);
     const copy = openStore(file);
     try {
-      const machines = copy.machines.list();
-      const volumes = copy.volumes.list();
-      const volumeSnapshots = volumes.flatMap(({ id }) => copy.volumes.listSnapshots(id));
-      const missing = missingFrom(this.#included, { machines, volumes, volumeSnapshots });
+      if (known !== undefined)
+        leaveOut(copy, madeSince(known, this.#included, recordedIn(copy)), new Date().toISOString());
+      const recorded = recordedIn(copy);
+      const { machines } = recorded;
+      const missing = missingFrom(this.#included, recorded);
       for (const { id, version } of machines)
         if (this.#included.machines.get(id) !== version) this.#included.machines.delete(id);
       if (missing.length > 0) return missing;
@@ -261,4 +275,10 @@ export class Content {
   #piece(part: Part): Piece {
     return { volumes: [], immutable: false, ...part, folder: this.#stage.folder };
   }
+}
+
+function recordedIn(copy: Pick<Store, "machines" | "volumes">): Recorded {
+  const volumes = copy.volumes.list();
+  const volumeSnapshots = volumes.flatMap(({ id }) => copy.volumes.listSnapshots(id));
+  return { machines: copy.machines.list(), volumes, volumeSnapshots };
 }

@@ -211,6 +211,29 @@ describe("a backup", () => {
     expect(existsSync(join(data, "volumes", volume?.id ?? "", "data.ext4"))).toBe(true);
   });
 
+  test("ends although machines keep being made, and its database speaks of no machine or volume that is not in it", async () => {
+    const first = await runningMachine(platform);
+    let made = 0;
+    const data = await restored(async () => {
+      // One for each machine that is copied: a backup that waited for the last one would never end.
+      if (platform.backups.get().machinesDone <= made || made >= 50) return;
+      made += 1;
+      const { record } = await platform.machines.create("shop", { config: { ...SMALL, ...MOUNTS } });
+      await reach(record.id, "running");
+    });
+    const machines = machinesIn(data);
+    expect(made, "it ended by itself").toBeLessThan(50);
+    expect(machines.length, "the last one is left to the next backup").toBeLessThan(1 + made);
+    expect(machines.map(({ id }) => id)).toContain(first);
+    const copied = await readdir(join(data, "machines"));
+    for (const { id } of machines) expect(copied).toContain(id);
+    const store = openStore(join(data, "hibernaut.db"));
+    const volumes = store.volumes.list();
+    store.close();
+    for (const { id } of volumes) expect(existsSync(join(data, "volumes", id, "data.ext4"))).toBe(true);
+    expect(volumes).toHaveLength(machines.length - 1);
+  });
+
   test("without machines is a backup, too", async () => {
     expect(machinesIn(await restored())).toEqual([]);
   });

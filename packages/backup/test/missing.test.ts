@@ -4,6 +4,7 @@ import type { VolumeRecord } from "@hibernaut/domain/volume";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { backedUp } from "../../machines/src/decide/backed-up.ts";
+import { madeSince } from "../src/left-out.ts";
 import { missingFrom, nothing } from "../src/missing.ts";
 
 const machine = (id: string, version: string) => ({ id, version }) as MachineRecord;
@@ -37,6 +38,28 @@ describe("an archive lacks", () => {
         expect(missingFrom(included, { ...recorded, machines, volumes })).toEqual([]);
       }),
     );
+  });
+});
+
+describe("a backup leaves to the next one", () => {
+  const known = { machines: new Set(["a"]), volumes: new Set(["v"]), volumeSnapshots: new Set<string>() };
+
+  test("what was made while the last things were copied, unless it was copied just in time", () => {
+    const included = nothing();
+    included.machines.set("a", "1");
+    included.volumes.add("v").add("in time");
+    const machines = [machine("a", "1"), machine("late", "1")];
+    const volumes = [volume("v"), volume("in time"), volume("late", "creating")];
+    expect(madeSince(known, included, { ...recorded, machines, volumes })).toEqual({
+      machines: [machine("late", "1")],
+      volumes: [volume("late", "creating")],
+      volumeSnapshots: [],
+    });
+  });
+
+  test("nothing that was there before: a disk that could not be copied in time is missing, and is never left out", () => {
+    const left = madeSince(known, nothing(), { ...recorded, machines: [machine("a", "2")], volumes: [volume("v")] });
+    expect(left).toEqual(recorded);
   });
 });
 

@@ -1,20 +1,26 @@
-/** Restores a set from a target into an empty directory, without a platform. */
+/** Looks at a target without a platform: lists its sets, and restores one into an empty directory. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SetView, Source } from "@hibernaut/backup/restore";
 import { namedFile, s3Environment } from "./backup/credentials.ts";
 import { emptyDirectory, extractAll, requireEmpty } from "./backup/restoring.ts";
+import type { ListedSet } from "./backup/set-list.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { interruptible } from "./interrupting.ts";
-import { writtenTime } from "./local-time.ts";
+import { localTime, writtenTime } from "./local-time.ts";
 import { given } from "./option-values.ts";
 
-/** From where, with what, and to where. */
-interface FromTarget {
+/** A target, and what opens it. */
+interface Target {
   url: string;
   keyFile: string | undefined;
   sshKey: string | undefined;
+}
+
+/** What to restore, and to where. */
+interface Wanted {
   at: string | undefined;
   set: string | undefined;
   directory: string;
@@ -26,38 +32,64 @@ interface RestoredSet {
   at: string;
   apps: string[];
   bytes: number;
+  /** Newer sets that cannot be restored. */
+  passed_over: Pick<SetView, "set" | "at" | "state" | "reason">[];
 }
 
-/** Restores the newest set, or the one that is named. When that fails or is interrupted, the directory is empty again. */
-export async function restoreSet(context: Context, wanted: FromTarget): Promise<RestoredSet> {
-  const { keyFile, directory, set } = wanted;
-  if (keyFile === undefined)
-    throw new UsageError("Which key? Add --key-file with the file in which you keep the key of the repository.");
+/** Lists what is at a target, newest first. */
+export async function listSets(context: Context, target: Target): Promise<ListedSet[]> {
+  using stop = interruptible("Nothing was changed.");
+  const sets = await withSource(context, target, stop.signal, (source) => source.sets(stop.signal));
+  return sets.map(({ own: _, ...set }) => ({ target: target.url, ...set }));
+}
+
+/**
+ * Restores the newest set, or the one that is named, and warns of newer ones that cannot be restored. When that fails or is
+ * interrupted, the directory is empty again.
+ */
+export async function restoreSet(context: Context, target: Target, wanted: Wanted): Promise<RestoredSet> {
+  const { directory, set } = wanted;
   const at = wanted.at === undefined ? undefined : momentOf(wanted.at);
-  const sshKey = wanted.sshKey && (await namedFile(wanted.sshKey));
-  // They may be set for other programs.
-  const s3 = wanted.url.startsWith("s3") ? s3Environment() : {};
-  const secrets = { key: (await namedFile(keyFile)).trim(), ...given({ ...s3, sshKey }) };
   await requireEmpty(directory);
-  const { appsOf, sizeOf, Source } = await import("@hibernaut/backup/restore");
   using stop = interruptible("The restore was interrupted. Nothing was restored.");
   const { signal } = stop;
-  const folder = await mkdtemp(join(tmpdir(), "hibernaut-restore-"));
-  try {
-    const place = {
-      program: process.env["HIBERNAUT_RESTIC"] || "restic",
-      folder,
-      knownHosts: join(folder, "known-hosts"),
-    };
-    await using source = await context.progress(
-      `Opening ${wanted.url}`,
-      Source.open(wanted.url, secrets, place, signal),
-    );
-    const manifest = await source.choose({ set, at }, signal);
+  return withSource(context, target, signal, async (source) => {
+    const { manifest, passedOver } = await source.choose({ set, at }, signal);
+    const { appsOf, reasonsOf, sizeOf } = await import("@hibernaut/backup/restore");
+    if (passedOver.length > 0)
+      context.warn(
+        `Newer backups cannot be restored, so this is ${manifest.set}, made at ${localTime(manifest.at)}. ${reasonsOf(passedOver).join(" ")}`,
+      );
     await emptyDirectory(directory);
     const archives = source.pieces(manifest, signal);
     await context.progress(`Restoring ${manifest.set} to ${directory}`, extractAll(archives, directory, signal));
-    return { set: manifest.set, at: manifest.at, apps: appsOf(manifest), bytes: sizeOf(manifest) };
+    return {
+      ...{ set: manifest.set, at: manifest.at, apps: appsOf(manifest), bytes: sizeOf(manifest) },
+      passed_over: passedOver.map(({ set: name, at: made, state, reason }) => ({ set: name, at: made, state, reason })),
+    };
+  });
+}
+
+/** Opens a target for as long as it is used. */
+async function withSource<T>(
+  context: Context,
+  { url, keyFile, sshKey: sshKeyFile }: Target,
+  signal: AbortSignal,
+  use: (source: Source) => Promise<T>,
+): Promise<T> {
+  if (keyFile === undefined)
+    throw new UsageError("Which key? Add --key-file with the file in which you keep the key of the repository.");
+  const sshKey = sshKeyFile && (await namedFile(sshKeyFile));
+  // They may be set for other programs.
+  const s3 = url.startsWith("s3") ? s3Environment() : {};
+  const secrets = { key: (await namedFile(keyFile)).trim(), ...given({ ...s3, sshKey }) };
+  const { Source } = await import("@hibernaut/backup/restore");
+  const folder = await mkdtemp(join(tmpdir(), "hibernaut-restore-"));
+  try {
+    const program = process.env["HIBERNAUT_RESTIC"] || "restic";
+    const place = { program, folder, knownHosts: join(folder, "known-hosts") };
+    await using source = await context.progress(`Opening ${url}`, Source.open(url, secrets, place, signal));
+    return await use(source);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

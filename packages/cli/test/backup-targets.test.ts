@@ -3,13 +3,16 @@
  *
  * @module-tag again
  */
+import { execFile } from "node:child_process";
 import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { beforeEach, expect, test } from "vitest";
 import { findTool } from "../../../scripts/lib/test-tools.mjs";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { freshCli } from "./helpers.ts";
 
+const run = promisify(execFile);
 const cli = freshCli();
 const { hibernaut, json } = cli;
 let folder: string;
@@ -29,13 +32,22 @@ async function add(options = ""): Promise<void> {
   await writeFile(keyFile, stdout);
 }
 
-const restore = (data: string, ...more: string[]) =>
-  hibernaut(["backup", "restore", repository, "--key-file", keyFile, "--data", data, ...more], {
-    HIBERNAUT_RESTIC: findTool("restic"),
-    // For other programs, because the target is a directory.
-    AWS_ACCESS_KEY_ID: "other",
-    AWS_SECRET_ACCESS_KEY: "other",
-  });
+const ENVIRONMENT = {
+  HIBERNAUT_RESTIC: findTool("restic"),
+  // For other programs, because the target is a directory.
+  AWS_ACCESS_KEY_ID: "other",
+  AWS_SECRET_ACCESS_KEY: "other",
+};
+const fromTarget = (...words: string[]) =>
+  hibernaut(["backup", "restore", repository, "--key-file", keyFile, ...words], ENVIRONMENT);
+const restore = (data: string, ...more: string[]) => fromTarget("--data", data, ...more);
+
+/** Calls restic as an administrator would. */
+async function restic(...words: string[]): Promise<string> {
+  const key = (await readFile(keyFile, "utf8")).trim();
+  const env = { ...process.env, RESTIC_REPOSITORY: repository, RESTIC_PASSWORD: key };
+  return (await run(ENVIRONMENT.HIBERNAUT_RESTIC, ["--no-cache", ...words], { env })).stdout;
+}
 
 test("a target is added, backed up to, listed, checked, and gives everything back to a new directory", async () => {
   await cli.run("--name web");
@@ -68,6 +80,28 @@ test("nothing is restored with another key, over anything else, or from a time w
   await writeFile(keyFile, "not the key of that repository");
   expect((await restore(data)).stderr).toMatch(/this is not its key/);
   expect(await readdir(folder)).not.toContain("data");
+});
+
+test("the newest backup that has lost a piece is told by a restore, which takes the one before, and by a list", async () => {
+  await add();
+  const sets: string[] = [];
+  for (let night = 0; night < 2; night += 1) sets.push((await json("backup run")).document.last.set as string);
+  const tag = `set=${sets[1] ?? ""}`;
+  const [piece] = JSON.parse(await restic("snapshots", "--json", "--tag", tag, "--path", "/database.tar"));
+  await restic("forget", piece.id);
+  const listed = await fromTarget("--list");
+  expect(listed.stdout).toMatch(/^TARGET +SET +AGE +STATE +SIZE +NEW +APPS/);
+  const newest = new RegExp(`${sets[1] ?? ""} +\\d+ s ago +unreadable .*\\n.*${sets[0] ?? ""} +\\d+ s ago +complete `);
+  expect(listed.stdout).toMatch(newest);
+  expect((await fromTarget("--list", "-q")).stdout).toBe(`${sets[1] ?? ""}\n${sets[0] ?? ""}\n`);
+  const restored = await restore(join(folder, "data"));
+  expect(restored.stderr).toMatch(
+    /Newer backups cannot be restored.* unreadable: 1 of its pieces are gone, such as database/s,
+  );
+  expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining(sets[0] ?? "") });
+  const { stdout } = await restore(join(folder, "again"), "--json");
+  expect(JSON.parse(stdout)).toMatchObject({ set: sets[0], passed_over: [{ set: sets[1], state: "unreadable" }] });
+  expect(await fromTarget("--list", "--data", join(folder, "data"))).toMatchObject({ code: 2 });
 });
 
 test("a damaged backup leaves the new directory empty", async () => {

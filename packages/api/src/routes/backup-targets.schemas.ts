@@ -69,6 +69,10 @@ const Last = Type.Object(
     bytes,
     added: Type.Integer({ minimum: 0, description: "Bytes that it added to what is stored." }),
     failed_commands: Type.Array(FailedCommand),
+    changed: Type.Array(Type.String(), {
+      description:
+        "Images and other pieces that never change, and which are not what an earlier backup has although nobody wrote to them.",
+    }),
     error: Failure,
   },
   closed,

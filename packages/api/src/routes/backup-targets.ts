@@ -151,7 +151,7 @@ function targetWire({ last, lastCheck, running, failures: _, ...target }: Target
     running: running && { phase: running.phase, started_at: running.startedAt },
     last: last && {
       ...{ started_at: last.startedAt, ended_at: last.endedAt, state: last.state, set: last.set },
-      ...{ bytes: last.bytes, added: last.added, error: last.error },
+      ...{ bytes: last.bytes, added: last.added, changed: last.changed, error: last.error },
       failed_commands: failedWire(last.failedCommands ?? []),
     },
     last_success: target.lastSuccess,

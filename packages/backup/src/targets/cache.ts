@@ -1,4 +1,4 @@
-/** The directory in which restic keeps what it would have to fetch again. */
+/** The directory of what would have to be fetched or read again: by restic, and of manifests and sums. */
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";

@@ -19,7 +19,7 @@ export interface TargetView {
   /** Whether the latest good backup is older than the schedule promises. */
   overdue: boolean;
   running: { phase: Phase; startedAt: string } | null;
-  last: LastRun | null;
+  last: (LastRun & { changed: string[] }) | null;
   lastSuccess: { at: string; set: string } | null;
   lastCheck: LastCheck | null;
   pruneError: string | null;

@@ -8,6 +8,13 @@ export const MANIFEST_FORMAT = 1;
 /** The name of the file in its snapshot. */
 export const MANIFEST_FILE = "manifest.json";
 
+/** The content of a piece's files, whatever the archive around it says. */
+export interface ContentSum {
+  sha256: string;
+  /** When the latest of the files was written. RFC 3339. */
+  modified: string;
+}
+
 /** A piece as it is stored. */
 export interface StoredPiece {
   kind: PieceKind;
@@ -20,6 +27,8 @@ export interface StoredPiece {
   app?: string;
   machine?: string;
   volumes: string[];
+  /** Of a piece that never changes, so that later sets can tell whether this one is what they have. */
+  content?: ContentSum;
 }
 
 /** How a set was verified before its manifest was written. */
@@ -66,6 +75,7 @@ const PieceSchema = Type.Object({
   app: Type.Optional(text),
   machine: Type.Optional(text),
   volumes: Type.Array(text),
+  content: Type.Optional(Type.Object({ sha256: hex64, modified: text })),
 });
 
 const ManifestSchema = Type.Object({

@@ -4,6 +4,7 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { saysAbsent } from "./failures.ts";
 import type { FoundManifest, Snapshot } from "./garbage.ts";
 import { MANIFEST_FILE, type Manifest, parseManifest } from "./manifest.ts";
+import type { ManifestCache } from "./manifest-cache.ts";
 import { feedRestic, type ResticAccess, readRestic, runRestic } from "./restic.ts";
 
 /** How long commands that read or write little may take, in milliseconds: over a slow line, with many snapshots. */
@@ -12,6 +13,8 @@ const SHORT_MS = 10 * 60_000;
 const LONG_MS = 24 * 60 * 60_000;
 /** A manifest of 10,000 pieces has 4 MB. Bytes. */
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
+/** How many processes read manifests at once. Each derives its key for half a second of CPU time and takes up to 60 MB. */
+const READS_AT_A_TIME = 4;
 /** All snapshots that this program makes have it. */
 const TAG = "hibernaut";
 
@@ -46,10 +49,10 @@ interface SnapshotDocument {
 export class Repository {
   readonly #access: ResticAccess;
   /** Manifests never change, and their snapshots' ids are sums of them. */
-  readonly #manifests: Map<string, Manifest>;
+  readonly #manifests: ManifestCache | undefined;
 
-  /** `manifests` keeps those that were read, by snapshot. */
-  constructor(access: ResticAccess, manifests: Map<string, Manifest> = new Map()) {
+  /** `manifests` keeps those that were read. Without it, each is read whenever it is needed. */
+  constructor(access: ResticAccess, manifests?: ManifestCache) {
     this.#access = access;
     this.#manifests = manifests;
   }
@@ -93,14 +96,24 @@ export class Repository {
 
   /** Reads the manifests among some snapshots. One that cannot be read is a reason, not an error. */
   async manifests(snapshots: readonly Snapshot[], signal: AbortSignal): Promise<FoundManifest[]> {
+    const wanted = snapshots.filter(({ isManifest }) => isManifest);
     const found: FoundManifest[] = [];
-    for (const { id, isManifest, set, platform } of snapshots) {
-      if (!isManifest) continue;
-      const known = this.#manifests.get(id) ?? (await this.#manifest(id, signal));
-      const fits = typeof known === "string" || (known.set === set && known.platform === platform);
-      found.push({ snapshot: id, manifest: fits ? known : "is of another set than its snapshot says" });
+    for (let from = 0; from < wanted.length; from += READS_AT_A_TIME) {
+      // All have ended before one that failed is told: no restic is left behind.
+      const reads = await Promise.allSettled(
+        wanted.slice(from, from + READS_AT_A_TIME).map((snapshot) => this.#found(snapshot, signal)),
+      );
+      for (const read of reads) {
+        if (read.status === "rejected") throw read.reason;
+        found.push(read.value);
+      }
     }
     return found;
+  }
+
+  /** Keeps a manifest that was just stored and read back, so that it need not be read once more. */
+  async remember({ id }: Snapshot, json: string): Promise<void> {
+    await this.#manifests?.put(id, json);
   }
 
   /**
@@ -159,7 +172,13 @@ export class Repository {
     for (let from = 0; from < snapshots.length; from += 500)
       await this.#run(["forget", ...snapshots.slice(from, from + 500)], "Old backups cannot be deleted", signal);
     await this.#run(["prune"], "Old backups cannot be deleted", signal, LONG_MS);
-    for (const id of snapshots) this.#manifests.delete(id);
+    await this.#manifests?.drop(snapshots);
+  }
+
+  async #found({ id, set, platform }: Snapshot, signal: AbortSignal): Promise<FoundManifest> {
+    const known = (await this.#manifests?.get(id)) ?? (await this.#manifest(id, signal));
+    const fits = typeof known === "string" || (known.set === set && known.platform === platform);
+    return { snapshot: id, manifest: fits ? known : "is of another set than its snapshot says" };
   }
 
   async #manifest(id: string, signal: AbortSignal): Promise<Manifest | string> {
@@ -178,8 +197,9 @@ export class Repository {
       // The server may be back in a moment.
       throw error;
     }
-    const manifest = parseManifest(Buffer.concat(parts).toString("utf8"));
-    if (typeof manifest === "object") this.#manifests.set(id, manifest);
+    const json = Buffer.concat(parts).toString("utf8");
+    const manifest = parseManifest(json);
+    if (typeof manifest === "object") await this.#manifests?.put(id, json);
     return manifest;
   }
 

@@ -1,25 +1,18 @@
 /** Reads a set from a target without a platform: what a restore onto a bare host needs. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { openAccess, type ResticPlace, type TargetSecrets } from "./access.ts";
+import { type Choice, type Chosen, chooseSet, reasonsOf } from "./choose.ts";
+import type { SetView } from "./contract.ts";
+import type { FoundManifest, Snapshot } from "./garbage.ts";
 import { parseLocation } from "./location.ts";
 import { appsOf, type Manifest, sizeOf } from "./manifest.ts";
 import { compared, Repository } from "./repository.ts";
 import { fileOf } from "./set-writer.ts";
-import { newestAt, newestFirst } from "./sets.ts";
+import { setsOf } from "./sets.ts";
 
+export type { SetView } from "./contract.ts";
 export { asRestored, TARGETS_FILE } from "./target-file.ts";
-export { appsOf, sizeOf };
-
-/** An error names as many sets as this, the newest: no platform runs that could be asked for a list. */
-const MOST_NAMED = 20;
-
-/** Which set to restore. By default, the newest. */
-export interface Choice {
-  /** The name of a set. */
-  set?: string | undefined;
-  /** The newest that was made then or before, in milliseconds since 1970. */
-  at?: number | undefined;
-}
+export { appsOf, reasonsOf, sizeOf };
 
 /** A target that is only read. */
 export class Source implements AsyncDisposable {
@@ -45,25 +38,16 @@ export class Source implements AsyncDisposable {
     }
   }
 
-  /**
-   * Returns the manifest of the set to restore. Rejects with `not_found` when there is none, and with `failed_precondition` when the
-   * target has sets of several platforms and nothing says which one is meant.
-   */
-  async choose({ set, at = Number.POSITIVE_INFINITY }: Choice, signal: AbortSignal): Promise<Manifest> {
-    const snapshots = await this.#repository.snapshots(signal);
-    const there = new Set(snapshots.map(({ id }) => id));
-    const read = await this.#repository.manifests(snapshots, signal);
-    const readable = read.flatMap(({ manifest }) => (typeof manifest === "object" ? [manifest] : []));
-    const whole = readable.filter(({ pieces }) => pieces.every(({ snapshot }) => there.has(snapshot)));
-    const platforms = new Set(whole.map(({ platform }) => platform));
-    if (set === undefined && platforms.size > 1) {
-      const message = `The target has sets of ${platforms.size} platforms. Name the set to restore with --set. ${knownSets(whole)}`;
-      throw new HibernautError("failed_precondition", message);
-    }
-    const chosen = set === undefined ? newestAt(whole, at) : whole.find((manifest) => manifest.set === set);
-    if (chosen !== undefined) return chosen;
-    const which = set === undefined ? "no set that is complete and old enough" : `no complete set ${set}`;
-    throw new HibernautError("not_found", `The target has ${which}. ${knownSets(whole)}`);
+  /** Lists the sets, newest first. None counts as its own: no platform asks. */
+  async sets(signal: AbortSignal): Promise<SetView[]> {
+    const { snapshots, manifests } = await this.#read(signal);
+    return setsOf(snapshots, manifests, "");
+  }
+
+  /** Returns the set to restore and the newer ones that cannot be restored. Rejects like {@link chooseSet}. */
+  async choose(choice: Choice, signal: AbortSignal): Promise<Chosen> {
+    const { snapshots, manifests } = await this.#read(signal);
+    return chooseSet(snapshots, manifests, choice);
   }
 
   /**
@@ -80,11 +64,9 @@ export class Source implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#dispose();
   }
-}
 
-function knownSets(whole: readonly Manifest[]): string {
-  if (whole.length === 0) return "Nothing in it is complete.";
-  const named = newestFirst(whole).slice(0, MOST_NAMED);
-  const more = whole.length > named.length ? `, and ${whole.length - named.length} older ones` : "";
-  return `It has ${named.map(({ set, host }) => `${set} of ${host}`).join(", ")}${more}.`;
+  async #read(signal: AbortSignal): Promise<{ snapshots: Snapshot[]; manifests: FoundManifest[] }> {
+    const snapshots = await this.#repository.snapshots(signal);
+    return { snapshots, manifests: await this.#repository.manifests(snapshots, signal) };
+  }
 }

@@ -1,9 +1,7 @@
 /** What a target may be. */
 import { randomBytes } from "node:crypto";
-import { dirname } from "node:path";
 import { cronRefusal } from "@hibernaut/domain/cron";
 import { HibernautError } from "@hibernaut/domain/errors";
-import { isThere } from "@hibernaut/lib/absence";
 import type { TargetRecord } from "./target-file.ts";
 
 /** Each is one more place to keep, with a metric and a line in lists. */
@@ -49,19 +47,4 @@ export function refuseTaken(targets: readonly TargetRecord[], { name, url }: Pic
     throw new HibernautError("already_exists", `The target ${taken.name} exists already, at ${taken.url}.`);
   if (targets.length >= MAX_TARGETS)
     throw new HibernautError("resource_exhausted", `There are ${MAX_TARGETS} targets, and no more are possible.`);
-}
-
-/**
- * Rejects a directory that is lost with the data directory, that would be a part of itself, or above which there is nothing: where a
- * disk is not mounted, nothing is made in its place.
- */
-export async function requireElsewhere(path: string, dataDir: string): Promise<void> {
-  if (!`${path}/`.startsWith(`${dataDir}/`) && !`${dataDir}/`.startsWith(`${path}/`)) {
-    const parent = dirname(path);
-    if (await isThere(parent)) return;
-    const message = `There is no directory ${parent}. If it is on a disk that has to be mounted, mount it; otherwise make it first: mkdir -p ${parent}`;
-    throw new HibernautError("failed_precondition", message, { field: "url" });
-  }
-  const message = `${path} and the data directory ${dataDir} are in each other, so both would be lost at once. Use a place on another disk or another host.`;
-  throw new HibernautError("invalid_argument", message, { field: "url" });
 }

@@ -3,8 +3,17 @@ import { HibernautError } from "@hibernaut/domain/errors";
 import { tarOf } from "../archive.ts";
 import { neverChanges, type Piece } from "../piece.ts";
 import type { Snapshot } from "./garbage.ts";
-import { MANIFEST_FILE, MANIFEST_FORMAT, type Manifest, type StoredPiece, type Verified } from "./manifest.ts";
+import {
+  type ContentSum,
+  MANIFEST_FILE,
+  MANIFEST_FORMAT,
+  type Manifest,
+  type StoredPiece,
+  type Verified,
+} from "./manifest.ts";
+import type { PieceSums } from "./piece-sums.ts";
 import type { Repository } from "./repository.ts";
+import { type Reuse, reuseOf } from "./reuse.ts";
 
 /** At least this much of what is stored is read again after each backup, in bytes. */
 const LEAST_SAMPLE_BYTES = 64 * 1024 ** 2;
@@ -16,32 +25,39 @@ interface SetOptions {
   version: string;
   host: string;
   at: string;
-  /** Pieces that earlier sets of the platform stored. */
+  /** Pieces that earlier sets of the platform stored, oldest first. */
   stored: readonly StoredPiece[];
+  sums: Pick<PieceSums, "noted" | "read" | "save">;
   verify: Verified["read"];
 }
 
 /** One set. */
 export class SetWriter {
   readonly #options: SetOptions;
-  readonly #known: Map<string, StoredPiece>;
+  readonly #known: Map<string, StoredPiece[]>;
   readonly #pieces: StoredPiece[] = [];
   /** Those of the pieces that this set stored. Their snapshots' ids are not whole before the set is verified. */
   readonly #new: StoredPiece[] = [];
   /** Bytes that the set added to the repository. */
   added = 0;
+  /** Names of pieces that never change, and of which an earlier set has another content. */
+  readonly changed: string[] = [];
 
   constructor(options: SetOptions) {
     this.#options = options;
-    this.#known = new Map(options.stored.filter(neverChanges).map((piece) => [piece.name, piece]));
+    this.#known = Map.groupBy(options.stored.filter(neverChanges), ({ name }) => name);
   }
 
-  /** Stores a piece, unless it never changes and an earlier set has it. */
+  /** Stores a piece, unless it never changes and an earlier set has just what is on the disk now. */
   async take(piece: Piece, signal: AbortSignal): Promise<void> {
     const { repository, set, platform } = this.#options;
     const { kind, name, app, machine, volumes } = piece;
-    const known = neverChanges(piece) ? this.#known.get(name) : undefined;
-    if (known !== undefined) return void this.#pieces.push(known);
+    let content: ContentSum | undefined;
+    if (neverChanges(piece)) {
+      const { now, same } = await this.#compared(piece, signal);
+      if (same !== undefined) return void this.#pieces.push(same);
+      content = now;
+    }
     const source = tarOf(piece, signal);
     const file = fileOf(piece);
     const { added, ...stored } = await repository.store({ file, set, platform, kind: "piece", source, signal });
@@ -50,18 +66,36 @@ export class SetWriter {
       ...{ kind, name, volumes: [...volumes] },
       ...(app !== undefined && { app }),
       ...(machine !== undefined && { machine }),
+      ...(content !== undefined && { content }),
       ...stored,
     };
     this.#pieces.push(entry);
     this.#new.push(entry);
   }
 
+  /** Compares a piece with what earlier sets have. A note is enough to find it there, and never enough to say that it changed. */
+  async #compared(piece: Piece, signal: AbortSignal): Promise<Reuse & { now: ContentSum }> {
+    const { sums } = this.#options;
+    const earlier = this.#known.get(piece.name) ?? [];
+    const noted = await sums.noted(piece);
+    const reuse = noted && reuseOf(noted, earlier);
+    if (noted !== undefined && reuse?.same !== undefined && !reuse.changed) return { ...reuse, now: noted };
+    const now = await sums.read(piece, signal);
+    const found = reuseOf(now, earlier);
+    if (found.changed) this.changed.push(piece.name);
+    return { ...found, now };
+  }
+
   /**
-   * Verifies what is stored, and writes the manifest. Returns it once it was read back. Until then, the set does not count; so it
-   * does not if anything about it is in doubt.
+   * Verifies what is stored, and writes the manifest. Returns it once it was read back, with all snapshots that are there then. Until
+   * then, the set does not count; so it does not if anything about it is in doubt.
    */
-  async commit(withoutMemory: Manifest["withoutMemory"], signal: AbortSignal): Promise<Manifest> {
-    const { repository, verify, set, platform, version, host, at } = this.#options;
+  async commit(
+    withoutMemory: Manifest["withoutMemory"],
+    signal: AbortSignal,
+  ): Promise<{ manifest: Manifest; snapshots: Snapshot[] }> {
+    const { repository, verify, set, platform, version, host, at, sums } = this.#options;
+    await sums.save();
     // Others may have deleted snapshots meanwhile, also of earlier sets.
     const snapshots = await repository.snapshots(signal);
     for (const piece of this.#new) piece.snapshot = wholeId(piece, set, snapshots);
@@ -73,18 +107,22 @@ export class SetWriter {
       ...{ pieces: this.#pieces, withoutMemory, added: this.added },
       verified: { at: now, read: verify },
     };
-    const source = once(Buffer.from(`${JSON.stringify(manifest)}\n`));
+    const json = `${JSON.stringify(manifest)}\n`;
+    const source = once(Buffer.from(json));
     const stored = await repository.store({ file: MANIFEST_FILE, set, platform, kind: "manifest", source, signal });
     try {
       await repository.compare({ file: MANIFEST_FILE, ...stored }, signal);
       // Verifying may have taken hours.
-      requireAll(this.#pieces, await repository.snapshots(signal));
+      const present = await repository.snapshots(signal);
+      requireAll(this.#pieces, present);
+      const own = present.find((snapshot) => snapshot.isManifest && snapshot.set === set);
+      if (own !== undefined) await repository.remember(own, json);
+      return { manifest, snapshots: present };
     } catch (error) {
       // What is in doubt does not count. If it cannot be taken back, the backup fails nevertheless.
       await repository.forget([stored.snapshot], signal).catch(() => {});
       throw error;
     }
-    return manifest;
   }
 
   async #verify(signal: AbortSignal): Promise<void> {

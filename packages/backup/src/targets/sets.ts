@@ -10,13 +10,18 @@ export function setsOf(
   platform: string,
 ): SetView[] {
   const byId = new Map(snapshots.map((snapshot) => [snapshot.id, snapshot]));
+  const began = beginnings(snapshots);
   const committed = manifests.flatMap(({ snapshot, manifest }) => {
     const stored = byId.get(snapshot);
     if (stored === undefined) return [];
     const own = stored.platform === platform;
     if (typeof manifest === "string")
       return [
-        { ...nothing(stored.set, stored.time, own), state: "unreadable" as const, reason: `its manifest ${manifest}` },
+        {
+          ...nothing(stored.set, began.get(stored.set) ?? stored.time, own),
+          state: "unreadable" as const,
+          reason: `its manifest ${manifest}`,
+        },
       ];
     const lost = manifest.pieces.filter((piece) => !byId.has(piece.snapshot));
     return [{ ...completeSet(manifest, own), ...(lost.length > 0 && lostPieces(lost.map(({ name }) => name))) }];
@@ -37,6 +42,16 @@ export function newestAt(manifests: readonly Manifest[], at: number): Manifest |
 /** Returns them sorted by their time. */
 export function newestFirst<T extends { at: string }>(sets: readonly T[]): T[] {
   return sets.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
+}
+
+/** When the first piece of each set was stored. The time of a manifest is that of the end, and hours may lie between the two. */
+function beginnings(snapshots: readonly Snapshot[]): Map<string, string> {
+  const began = new Map<string, string>();
+  for (const { set, time } of snapshots) {
+    const known = began.get(set);
+    if (known === undefined || Date.parse(time) < Date.parse(known)) began.set(set, time);
+  }
+  return began;
 }
 
 function completeSet(manifest: Manifest, own: boolean): SetView {

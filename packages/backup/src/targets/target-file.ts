@@ -24,6 +24,8 @@ export interface LastRun {
   added: number;
   /** What apps wanted to do before they were backed up, and could not. Absent in records of earlier releases. */
   failedCommands?: FailedCommand[];
+  /** Names of pieces that never change and have changed. Absent in records of earlier releases. */
+  changed?: string[];
   error: { code: string; message: string } | null;
 }
 

@@ -1,37 +1,25 @@
 /** Backups to targets: the implementation of {@link BackupTargetService}. */
-import { randomBytes } from "node:crypto";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { abortable } from "@hibernaut/lib/async";
 import { background } from "@hibernaut/lib/background";
-import { messageOf } from "@hibernaut/lib/text";
-import { sealText, unsealText, type Vault } from "@hibernaut/secrets";
+import type { Vault } from "@hibernaut/secrets";
 import type { OutboxStore } from "@hibernaut/store";
-import type { Drill, LastRestore } from "../apps/results.ts";
 import type { Backups } from "../backups.ts";
-import { openAccess, type ResticPlace, requireCredentials, type TargetSecrets } from "./access.ts";
-import { BEGAN_FILE, noteBegan, noteEnded, readBegan } from "./began.ts";
-import { boundCache, clearTemporary, RESTIC_FOLDER } from "./cache.ts";
 import type { BackupTargetService, NewTarget, Phase, SetView, TargetChanges, TargetView } from "./contract.ts";
 import { isOverdue, nextDue } from "./due.ts";
 import { parseKeep } from "./keep.ts";
-import { locationText, parseLocation } from "./location.ts";
-import { type Manifest, sizeOf, type Verified } from "./manifest.ts";
-import { Repository } from "./repository.ts";
-import { givenKey, newKey, refuseTaken, requireElsewhere, requireName, requireSchedule } from "./rules.ts";
-import { SetWriter } from "./set-writer.ts";
+import { SetMaker } from "./make-set.ts";
+import type { Verified } from "./manifest.ts";
+import { addTarget } from "./new-target.ts";
+import { Outcomes } from "./outcomes.ts";
+import { Repositories } from "./repositories.ts";
+import { requireSchedule } from "./rules.ts";
 import { setsOf } from "./sets.ts";
-import {
-  KNOWN_HOSTS_FILE,
-  type LastCheck,
-  type LastRun,
-  TARGETS_FILE,
-  TargetFile,
-  type TargetRecord,
-} from "./target-file.ts";
-import { checkSets, deleteOld, storedBy } from "./upkeep.ts";
+import { TARGETS_FILE, TargetFile, type TargetRecord } from "./target-file.ts";
+import { checkSets } from "./upkeep.ts";
 import { nextDrill, pastOf, viewOf } from "./views.ts";
+import { busy, type Log, newWork, type TargetWork, type Work } from "./work.ts";
 
 interface TargetsOptions {
   dataDir: string;
@@ -42,82 +30,38 @@ interface TargetsOptions {
   version: string;
   settings: { restic: string; backupVerify: Verified["read"] };
   now?: () => Date;
-  log: {
-    info(fields: Record<string, unknown>, message: string): void;
-    warn(fields: Record<string, unknown>, message: string): void;
-  };
+  log: Log;
 }
 
-/** What came of it. `apps` are those of the set that a drill is from: results of others are dropped. */
-type UseResult = { restore: LastRestore } | { drill: Drill; apps: readonly string[] };
-
-/** A target at work for something else than backups of the platform. */
-export interface TargetWork {
-  /** Names this platform in the repository. */
-  platform: string;
-  signal: AbortSignal;
-  /** RFC 3339. */
-  startedAt: string;
-  /** The latest drill of each app. */
-  drills: readonly Drill[];
-  /** Opens the repository for as long as it is used. */
-  withRepository<T>(use: (repository: Repository) => Promise<T>): Promise<T>;
-  /** Now, RFC 3339. */
-  now(): string;
-  /** From here on, it cannot be canceled. */
-  committed(): void;
-  /** Stores and tells what came of it. */
-  ended(result: UseResult): Promise<void>;
-}
-
-/** What happens at a target. There is one at a time. */
-interface Work {
-  target: string;
-  phase: Phase;
-  startedAt: string;
-  /** Random hex digits. */
-  mark: string;
-  abort: AbortController;
-  ended: Promise<unknown>;
-  /** It has taken effect. */
-  committed?: boolean;
-}
-
+/** The targets of one platform. */
 export class BackupTargets implements BackupTargetService {
   readonly #options: TargetsOptions;
   readonly #file: TargetFile;
-  readonly #place: ResticPlace;
+  readonly #repositories: Repositories;
+  readonly #outcomes: Outcomes;
+  readonly #maker: SetMaker;
   readonly #closing = new AbortController();
-  /** Manifests that were read, by snapshot. */
-  readonly #manifests = new Map<string, Manifest>();
-  readonly #failures = new Map<string, number>();
   /** What is at a target is listed once for all who ask meanwhile: it takes processes, and costs where requests do. */
   readonly #listings = new Map<string, Promise<SetView[]>>();
   #work: Work | undefined;
 
   constructor(options: TargetsOptions) {
+    const { dataDir, backups, version, vault, outbox, settings, log } = options;
+    const now = () => this.#now();
     this.#options = options;
-    const { dataDir, settings } = options;
-    this.#file = new TargetFile(join(dataDir, TARGETS_FILE));
-    this.#place = {
-      program: settings.restic,
-      folder: join(dataDir, RESTIC_FOLDER),
-      knownHosts: join(dataDir, KNOWN_HOSTS_FILE),
-    };
+    const file = new TargetFile(join(dataDir, TARGETS_FILE));
+    const repositories = new Repositories({ dataDir, restic: settings.restic, vault });
+    const verify = settings.backupVerify;
+    this.#file = file;
+    this.#repositories = repositories;
+    this.#outcomes = new Outcomes({ file, folder: repositories.folder, outbox, now, log });
+    this.#maker = new SetMaker({ dataDir, backups, version, verify, file, repositories, now, log });
   }
 
   /** Takes note of what a platform that was killed did not finish. Call it once, before anything else. */
   async recover(): Promise<void> {
-    const { folder } = this.#place;
-    const began = await readBegan(this.#began);
-    await clearTemporary(folder);
-    if (began === undefined) return;
-    const error = new HibernautError("aborted", "The platform ended while the backup was made.");
-    try {
-      await this.#failed(began.target, began.at, { error, canceled: false });
-    } catch (fault) {
-      this.#options.log.warn({ reason: messageOf(fault) }, "the targets for backups cannot be read");
-    }
+    await this.#repositories.clear();
+    await this.#outcomes.recover();
   }
 
   async list(): Promise<TargetView[]> {
@@ -129,38 +73,11 @@ export class BackupTargets implements BackupTargetService {
   }
 
   async add(wanted: NewTarget, signal: AbortSignal): Promise<{ target: TargetView; key: string | null }> {
-    const { name, schedule = null, keep = null, key, accessKey, secretKey, sshKey } = wanted;
-    const location = parseLocation(wanted.url);
-    requireName(name);
-    requireSchedule(schedule);
-    if (keep !== null) parseKeep(keep);
-    const credentials = {
-      ...(accessKey !== undefined && { accessKey }),
-      ...(secretKey !== undefined && { secretKey }),
-      ...(sshKey !== undefined && { sshKey }),
-    };
-    requireCredentials(location, credentials);
-    if (location.kind === "directory") await requireElsewhere(location.path, this.#options.dataDir);
-    const url = locationText(location);
-    const refuse = (targets: readonly TargetRecord[]) => refuseTaken(targets, { name, url });
-    refuse((await this.#file.read()).targets);
-    const secrets: TargetSecrets = { key: key === undefined ? newKey() : givenKey(key), ...credentials };
-    await this.#reach({ url, secrets }, signal, async (repository) => {
-      if (!(await this.#isThere(repository, { url, isNew: key === undefined }, signal)))
-        await repository.create(signal);
-    });
-    const now = this.#now().toISOString();
-    const record: TargetRecord = {
-      ...{ name, url, addedAt: now, schedule, scheduledAt: now, keep },
-      sealed: sealText(this.#options.vault, sealedAs(name), JSON.stringify(secrets)),
-      ...{ last: null, lastSuccess: null, lastCheck: null, toldOverdue: false, pruneError: null },
-    };
-    await this.#file.change((targets) => {
-      refuse(targets);
-      return [...targets, record];
-    });
-    this.#options.log.info({ target: name, url }, "a target for backups was added");
-    return { target: this.#view(record), key: key === undefined ? secrets.key : null };
+    const { dataDir, log } = this.#options;
+    const place = { dataDir, file: this.#file, repositories: this.#repositories, now: this.#now() };
+    const { record, key } = await addTarget(wanted, place, signal);
+    log.info({ target: record.name, url: record.url }, "a target for backups was added");
+    return { target: this.#view(record), key };
   }
 
   async update(name: string, { schedule, keep, drillSchedule }: TargetChanges): Promise<TargetView> {
@@ -180,7 +97,7 @@ export class BackupTargets implements BackupTargetService {
     await this.#record(name);
     if (this.#work?.target === name) throw busy(this.#work);
     await this.#file.change((targets) => targets.filter((target) => target.name !== name));
-    this.#failures.delete(name);
+    this.#outcomes.forget(name);
     this.#options.log.info({ target: name }, "a target for backups was removed; what is stored there stays");
   }
 
@@ -195,7 +112,7 @@ export class BackupTargets implements BackupTargetService {
 
   async #list(target: TargetRecord, signal: AbortSignal): Promise<SetView[]> {
     const { platform } = await this.#file.read();
-    return this.#open(target, signal, async (repository) => {
+    return this.#repositories.open(target, signal, async (repository) => {
       const snapshots = await repository.snapshots(signal);
       return setsOf(snapshots, await repository.manifests(snapshots, signal), platform);
     });
@@ -211,13 +128,6 @@ export class BackupTargets implements BackupTargetService {
     return this.get(name);
   }
 
-  /** Backs up to a target, and resolves when that has ended, however it did. */
-  async run(name: string): Promise<void> {
-    const target = await this.#record(name);
-    this.#requireFree();
-    await this.#begin(target, "copying", (work) => this.#backUp(target, work));
-  }
-
   async cancel(name: string): Promise<boolean> {
     await this.#record(name);
     const work = this.#work;
@@ -231,14 +141,11 @@ export class BackupTargets implements BackupTargetService {
   async startCheck(name: string, readData: boolean): Promise<TargetView> {
     const target = await this.#record(name);
     this.#requireFree("checking");
-    background(this.#begin(target, "checking", this.#checking(target, readData)), "checking a target for backups");
+    background(
+      this.#begin(target, "checking", (work) => this.#check(target, readData, work)),
+      "checking a target for backups",
+    );
     return this.get(name);
-  }
-
-  /** Checks a target, and resolves when that has ended, however it did. */
-  async check(name: string, readData: boolean): Promise<void> {
-    const target = await this.#record(name);
-    await this.#begin(target, "checking", this.#checking(target, readData));
   }
 
   /** Begins something else at a target, and returns the target. There is one such work at a time. */
@@ -252,35 +159,16 @@ export class BackupTargets implements BackupTargetService {
       if (phase === "drilling") await this.#file.update(name, () => ({ drillScheduledAt: one.startedAt }));
       await act({
         ...{ platform, signal, startedAt: one.startedAt, drills: target.drills ?? [] },
-        withRepository: (use) => this.#open(target, signal, use),
+        withRepository: (use) => this.#repositories.open(target, signal, use),
         committed: () => {
           one.committed = true;
         },
         now: () => this.#now().toISOString(),
-        ended: (result) => this.#usedFor(name, result),
+        ended: (result) => this.#outcomes.used(name, result),
       });
     });
     background(work, `${phase} from a target`);
     return this.get(name);
-  }
-
-  async #usedFor(name: string, result: UseResult): Promise<void> {
-    const isDrill = "drill" in result;
-    const { app, set, error } = isDrill ? result.drill : result.restore;
-    await this.#file.update(name, ({ drills = [] }) =>
-      isDrill
-        ? { lastDrill: result.drill, drills: drillsAfter(drills, result.drill, result.apps) }
-        : { lastRestore: result.restore },
-    );
-    const type = isDrill
-      ? `backup.drill_${result.drill.outcome}`
-      : `backup.${error === null ? "restored" : "restore_failed"}`;
-    this.#tell(type, { target: name, app: app || null, set, ...(!isDrill && { as: result.restore.as }), error });
-    if (error !== null)
-      this.#options.log.warn(
-        { target: name, app, reason: error.message },
-        isDrill ? "a drill failed" : "a restore failed",
-      );
   }
 
   /** Throws while an app is restored or tried: a backup would have what is to be removed. */
@@ -297,12 +185,8 @@ export class BackupTargets implements BackupTargetService {
   async look(): Promise<string[]> {
     const { targets } = await this.#file.read();
     const now = this.#now();
-    for (const target of targets) {
-      if (target.toldOverdue || !isOverdue(pastOf(target), now)) continue;
-      await this.#file.update(target.name, () => ({ toldOverdue: true }));
-      this.#tell("backup.overdue", { target: target.name, last_success_at: target.lastSuccess?.at ?? null });
-      this.#options.log.warn({ target: target.name }, "the backup to a target is overdue");
-    }
+    for (const target of targets)
+      if (!target.toldOverdue && isOverdue(pastOf(target), now)) await this.#outcomes.overdue(target);
     return targets.filter((target) => (nextDue(pastOf(target), now) ?? now) < now).map(({ name }) => name);
   }
 
@@ -323,11 +207,7 @@ export class BackupTargets implements BackupTargetService {
 
   async #begin({ name }: TargetRecord, phase: Phase, act: (work: Work) => Promise<void>): Promise<void> {
     this.#requireFree(phase);
-    const abort = new AbortController();
-    const work: Work = {
-      ...{ target: name, phase, startedAt: this.#now().toISOString(), mark: randomBytes(3).toString("hex") },
-      ...{ abort, ended: Promise.resolve() },
-    };
+    const work = newWork(name, phase, this.#now());
     this.#work = work;
     const done = act(work).finally(() => {
       this.#work = undefined;
@@ -351,160 +231,27 @@ export class BackupTargets implements BackupTargetService {
     const { name } = target;
     const { startedAt, abort } = work;
     try {
-      await noteBegan(this.#began, { target: name, at: startedAt });
-      const manifest = await this.#open(target, abort.signal, async (repository) => {
-        const made = await this.#writeSet(repository, work).catch(async (error: unknown) => {
-          // Where no room is left, what the rule gives up makes some, and the next try may succeed.
-          if (isFull(error)) await this.#deleteOld(name, repository, abort.signal, { failed: setName(work) });
-          throw error;
-        });
-        work.phase = "deleting";
-        await this.#deleteOld(name, repository, abort.signal, { made: made.set });
-        return made;
-      });
-      await boundCache(this.#place.folder).catch((error: unknown) => {
-        this.#options.log.warn({ reason: messageOf(error) }, "what restic keeps at hand cannot be deleted");
-      });
-      await this.#succeeded(name, startedAt, manifest);
+      await this.#outcomes.begins(name, startedAt);
+      await this.#outcomes.succeeded(name, startedAt, await this.#maker.make(target, work));
     } catch (error) {
       const canceled = abort.signal.aborted && !this.#closing.signal.aborted;
-      await this.#failed(name, startedAt, { error: abort.signal.aborted ? abort.signal.reason : error, canceled });
+      await this.#outcomes.failed(name, startedAt, {
+        error: abort.signal.aborted ? abort.signal.reason : error,
+        canceled,
+      });
     }
   }
 
-  async #writeSet(repository: Repository, work: Work): Promise<Manifest> {
-    const { backups, version, settings } = this.#options;
-    const { signal } = work.abort;
-    const { platform } = await this.#file.read();
-    const at = work.startedAt;
-    const identity = { set: setName(work), platform, version, host: hostname(), at, verify: settings.backupVerify };
-    await repository.removeStaleLocks(signal);
-    const writer = new SetWriter({ repository, ...identity, stored: await storedBy(platform, repository, signal) });
-    let manifest: Manifest | undefined;
-    await backups.each({
-      take: (piece, until) => writer.take(piece, until),
-      finish: async (until) => {
-        work.phase = "verifying";
-        manifest = await writer.commit(backups.get().withoutMemory, until);
-      },
-      signal,
-    });
-    if (manifest === undefined) throw new Error("the backup ended without a manifest");
-    return manifest;
-  }
-
-  /** The backup that was made counts, whatever becomes of older ones. */
-  async #deleteOld(
-    name: string,
-    repository: Repository,
-    signal: AbortSignal,
-    sets: { made?: string; failed?: string },
-  ): Promise<void> {
-    // The rule of now: it may have been changed while the backup was made.
-    const { keep } = await this.#record(name);
-    if (keep === null) return;
-    let pruneError: string | null = null;
+  /** Checks a target, and stores what was found. A check that was ended has found nothing. */
+  async #check(target: TargetRecord, readData: boolean, { abort: { signal } }: Work): Promise<void> {
+    let failure: { error: unknown } | undefined;
     try {
-      const { platform } = await this.#file.read();
-      const ids = await deleteOld(
-        repository,
-        { platform, keep: parseKeep(keep), now: this.#now().getTime(), ...sets },
-        signal,
-      );
-      if (ids.length > 0) this.#options.log.info({ target: name, snapshots: ids.length }, "old backups were deleted");
+      await this.#repositories.open(target, signal, (repository) => checkSets(repository, readData, signal));
     } catch (error) {
-      pruneError = messageOf(error);
-      this.#options.log.warn({ target: name, reason: pruneError }, "old backups stay");
+      if (signal.aborted) return;
+      failure = { error };
     }
-    await this.#file.update(name, () => ({ pruneError }));
-  }
-
-  get #began(): string {
-    return join(this.#place.folder, BEGAN_FILE);
-  }
-
-  async #succeeded(name: string, startedAt: string, manifest: Manifest): Promise<void> {
-    const endedAt = this.#now().toISOString();
-    const { set, added } = manifest;
-    const bytes = sizeOf(manifest);
-    const { failedCommands } = this.#options.backups.get();
-    const last: LastRun = { startedAt, endedAt, state: "complete", set, bytes, added, failedCommands, error: null };
-    const lastSuccess = { at: manifest.at, set };
-    await this.#file.update(name, () => ({ last, lastSuccess, toldOverdue: false }));
-    await noteEnded(this.#began);
-    for (const { id, app, reason } of failedCommands)
-      this.#tell("backup.command_failed", { target: name, set, app, machine_id: id, reason });
-    this.#tell("backup.complete", { target: name, set, bytes, added });
-    this.#options.log.info({ target: name, set, bytes, added }, "a backup was made and verified");
-  }
-
-  async #failed(
-    name: string,
-    startedAt: string,
-    { error, canceled }: { error: unknown; canceled: boolean },
-  ): Promise<void> {
-    const endedAt = this.#now().toISOString();
-    const state = canceled ? "canceled" : "failed";
-    const said = saidOf(error);
-    const last: LastRun = { startedAt, endedAt, state, set: null, bytes: 0, added: 0, error: said };
-    this.#options.log.warn(
-      { target: name, reason: said.message },
-      `a backup to a target ${canceled ? "was canceled" : "failed"}`,
-    );
-    if (!canceled) this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
-    try {
-      await this.#file.update(name, () => ({ last }));
-      await noteEnded(this.#began);
-    } finally {
-      this.#tell(`backup.${state}`, { target: name, error: said });
-    }
-  }
-
-  /** Returns what checks a target, and stores what was found. A check that was ended has found nothing. */
-  #checking(target: TargetRecord, readData: boolean): (work: Work) => Promise<void> {
-    const { name } = target;
-    return async ({ abort: { signal } }) => {
-      let error: LastCheck["error"] = null;
-      try {
-        await this.#open(target, signal, (repository) => checkSets(repository, readData, signal));
-      } catch (thrown) {
-        if (signal.aborted) return;
-        error = saidOf(thrown);
-        this.#tell("backup.check_failed", { target: name, error });
-        this.#options.log.warn({ target: name, reason: error.message }, "the check of a target failed");
-      }
-      await this.#file.update(name, () => ({ lastCheck: { at: this.#now().toISOString(), readData, error } }));
-    };
-  }
-
-  #open<T>(target: TargetRecord, signal: AbortSignal, use: (repository: Repository) => Promise<T>): Promise<T> {
-    const { name, url, sealed } = target;
-    const secrets = JSON.parse(unsealText(this.#options.vault, sealedAs(name), sealed)) as TargetSecrets;
-    return this.#reach({ url, secrets }, signal, use);
-  }
-
-  async #reach<T>(
-    { url, secrets }: { url: string; secrets: TargetSecrets },
-    signal: AbortSignal,
-    use: (repository: Repository) => Promise<T>,
-  ): Promise<T> {
-    signal.throwIfAborted();
-    await using open = await openAccess(parseLocation(url), secrets, this.#place);
-    return await use(new Repository(open.access, this.#manifests));
-  }
-
-  async #isThere(
-    repository: Repository,
-    { url, isNew }: { url: string; isNew: boolean },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    try {
-      return await repository.isThere(signal);
-    } catch (error) {
-      if (!isNew || !(error instanceof HibernautError) || !/is not its key/.test(error.message)) throw error;
-      const message = `${url} has a repository already, which only its key opens. Give it with --key-file, over HTTP \`key\`, or use another place.`;
-      throw new HibernautError("failed_precondition", message, { field: "key" });
-    }
+    await this.#outcomes.checked(target.name, readData, failure);
   }
 
   async #record(name: string): Promise<TargetRecord> {
@@ -516,46 +263,10 @@ export class BackupTargets implements BackupTargetService {
 
   #view(target: TargetRecord): TargetView {
     const work = this.#work?.target === target.name ? this.#work : undefined;
-    return viewOf(target, { work, failures: this.#failures.get(target.name) ?? 0, now: this.#now() });
-  }
-
-  #tell(type: string, data: Record<string, unknown>): void {
-    this.#options.outbox.add({ type, at: this.#now().toISOString(), app: null, machine: null, data });
+    return viewOf(target, { work, failures: this.#outcomes.failures(target.name), now: this.#now() });
   }
 
   #now(): Date {
     return this.#options.now?.() ?? new Date();
   }
-}
-
-function saidOf(error: unknown): { code: string; message: string } {
-  return { code: error instanceof HibernautError ? error.code : "internal", message: messageOf(error) };
-}
-
-/** Sorts like the time, and two platforms that begin in the same second have two. */
-function setName({ startedAt, mark }: Work): string {
-  return `${startedAt.replace(/[-:]|\.\d+/g, "")}-${mark}`;
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof HibernautError && error.code === "resource_exhausted";
-}
-
-function sealedAs(name: string): string {
-  return `backup target ${name}`;
-}
-
-function busy({ target, phase, startedAt }: Work): HibernautError {
-  const message = `The target ${target} is ${phase} since ${startedAt}, and there is one such work at a time. Wait until it has ended, or cancel it: hibernaut backup cancel ${target}`;
-  return new HibernautError("failed_precondition", message, { target });
-}
-
-/** Each app has its latest one. */
-const MOST_DRILLS = 1000;
-
-/** Returns the latest drill of each app of a set. One that found no app is not among them. */
-function drillsAfter(drills: readonly Drill[], latest: Drill, apps: readonly string[]): Drill[] {
-  // Where nothing is known of the set, nobody is forgotten.
-  const others = drills.filter(({ app }) => app !== latest.app && (apps.length === 0 || apps.includes(app)));
-  return [...(latest.set === null ? [] : [latest]), ...others].slice(0, MOST_DRILLS);
 }

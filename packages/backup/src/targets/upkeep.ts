@@ -1,20 +1,37 @@
 /** What is done with the sets of a repository besides writing them. */
 import { HibernautError } from "@hibernaut/domain/errors";
-import { unneeded } from "./garbage.ts";
+import { type Snapshot, unneeded } from "./garbage.ts";
 import type { Keep } from "./keep.ts";
 import type { StoredPiece } from "./manifest.ts";
 import type { Repository } from "./repository.ts";
 import { setsOf } from "./sets.ts";
 
-/** Returns the pieces that sets of a platform have, as far as they are there. */
+/**
+ * Pieces of this many of the latest sets are reused. What never changes is in each set while it exists; more sets than one
+ * are read because one may be broken, and what comes back after a week need not be sent again.
+ */
+const REUSED_SETS = 10;
+
+/** Returns the pieces that the latest sets of a platform have, as far as they are there, oldest first. */
 export async function storedBy(platform: string, repository: Repository, signal: AbortSignal): Promise<StoredPiece[]> {
   const snapshots = await repository.snapshots(signal);
   const there = new Set(snapshots.map(({ id }) => id));
-  const own = snapshots.filter((snapshot) => snapshot.platform === platform);
-  const pieces = (await repository.manifests(own, signal)).flatMap(({ manifest }) =>
+  const own = snapshots.filter((snapshot) => snapshot.platform === platform && snapshot.isManifest);
+  const pieces = (await repository.manifests(own.slice(-REUSED_SETS), signal)).flatMap(({ manifest }) =>
     typeof manifest === "object" ? manifest.pieces : [],
   );
   return pieces.filter(({ snapshot }) => there.has(snapshot));
+}
+
+/** Which sets are kept, and what is known of the repository. */
+interface Rule {
+  platform: string;
+  keep: Keep;
+  now: number;
+  made?: string;
+  failed?: string;
+  /** What was there a moment ago. By default, it is listed. */
+  listed?: readonly Snapshot[] | undefined;
 }
 
 /**
@@ -23,10 +40,10 @@ export async function storedBy(platform: string, repository: Repository, signal:
  */
 export async function deleteOld(
   repository: Repository,
-  rule: { platform: string; keep: Keep; now: number; made?: string; failed?: string },
+  { listed, ...rule }: Rule,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const snapshots = await repository.snapshots(signal);
+  const snapshots = listed ?? (await repository.snapshots(signal));
   const manifests = await repository.manifests(snapshots, signal);
   const unread = manifests.find(({ manifest }) => typeof manifest === "string");
   if (unread !== undefined) {

@@ -17,7 +17,8 @@ export function viewOf(target: TargetRecord, { work, failures, now }: Present): 
   const { name, url, addedAt, schedule, keep, last, lastSuccess, lastCheck, pruneError } = target;
   const past = pastOf(target);
   return {
-    ...{ name, url, kind: parseLocation(url).kind, addedAt, schedule, keep, last, lastSuccess, lastCheck, pruneError },
+    ...{ name, url, kind: parseLocation(url).kind, addedAt, schedule, keep, lastSuccess, lastCheck, pruneError },
+    last: last && { ...last, changed: last.changed ?? [] },
     nextAt: nextDue(past, now)?.toISOString() ?? null,
     overdue: isOverdue(past, now),
     running: work === undefined ? null : { phase: work.phase, startedAt: work.startedAt },

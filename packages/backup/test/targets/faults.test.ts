@@ -179,8 +179,7 @@ test("a damaged pack is found by a check, and by the next backup before it count
     await chmod(file, 0o600);
     await writeFile(file, bytes);
   }
-  await home.targets.check("disk", true);
-  expect((await home.targets.get("disk")).lastCheck).toMatchObject({
+  expect(await home.check(true)).toMatchObject({
     readData: true,
     error: { code: "failed_precondition", message: expect.stringMatching(/is damaged/) },
   });
@@ -204,8 +203,7 @@ test("old backups are deleted with what only they need, and the rest is still th
   const sets = await home.targets.sets("disk", patient());
   expect(sets.map(({ at }) => at.slice(0, 10))).toEqual(["2026-11-27", "2026-11-26"]);
   expect((await home.targets.get("disk")).pruneError).toBe(null);
-  await home.targets.check("disk", true);
-  expect((await home.targets.get("disk")).lastCheck?.error).toBe(null);
+  expect(await home.check(true)).toMatchObject({ error: null });
   expect(await readdir(await restore(target, { at: Date.parse("2026-11-26T12:00:00Z") }))).toContain("hibernaut.db");
 });
 

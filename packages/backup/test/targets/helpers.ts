@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { vi } from "vitest";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import type { MachineDependencies } from "../../../machines/src/dependencies.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../../../platform/test/helpers/fake-world.ts";
@@ -14,6 +15,9 @@ import type { BackupTargets } from "../../src/targets/targets.ts";
 export const RESTIC = findTool("restic");
 export const run = promisify(execFile);
 export const patient = () => new AbortController().signal;
+
+/** A backup of what tests have takes seconds, also on a host with other things to do. */
+const LONGEST_MS = 110_000;
 
 /** What a test may set. */
 interface Parts {
@@ -29,9 +33,10 @@ export class Home {
   world!: World;
   platform!: FakePlatform;
 
-  static async open(parts: Parts = {}): Promise<Home> {
+  /** Opens a platform with nothing in it, or with what `fill` puts there. */
+  static async open(parts: Parts = {}, fill?: (folder: string) => Promise<void>): Promise<Home> {
     const home = new Home();
-    home.world = await newWorld();
+    home.world = await newWorld(fill === undefined ? {} : { fill });
     await home.start(parts);
     return home;
   }
@@ -67,10 +72,28 @@ export class Home {
 
   /** Backs up, and returns how that ended. */
   async backUp(name = "disk") {
-    await this.targets.run(name);
-    const { last } = await this.targets.get(name);
+    await this.targets.start(name);
+    const { last } = await this.ended(name);
     if (last === null) throw new Error("nothing was backed up");
     return last;
+  }
+
+  /** Checks a target, and returns what was found. */
+  async check(readData: boolean, name = "disk") {
+    await this.targets.startCheck(name, readData);
+    return (await this.ended(name)).lastCheck;
+  }
+
+  /** Resolves with the target once nothing happens there any more. */
+  async ended(name = "disk") {
+    return vi.waitFor(
+      async () => {
+        const target = await this.targets.get(name);
+        if (target.running !== null) throw new Error(`the target is still ${target.running.phase}`);
+        return target;
+      },
+      { timeout: LONGEST_MS, interval: 10 },
+    );
   }
 
   /** The events of the stream about backups. */
@@ -99,7 +122,8 @@ export async function restore(
   await run("mkdir", ["-m", "700", data]);
   const place = { program: RESTIC, folder: join(folder, "cache"), knownHosts: join(folder, "known-hosts") };
   await using source = await Source.open(url, secrets, place, patient());
-  for await (const content of source.pieces(await source.choose(choice, patient()), patient())) {
+  const { manifest } = await source.choose(choice, patient());
+  for await (const content of source.pieces(manifest, patient())) {
     const chunks: Buffer[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const done = run("tar", ["-C", data, "-xSf", "-"], { encoding: "buffer" });

@@ -1,10 +1,11 @@
 /** `hibernaut backup run`, `list` and `cancel`: backups at targets. */
-import type { BackupSet, BackupTarget, HibernautClient } from "@hibernaut/client";
+import type { BackupTarget, HibernautClient } from "@hibernaut/client";
 import { followTarget, onlyTarget } from "../backup/following.ts";
+import { type ListedSet, setsText } from "../backup/set-list.ts";
 import { command, type Option } from "../command.ts";
 import { CliError, EXIT } from "../failure.ts";
-import { LISTING, listText } from "../listing.ts";
-import { ago, count, lines, megabytes } from "../terminal.ts";
+import { LISTING } from "../listing.ts";
+import { ago, lines, megabytes } from "../terminal.ts";
 
 const TARGET = {
   flags: "--target <name>",
@@ -41,15 +42,12 @@ export const run = command({
         ({ app_name: app, machine_id: id, reason }) =>
           `The backup command of app ${app} failed in machine ${id}, which is backed up as it was: ${reason}`,
       ),
+      changedText(last),
       ended.prune_error !== null && `Old backups could not be deleted: ${ended.prune_error}`,
     );
     return { document: ended, text };
   },
 });
-
-interface Row extends BackupSet {
-  target: string;
-}
 
 export const list = command({
   name: "list",
@@ -62,29 +60,8 @@ export const list = command({
     const client = await context.client();
     const names = target === undefined ? (await client.listBackupTargets()).map(({ name }) => name) : [target];
     const { rows, failures } = await setsAt(client, names);
-    const text = listText(
-      rows,
-      {
-        head: ["TARGET", "SET", "AGE", "STATE", "SIZE", "NEW", "APPS"],
-        row: (one) => [
-          one.target,
-          one.set,
-          ago(one.at),
-          stateText(one),
-          sizeText(one.bytes),
-          sizeText(one.added),
-          appsText(one),
-        ],
-        wide: {
-          head: ["HOST", "VERSION", "VERIFIED"],
-          row: (one) => [one.host ?? "-", one.version ?? "-", one.verified?.read ?? "-"],
-        },
-        spare: ["NEW", "SIZE"],
-        id: ({ set }) => set,
-        empty: names.length === 0 ? "No targets. Add one: hibernaut backup targets add" : "No backups.",
-      },
-      options,
-    );
+    const empty = names.length === 0 ? "No targets. Add one: hibernaut backup targets add" : "No backups.";
+    const text = setsText(rows, empty, options);
     return { document: rows, text, failures };
   },
 });
@@ -108,8 +85,8 @@ export const cancel = command({
 async function setsAt(
   client: HibernautClient,
   names: readonly string[],
-): Promise<{ rows: Row[]; failures: unknown[] }> {
-  const rows: Row[] = [];
+): Promise<{ rows: ListedSet[]; failures: unknown[] }> {
+  const rows: ListedSet[] = [];
   const failures: unknown[] = [];
   for (const target of names)
     try {
@@ -120,16 +97,12 @@ async function setsAt(
   return { rows, failures };
 }
 
-function stateText({ state, own }: BackupSet): string {
-  return own ? state : `${state}, of another platform`;
-}
-
-function sizeText(bytes: number): string {
-  return bytes === 0 ? "-" : megabytes(bytes);
-}
-
-function appsText({ apps }: BackupSet): string {
-  return apps.length <= 3 ? apps.join(",") || "-" : count(apps.length, "app");
+/** What a backup found that can only be damage, here or at the target. Undefined without any. */
+export function changedText({ changed }: Pick<NonNullable<BackupTarget["last"]>, "changed">): string | undefined {
+  if (changed.length === 0) return undefined;
+  const [first = ""] = changed;
+  const names = changed.length === 1 ? first : `${first} and ${changed.length - 1} more`;
+  return `${names} never changes, and is not what an earlier backup has although nobody wrote to it: the copy on this host or the earlier backup is damaged. See docs/backup.md.`;
 }
 
 /** How the latest backup to a target went, in few words. */

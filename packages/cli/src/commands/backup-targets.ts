@@ -11,7 +11,7 @@ import { listCommand } from "../listing.ts";
 import { localTime } from "../local-time.ts";
 import { given } from "../option-values.ts";
 import { ago, fields, lines, megabytes, style, until } from "../terminal.ts";
-import { lastText } from "./backup-sets.ts";
+import { changedText, lastText } from "./backup-sets.ts";
 
 const TARGET = [{ usage: "<target>", description: "name of the target" }] as const;
 const SCHEDULE = {
@@ -247,8 +247,8 @@ function targetText(target: BackupTarget): string {
       ...target.drills.map((one): [string, string] => [`drill of ${one.app_name}`, drillWord(one)]),
       ["last check", checked && `${ago(checked.at)}${checked.read_data ? ", all data read" : ""}`],
     ]),
-    ...[last?.error, checked?.error]
-      .map((error) => error && style("red", error.message, process.stdout))
+    ...[last?.error?.message, last && changedText(last), checked?.error?.message]
+      .map((message) => message && style("red", message, process.stdout))
       .map((line) => line ?? undefined),
     pruneError !== null && style("red", `Old backups stay: ${pruneError}`, process.stdout),
   );

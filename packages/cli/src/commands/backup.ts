@@ -3,12 +3,14 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ApiError, type Backup, type HibernautClient } from "@hibernaut/client";
 import type { WholeBackup } from "../backup/checking.ts";
+import { setsText } from "../backup/set-list.ts";
 import { command, type Noun, type Result } from "../command.ts";
 import { YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
+import { LISTING } from "../listing.ts";
 import { localTime } from "../local-time.ts";
 import { count, lines, megabytes } from "../terminal.ts";
 import { drill, restoreApp } from "./backup-apps.ts";
@@ -91,34 +93,45 @@ const restore = command({
     { flags: "--target <name>", description: "with --app: from this target (default: the only one)" },
     { flags: "--as <name>", description: "with --app: the name of the copy" },
     { flags: "--in-place", description: "with --app: its machines take over from the present ones" },
+    { flags: "--list", description: "of a target: only list the sets, and restore nothing" },
+    ...LISTING,
     YES,
   ],
   examples: [
     "hibernaut backup restore backup.tar --data /srv/hibernaut",
     "ssh backups cat backup.tar | hibernaut backup restore - --data /srv/hibernaut",
     "hibernaut backup restore s3://s3.example.com/backups/home --key-file key.txt --data /srv/hibernaut",
+    "hibernaut backup restore /mnt/usb/hibernaut --key-file key.txt --list",
     "hibernaut backup restore /mnt/usb/hibernaut --key-file key.txt --at 2026-11-20T03:00 --data /srv/hibernaut",
     "hibernaut backup restore --app shop --at 2026-11-20T03:00 --as shop-old",
   ],
-  async run(context, [name = ""], { data, keyFile, sshKey, at, set, target, as, inPlace, yes }) {
+  async run(context, [name = ""], options) {
+    const { data, keyFile, sshKey, at, set, target, as, inPlace, yes, list: onlyList, ...listing } = options;
     const { namedApp: app } = context;
     if (app !== undefined) {
-      if (name !== "" || [data, keyFile, sshKey].some((option) => option !== undefined))
+      if (name !== "" || onlyList === true || [data, keyFile, sshKey].some((option) => option !== undefined))
         throw new UsageError("With --app, the source is a target of the platform: name it with --target.");
       return await restoreApp(context, { app, target, as, inPlace, at, set, yes });
     }
     if (name === "") throw new UsageError("From where? Name a file or a target, or one app with --app.");
     if ([target, as, inPlace].some((option) => option !== undefined))
       throw new UsageError("--target, --as and --in-place are for single apps. Add --app.");
+    const source = { url: name.includes("://") ? name : resolve(name), keyFile, sshKey };
+    if (onlyList === true) {
+      if ([data, at, set].some((option) => option !== undefined))
+        throw new UsageError("--list restores nothing. Leave out --data, --at and --set.");
+      await requireTarget(name);
+      const sets = await (await import("../restore-set.ts")).listSets(context, source);
+      return { document: sets, text: setsText(sets, "No backups.", listing) };
+    }
     if (data === undefined)
       throw new UsageError("Where to? Add --data with a new directory, as in --data /srv/hibernaut.");
     const directory = resolve(data);
     if (await isTarget(name)) {
       const { restoreSet } = await import("../restore-set.ts");
-      const url = name.includes("://") ? name : resolve(name);
-      const restored = await restoreSet(context, { url, keyFile, sshKey, at, set, directory });
+      const restored = await restoreSet(context, source, { at, set, directory });
       const what = `${megabytes(restored.bytes)} of ${restored.set}, made at ${localTime(restored.at)},`;
-      return { document: { url, data_dir: directory, ...restored }, text: restoredText(what, directory) };
+      return { document: { url: source.url, data_dir: directory, ...restored }, text: restoredText(what, directory) };
     }
     if ([keyFile, sshKey, at, set].some((option) => option !== undefined))
       throw new UsageError("--key-file, --ssh-key, --at and --set are for targets, and this is not one.");
@@ -132,6 +145,13 @@ const restore = command({
 async function isTarget(name: string): Promise<boolean> {
   if (name.includes("://")) return true;
   return name !== "-" && (await stat(resolve(name)).catch(() => undefined))?.isDirectory() === true;
+}
+
+async function requireTarget(name: string): Promise<void> {
+  if (!(await isTarget(name)))
+    throw new UsageError(
+      `${name} is not a target. --list takes the URL of one, or the directory of one that is there.`,
+    );
 }
 
 async function restoreFile(
