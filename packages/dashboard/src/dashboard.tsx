@@ -18,6 +18,7 @@ import type { Route } from "./routes.ts";
 
 const AppPage = lazyPage("App", () => import("./pages/app/index.tsx"));
 const MachinePage = lazyPage("Machine", () => import("./pages/machine/index.tsx"));
+const NetworksPage = lazyPage("Networks", () => import("./pages/networks/index.tsx"));
 const BackupsPage = lazyPage("Backups", () => import("./pages/backups/index.tsx"));
 const HostPage = lazyPage("Host", () => import("./pages/host/index.tsx"));
 const TokensPage = lazyPage("Tokens", () => import("./pages/host/tokens.tsx"));
@@ -165,6 +166,8 @@ function CurrentPage({ route, session }: { route: Route; session: Session }) {
           <Empty title="There is nothing at this address.">The navigation has every page.</Empty>
         </Page>
       );
+    case "networks":
+      return <NetworksPage />;
     case "backups":
       return isUnlimited(session) ? <BackupsPage /> : <NotAllowed needs="a token for all apps" session={session} />;
     case "host":

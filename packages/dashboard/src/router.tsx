@@ -43,6 +43,7 @@ interface LinkProps {
   to: Route;
   class?: string;
   "aria-current"?: "page" | undefined;
+  "aria-label"?: string | undefined;
   children: ComponentChildren;
 }
 

@@ -78,6 +78,7 @@ function Navigation({ route }: { route: Route }) {
     <div class="nav-lists">
       <ul>
         {item({ page: "overview" }, "Overview")}
+        {item({ page: "networks" }, "Networks")}
         {isUnlimited(session) && item({ page: "backups" }, "Backups")}
         {isAdmin(session) && item({ page: "host" }, "Host")}
         {isAdmin(session) && item({ page: "tokens" }, "Tokens")}
