@@ -43,7 +43,6 @@ interface LinkProps {
   to: Route;
   class?: string;
   "aria-current"?: "page" | undefined;
-  "aria-label"?: string | undefined;
   children: ComponentChildren;
 }
 

@@ -73,7 +73,7 @@ export function conditionOf(machines: readonly Machine[]): Condition {
   return { tone, word, words: `${word}, ${many} of ${count(machines.length, "machine")}` };
 }
 
-/** Says everything about an app in one sentence after another, for screen readers. */
+/** Says everything about an app in one sentence after another. */
 export function sentencesOf({ app, aliases, wakes, wokenBy, condition }: Member): string {
   return [
     `${app}: ${condition.words}.`,

@@ -18,7 +18,7 @@ export function Graph({ network }: { network: Network }) {
   return <p class="muted">A network of more than {MOST_DRAWN} apps is not drawn. The table has all of them.</p>;
 }
 
-/** Each node is a link to its app, and is read aloud with all that is known about it. */
+/** Each node is a link to its app. Screen readers and the pointer find everything about it in its title. */
 function Drawn({ network: { name, members } }: { network: Network }) {
   const apps = members.map(({ app }) => app);
   const wanted = members.flatMap(({ app, wakes }) => wakes.map((to) => ({ from: app, to })));
@@ -50,8 +50,8 @@ function Node({ member, place: { x, y } }: { member: Member; place: PlacedNode }
   const left = MOST_IN_LINE - condition.word.length - BETWEEN.length;
   return (
     <g transform={`translate(${x} ${y})`} class={`graph-node graph-${condition.tone}`} data-node={app}>
-      <Link to={{ page: "app", app }} aria-label={sentencesOf(member)}>
-        <title>{sentencesOf(member)}</title>
+      <title>{sentencesOf(member)}</title>
+      <Link to={{ page: "app", app }}>
         <rect width={NODE.width} height={NODE.height} rx="8" />
         <text class="graph-name" x="12" y="22">
           {shortened(app, MOST_IN_LINE)}
