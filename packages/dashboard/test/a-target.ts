@@ -1,5 +1,5 @@
 /** Targets of backups as the API shows them, for tests of what the dashboard makes of them. */
-import type { BackupDrill, BackupTarget } from "@hibernaut/client";
+import type { BackupDrill, BackupSet, BackupTarget } from "@hibernaut/client";
 
 const TIME = "2026-01-31T03:00:00.000Z";
 
@@ -40,4 +40,13 @@ export function last(parts: Partial<NonNullable<BackupTarget["last"]>>): NonNull
 export function drill(parts: Partial<BackupDrill>): BackupDrill {
   const times = { started_at: TIME, ended_at: TIME };
   return { ...times, app_name: "shop", set: "s", set_at: TIME, machines: [], counts: [], error: null, ...parts };
+}
+
+/** Returns a set that counts, except for what is given. */
+export function set(parts: Partial<BackupSet>): BackupSet {
+  return {
+    ...{ set: `20260131T030000Z-${parts.state ?? ""}`, at: TIME, state: "complete", reason: null, own: true },
+    ...{ host: "shop-1", version: "0.1.0", apps: ["shop"], machines: 1, bytes: 2048, added: 1024, verified: null },
+    ...parts,
+  };
 }

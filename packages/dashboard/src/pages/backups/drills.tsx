@@ -27,7 +27,7 @@ function DrillRow({ drill }: { drill: BackupDrill }) {
   return (
     <tr data-drill={app} data-outcome={outcome}>
       <th scope="row">{app === "" ? <span class="muted">none was chosen</span> : app}</th>
-      <td class="drill-outcome">
+      <td class="drill-found">
         <span class={error === null ? "health-healthy" : "bad"}>{outcome}</span> <Ago at={at} />
         {error !== null && (
           <div class="bad">
@@ -39,12 +39,12 @@ function DrillRow({ drill }: { drill: BackupDrill }) {
         {set === null ? <span class="muted">–</span> : <code>{set}</code>}
         {setAt !== null && <div class="muted">{moment(setAt)}</div>}
       </td>
-      <td>
+      <td class="drill-found">
         {machines.map((machine) => (
           <div key={machine.from}>{machineText(machine)}</div>
         ))}
       </td>
-      <td>
+      <td class="drill-found">
         {counts.map((one) => (
           <div key={`${one.machine} ${one.name}`} class={one.note === null ? undefined : "bad"}>
             {countText(one)}

@@ -68,12 +68,17 @@ export function drawingOf(names: readonly string[], arrows: readonly Arrow[]): D
   return {
     width: 2 * MARGIN + Math.max(0, wide * (NODE.width + GAP_X) - GAP_X),
     height: (rows === 0 ? MARGIN + tallest : below + singleHeight) + MARGIN,
-    nodes: [...connected, ...single].sort().flatMap((name) => {
-      const place = tops.get(name);
-      return place === undefined ? [] : [{ name, ...place }];
-    }),
+    nodes: nodesIn([...columns.flat().filter((place) => connected.has(place)), ...single], tops),
     arrows: all.strands.map((strand) => drawn(strand, tops)),
   };
+}
+
+/** From left to right and from top to bottom, as the keyboard goes through them. */
+function nodesIn(names: readonly string[], tops: ReadonlyMap<string, Point>): PlacedNode[] {
+  return names.flatMap((name) => {
+    const place = tops.get(name);
+    return place === undefined ? [] : [{ name, ...place }];
+  });
 }
 
 function stackHeight(heights: readonly number[]): number {

@@ -42,10 +42,10 @@ const WORDS: readonly [tone: Tone, word: string][] = [
 /** Returns the networks with their apps, by name. */
 export function networksOf(apps: Iterable<App>, machines: Iterable<Machine>): Network[] {
   const byApp = Map.groupBy(machines, ({ app_name: app }) => app);
-  const placed = [...apps].filter(({ network }) => network !== undefined).sort((a, b) => a.name.localeCompare(b.name));
+  const placed = [...apps].filter(({ network }) => network !== undefined).sort((a, b) => inOrder(a.name, b.name));
   const byNetwork = Map.groupBy(placed, ({ network }) => network?.name ?? "");
   return [...byNetwork]
-    .sort(([a], [b]) => a.localeCompare(b))
+    .sort(([a], [b]) => inOrder(a, b))
     .map(([name, members]) => ({
       name,
       members: members.map(({ name: app, network }) => ({
@@ -56,6 +56,10 @@ export function networksOf(apps: Iterable<App>, machines: Iterable<Machine>): Ne
         condition: conditionOf(byApp.get(app) ?? []),
       })),
     }));
+}
+
+function inOrder(a: string, b: string): number {
+  return a.localeCompare(b, undefined, { numeric: true });
 }
 
 /** Takes over where apps are in their networks, which no event tells, from a later reading. Which apps there are, stays. */

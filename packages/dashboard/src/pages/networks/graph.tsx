@@ -52,7 +52,7 @@ function Node({ member, place: { x, y } }: { member: Member; place: PlacedNode }
     <g transform={`translate(${x} ${y})`} class={`graph-node graph-${condition.tone}`} data-node={app}>
       <title>{sentencesOf(member)}</title>
       <Link to={{ page: "app", app }}>
-        <rect width={NODE.width} height={NODE.height} rx="8" />
+        <rect class="graph-box" width={NODE.width} height={NODE.height} rx="8" />
         <text class="graph-name" x="12" y="22">
           {shortened(app, MOST_IN_LINE)}
         </text>

@@ -64,7 +64,7 @@ function MemberRow({ member, seen }: { member: Member; seen: readonly Member[] }
   const { app, aliases, wakes, wokenBy, condition } = member;
   return (
     <tr data-app={app}>
-      <th scope="row">
+      <th scope="row" class="names">
         <Link to={{ page: "app", app }}>{app}</Link>
       </th>
       <td class="nowrap">
@@ -74,10 +74,10 @@ function MemberRow({ member, seen }: { member: Member; seen: readonly Member[] }
         </span>
       </td>
       <td class="names">{aliases.length === 0 ? <span class="muted">–</span> : aliases.join(", ")}</td>
-      <td>
+      <td class="names">
         <Apps names={wakes} seen={seen} />
       </td>
-      <td>
+      <td class="names">
         <Apps names={wokenBy} seen={seen} />
       </td>
     </tr>
