@@ -43,7 +43,7 @@ export function drill(parts: Partial<BackupDrill>): BackupDrill {
 }
 
 /** Returns a set that counts, except for what is given. */
-export function set(parts: Partial<BackupSet>): BackupSet {
+export function backupSet(parts: Partial<BackupSet>): BackupSet {
   return {
     ...{ set: `20260131T030000Z-${parts.state ?? ""}`, at: TIME, state: "complete", reason: null, own: true },
     ...{ host: "shop-1", version: "0.1.0", apps: ["shop"], machines: 1, bytes: 2048, added: 1024, verified: null },

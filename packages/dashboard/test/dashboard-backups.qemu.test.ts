@@ -16,7 +16,7 @@ import { ask } from "../../platform/test/helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { drill, last, set, target } from "./a-target.ts";
+import { backupSet, drill, last, target } from "./a-target.ts";
 import { enterToken, expectAccessible, openPage, type Scheme, signIn, wideParts } from "./signed-in.ts";
 
 const VARIABLES = { ...PATIENT, HIBERNAUT_RESTIC: findTool("restic"), HIBERNAUT_NETWORK: "bridge" };
@@ -85,10 +85,10 @@ test("an admin backs up, tries the backup in a drill, and sees how to restore it
 
   await page.getByText("Backups at usb").click();
   await page.locator('[data-set][data-state="complete"]').getByRole("button").click();
-  const [{ set: made = "" } = {}] = await place.client.listBackupSets("usb");
+  const [made] = await place.client.listBackupSets("usb");
   await page
     .getByRole("dialog")
-    .getByText(`hibernaut backup restore --app ${DB} --target usb --set ${made} --as ${DB}-restored`)
+    .getByText(`hibernaut backup restore --app ${DB} --target usb --set ${made?.set} --as ${DB}-restored`)
     .waitFor();
   await page.keyboard.press("Escape");
   expect(await page.content()).not.toContain(key);
@@ -180,7 +180,7 @@ test.each<[Scheme, number]>([
     });
     await page.route("**/v1/platform/backups/targets", (route) => route.fulfill({ json: { targets: [bad] } }));
     await page.route("**/nas/sets", (route) =>
-      route.fulfill({ json: { sets: [set({}), set({ state: "incomplete" })] } }),
+      route.fulfill({ json: { sets: [backupSet({}), backupSet({ state: "incomplete" })] } }),
     );
     await signIn(page, place);
     for (const [path, part] of [

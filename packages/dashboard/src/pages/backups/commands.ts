@@ -1,6 +1,5 @@
 /** Commands that restore what is at a target, for a shell. Pure. */
 import type { BackupSet, BackupTarget } from "@hibernaut/client/browser";
-import { isValidName } from "@hibernaut/domain/naming";
 
 /** What no shell takes for more than a part of a word. */
 const PLAIN = /^[A-Za-z0-9@%+=:,./_-]+$/;
@@ -10,9 +9,9 @@ export function shellWord(text: string): string {
   return PLAIN.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Returns the apps of a set that can be restored by their names. */
+/** Returns the apps of a set without those that no platform would have named so, and that a command could take for an option. */
 export function restorableApps({ apps }: Pick<BackupSet, "apps">): string[] {
-  return apps.filter(isValidName);
+  return apps.filter((app) => PLAIN.test(app) && !app.startsWith("-"));
 }
 
 /** The longest ending that a copy's name gets. */
