@@ -74,6 +74,8 @@ async function takePictures(id) {
     overview: "/",
     app: "/apps/shop",
     machine: `/apps/shop/machines/${id}`,
+    networks: "/networks",
+    backups: "/backups",
     host: "/host",
     tokens: "/tokens",
     audit: "/audit",

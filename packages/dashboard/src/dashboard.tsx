@@ -4,7 +4,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isAdmin, type Services, ServicesProvider } from "./data/context.ts";
 import { pacedFrames } from "./data/frames.ts";
 import { Live } from "./data/live.ts";
+import { isUnlimited } from "./data/rights.ts";
 import { Store } from "./data/store.ts";
+import { count } from "./format.ts";
 import { NewTokenValue } from "./pages/host/new-token.tsx";
 import { Overview } from "./pages/overview/index.tsx";
 import { SignIn } from "./pages/sign-in/index.tsx";
@@ -16,6 +18,8 @@ import type { Route } from "./routes.ts";
 
 const AppPage = lazyPage("App", () => import("./pages/app/index.tsx"));
 const MachinePage = lazyPage("Machine", () => import("./pages/machine/index.tsx"));
+const NetworksPage = lazyPage("Networks", () => import("./pages/networks/index.tsx"));
+const BackupsPage = lazyPage("Backups", () => import("./pages/backups/index.tsx"));
 const HostPage = lazyPage("Host", () => import("./pages/host/index.tsx"));
 const TokensPage = lazyPage("Tokens", () => import("./pages/host/tokens.tsx"));
 const AuditPage = lazyPage("Audit log", () => import("./pages/host/audit.tsx"));
@@ -162,18 +166,27 @@ function CurrentPage({ route, session }: { route: Route; session: Session }) {
           <Empty title="There is nothing at this address.">The navigation has every page.</Empty>
         </Page>
       );
+    case "networks":
+      return <NetworksPage />;
+    case "backups":
+      return isUnlimited(session) ? <BackupsPage /> : <NotAllowed needs="a token for all apps" session={session} />;
     case "host":
     case "tokens":
     case "audit":
-      if (!isAdmin(session))
-        return (
-          <Page title="Not allowed">
-            <Empty title="This page needs a token with the scope admin for all apps.">
-              You are signed in as {session.token.name}, with {session.scopes.join(", ")}.
-            </Empty>
-          </Page>
-        );
+      if (!isAdmin(session)) return <NotAllowed needs="a token with the scope admin for all apps" session={session} />;
       if (route.page === "host") return <HostPage />;
       return route.page === "tokens" ? <TokensPage /> : <AuditPage />;
   }
+}
+
+function NotAllowed({ needs, session }: { needs: string; session: Session }) {
+  const { token, scopes, apps } = session;
+  return (
+    <Page title="Not allowed">
+      <Empty title={`This page needs ${needs}.`}>
+        You are signed in as {token.name}, with {scopes.join(", ")}
+        {apps !== null && `, for ${count(apps.length, "app")}`}.
+      </Empty>
+    </Page>
+  );
 }

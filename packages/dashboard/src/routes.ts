@@ -5,6 +5,8 @@ export type Route =
   | { page: "overview" }
   | { page: "app"; app: string }
   | { page: "machine"; app: string; machine: string }
+  | { page: "networks" }
+  | { page: "backups" }
   | { page: "host" }
   | { page: "tokens" }
   | { page: "audit" }
@@ -12,7 +14,7 @@ export type Route =
   | { page: "missing" };
 
 /** The pages without anything in their address. */
-const PLAIN = ["host", "tokens", "audit", "sign-in"] as const;
+const PLAIN = ["networks", "backups", "host", "tokens", "audit", "sign-in"] as const;
 
 /** Returns the page at a path, such as `/apps/shop`. */
 export function routeOf(path: string): Route {
@@ -41,6 +43,8 @@ export function pathOf(route: Route): string {
       return `/apps/${encodeURIComponent(route.app)}`;
     case "machine":
       return `/apps/${encodeURIComponent(route.app)}/machines/${encodeURIComponent(route.machine)}`;
+    case "networks":
+    case "backups":
     case "host":
     case "tokens":
     case "audit":

@@ -7,6 +7,8 @@ const name = fc.string({ minLength: 1, unit: "grapheme" });
 const route: fc.Arbitrary<Route> = fc.oneof(
   fc.constantFrom<Route>(
     { page: "overview" },
+    { page: "networks" },
+    { page: "backups" },
     { page: "host" },
     { page: "tokens" },
     { page: "audit" },

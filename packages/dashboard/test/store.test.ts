@@ -220,10 +220,10 @@ test("problems are what someone should look at, errors first", () => {
     machine({ name: "sick", checks: [check("passing"), check("critical")] }),
     machine({ name: "asleep", state: "suspended", checks: [] }),
   ]);
-  expect(problems.map(({ machine: { name }, level }) => [name, level])).toEqual([
-    ["broken", "error"],
-    ["sick", "error"],
-    ["weak", "warning"],
+  expect(problems.map(({ subject, level }) => [subject, level])).toEqual([
+    ["shop / broken", "error"],
+    ["shop / sick", "error"],
+    ["shop / weak", "warning"],
   ]);
   expect(problems[0]?.detail).toBe("no memory");
 });

@@ -6,6 +6,11 @@ export function hasScope({ scopes }: Pick<Session, "scopes">, ...needed: readonl
   return scopes.includes("admin") || needed.some((one) => one === "read" || scopes.includes(one));
 }
 
+/** Whether the session is for all apps, and so for what concerns the platform as a whole. */
+export function isUnlimited({ apps }: Pick<Session, "apps">): boolean {
+  return apps === null;
+}
+
 /** Says which scope the session lacks; undefined if it lacks none. */
 export function lackOf(session: Pick<Session, "scopes">, ...needed: readonly Scope[]): string | undefined {
   if (hasScope(session, ...needed)) return undefined;

@@ -41,6 +41,8 @@ export const TOPIC = {
   track: (id: string) => `track:${id}`,
   /** Which templates an app has. The store has none of them. */
   templates: (app: string) => `templates:${app}`,
+  /** Something ended at a target of backups. The store has none of them. */
+  backups: "backups",
 } as const;
 
 /** The store of one page. */
@@ -137,6 +139,7 @@ export class Store {
     const { machine_id: id, type, app_name: app, data } = event;
     if (type === "app.deleted" && app !== null) this.#removeApp(app);
     if (type.startsWith("template.") && app !== null) this.topics.change(TOPIC.templates(app));
+    if (type.startsWith("backup.")) this.topics.change(TOPIC.backups);
     if (id === null) return undefined;
     this.#changedSince?.add(id);
     const machine = this.machines.get(id);

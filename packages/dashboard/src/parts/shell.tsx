@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isAdmin, useNow, useServices, useStore } from "../data/context.ts";
+import { isUnlimited } from "../data/rights.ts";
 import { TOPIC } from "../data/store.ts";
 import { duration } from "../format.ts";
 import { Link } from "../router.tsx";
@@ -77,6 +78,8 @@ function Navigation({ route }: { route: Route }) {
     <div class="nav-lists">
       <ul>
         {item({ page: "overview" }, "Overview")}
+        {item({ page: "networks" }, "Networks")}
+        {isUnlimited(session) && item({ page: "backups" }, "Backups")}
         {isAdmin(session) && item({ page: "host" }, "Host")}
         {isAdmin(session) && item({ page: "tokens" }, "Tokens")}
         {isAdmin(session) && item({ page: "audit" }, "Audit log")}
