@@ -4,8 +4,8 @@
  * Imports run one way: api and proxy -> machines -> contracts -> packages/domain -> packages/lib. Types count.
  */
 const SRC = "^packages/platform/src";
-/** The composition roots: of the platform, with what a member of a cluster has besides, what judges connections by names, and what opens the port for Fly's clients; and of joining and mending a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
-const ROOTS = `${SRC}/(server|member|egress|fly|doctor|doctor/[a-z-]+|uninstall)\\.ts$|^packages/cluster/src/(join|repairs)\\.ts$`;
+/** The composition roots: of the platform, with its backups, what a member of a cluster has besides, what judges connections by names, and what opens the port for Fly's clients; and of joining and mending a cluster; the doctor, which looks at every part directly; and the uninstaller, which removes each. */
+const ROOTS = `${SRC}/(server|backups|member|egress|fly|doctor|doctor/[a-z-]+|uninstall)\\.ts$|^packages/cluster/src/(join|repairs)\\.ts$`;
 /**
  * How durations, sizes and schedules are written, which names, paths and numbers are valid, and which errors mean that a
  * file is not there: what the CLI shares with the platform, because it loads next to nothing and a copy in the CLI would

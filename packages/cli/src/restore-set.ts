@@ -53,7 +53,7 @@ export async function restoreSet(context: Context, target: Target, wanted: Wante
   await requireEmpty(directory);
   using stop = interruptible("The restore was interrupted. Nothing was restored.");
   const { signal } = stop;
-  return withSource(context, target, signal, async (source) => {
+  return await withSource(context, target, signal, async (source) => {
     const { manifest, passedOver } = await source.choose({ set, at }, signal);
     const { appsOf, reasonsOf, sizeOf } = await import("@hibernaut/backup/restore");
     if (passedOver.length > 0)

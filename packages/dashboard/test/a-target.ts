@@ -42,7 +42,9 @@ export function last(parts: Partial<NonNullable<BackupTarget["last"]>>): NonNull
 export function drill(parts: Partial<BackupDrill>): BackupDrill {
   const times = { started_at: TIME, ended_at: TIME };
   const outcome = parts.error ? "failed" : "passed";
-  const found = { machines: [], counts: [], outcome, error: null } as const;
+  const found: Pick<BackupDrill, "outcome" | "machines" | "counts" | "error"> = {
+    ...{ outcome, machines: [], counts: [], error: null },
+  };
   return { ...times, app_name: "shop", set: "s", set_at: TIME, ...found, ...parts };
 }
 

@@ -1,6 +1,7 @@
 /** One target: how its backups are, and what can be done with them. */
 import type { BackupTarget } from "@hibernaut/client/browser";
 import type { ComponentChildren } from "preact";
+import { drillsOf } from "../../data/problems.ts";
 import { Section, Words } from "../../parts/basics.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Actions } from "./actions.tsx";
