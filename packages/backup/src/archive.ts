@@ -56,10 +56,18 @@ export class Archive {
   }
 }
 
-/** Yields a whole archive of its own, without padding after its end. */
-export async function* tarOf({ folder, paths, immutable }: Files, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+/**
+ * Yields a whole archive of its own. It is written in units of some blocks, and zeros fill the last one: with one block, nothing
+ * follows the archive's end, and tar takes twice the CPU time.
+ */
+export async function* tarOf(
+  { folder, paths, immutable }: Files,
+  signal: AbortSignal,
+  blocks = 1,
+): AsyncGenerator<Buffer, void> {
   signal.throwIfAborted();
-  const args = ["--create", "--file=-", "--sparse", "--format=gnu", "--blocking-factor=1", `--directory=${folder}`];
+  const form = ["--sparse", "--format=gnu", `--blocking-factor=${blocks}`];
+  const args = ["--create", "--file=-", ...form, `--directory=${folder}`];
   const child = spawn("tar", [...args, "--", ...paths], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...programEnvironment(), LC_ALL: "C" },
