@@ -85,11 +85,11 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-const at = (/** @type {string} */ name) => median(samples[name] ?? []);
+const middle = (/** @type {string} */ name) => median(samples[name] ?? []);
 const figures = {
-  time_to_restic: round(at("backup_s") / at("restic_s")),
-  copy_to_read: round(at("copying_s") / at("read_s")),
-  stored_to_changed: round(at("stored_to_changed"), 3),
+  time_to_restic: round(middle("backup_s") / middle("restic_s")),
+  copy_to_read: round(middle("copying_s") / middle("read_s")),
+  stored_to_changed: round(middle("stored_to_changed"), 3),
 };
 const results = summaries(samples, 3);
 console.table(results);

@@ -1,5 +1,5 @@
 /** The bench's requests: the same ones, in the same order, for every server and in every run. */
-import { seedData, SIZES } from "../../services/orders/src/seed/data.ts";
+import { SIZES, seedData } from "../../services/orders/src/seed/data.ts";
 import { Random } from "../../services/orders/src/seed/random.ts";
 import { QUALITIES } from "../../services/orders/src/seed/words.ts";
 

@@ -18,8 +18,8 @@ import { environment, writeResult } from "../lib/record.mjs";
 import { round } from "../lib/stats.mjs";
 import { openBare } from "./bare.mjs";
 import { cachedBytes, intoCache, outOfCache } from "./wake-files.mjs";
-import { quietMoment } from "./wake-quiet.mjs";
 import { bareOptions, openMachine, openPlatform } from "./wake-platform.mjs";
+import { quietMoment } from "./wake-quiet.mjs";
 import { GOAL, goalMet, partsOf, print, summarize } from "./wake-report.mjs";
 
 const USAGE = `npm run bench:proxy:wake -- [options]

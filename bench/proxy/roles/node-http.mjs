@@ -1,5 +1,5 @@
 /** What you would write first: no checks, no retries, no log. */
-import { Agent, createServer, request as ask } from "node:http";
+import { Agent, request as ask, createServer } from "node:http";
 import { APP_PORT, HOST, listen, MOST_CONNECTIONS } from "./lib.mjs";
 
 const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });

@@ -56,17 +56,20 @@ async function begin(): Promise<Home> {
 async function backUpUntilDeath(place: Home, after: number): Promise<string[]> {
   const steps: string[] = [];
   const death = Promise.withResolvers<void>();
-  const never = new Promise<never>(() => {});
+  const die = () => {
+    death.resolve();
+    return new Promise<never>(() => {});
+  };
   const watch = (owner: object, names: readonly string[]) => {
     for (const name of names) {
       const methods = owner as Record<string, (...args: unknown[]) => Promise<unknown>>;
       const original = methods[name] as (typeof methods)[string];
       vi.spyOn(methods, name).mockImplementation(async function (this: unknown, ...args) {
-        if (steps.length === after) return death.resolve(), never;
+        if (steps.length === after) return die();
         const { file } = (args[0] ?? {}) as { file?: string };
         steps.push(file === undefined ? name : `${name} ${file}`);
         const result = await original.apply(this, args);
-        return steps.length === STEPS.length && after === STEPS.length ? (death.resolve(), never) : result;
+        return steps.length === STEPS.length && after === STEPS.length ? die() : result;
       });
     }
   };
