@@ -52,9 +52,10 @@ export async function give(child: ChildProcess, chunk: Buffer): Promise<void> {
   if (stdin?.writable && !stdin.write(chunk)) {
     const waiting = new AbortController();
     const { signal } = waiting;
-    await Promise.race([once(stdin, "drain", { signal }), once(stdin, "close", { signal })]).finally(() =>
-      waiting.abort(),
-    );
+    const next = Promise.race([once(stdin, "drain", { signal }), once(stdin, "close", { signal })]);
+    // What it did not want to read any more is no fault: its exit code says whether it failed.
+    await next.catch(() => {});
+    waiting.abort();
   }
 }
 

@@ -22,6 +22,20 @@ test("a link at any depth ends the restore before anything follows it", async ()
   expect(await readdir(outside ?? "")).toEqual([]);
 });
 
+test("what follows the end of an archive, which tar does not read, is no fault", async () => {
+  const folder = await tempFolder("extract");
+  const [to, file] = [join(folder, "to"), join(folder, "a.tar")];
+  await mkdir(to);
+  await writeFile(join(folder, "x"), "x");
+  await run("tar", ["-C", folder, "-cf", file, "x"]);
+  async function* padded() {
+    for await (const chunk of createReadStream(file)) yield chunk as Buffer;
+    for (let more = 0; more < 64; more += 1) yield Buffer.alloc(1024 * 1024);
+  }
+  await extractArchive(padded(), to, patient());
+  expect(await readdir(to)).toEqual(["x"]);
+});
+
 test("what a platform packs is extracted", async () => {
   const folder = await tempFolder("extract");
   const [to, from] = [join(folder, "to"), join(folder, "from", "machines")];

@@ -92,6 +92,7 @@ const ELSEWHERE: Record<string, string> = {
   "backup restore": "writes a directory of the host: backup.test.ts",
   "machine exec": "reads standard input",
   "machine console": "needs a terminal",
+  "backup drill": "needs machines that reach nobody: backup-app.qemu.test.ts",
   ...Object.fromEntries(
     [
       "backup run",

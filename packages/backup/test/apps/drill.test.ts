@@ -7,7 +7,9 @@ import type { NetworkMachine } from "@hibernaut/network";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { UserNetwork } from "../../../network/src/user.ts";
 import { Home } from "../targets/helpers.ts";
-import { Shop } from "./helpers.ts";
+import { PATIENCE_MS, Shop } from "./helpers.ts";
+
+const PATIENT = { timeout: PATIENCE_MS };
 
 /** A network that keeps rules, as a bridge does, and notes them. */
 class Ruling extends UserNetwork {
@@ -39,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.close());
 
-test("a drill that passes says what it found, and leaves nothing", async () => {
+test("a drill that passes says what it found, and leaves nothing", PATIENT, async () => {
   const { id } = await shop.backUp({ backup: { counts: [COUNT] } });
   const first = await shop.drill();
   expect(first).toMatchObject({
@@ -61,7 +63,7 @@ test("a drill that passes says what it found, and leaves nothing", async () => {
 test.each([
   ["2", "2 is less than 3"],
   ["many", 'it printed "many", which is not a number'],
-])("a drill that counts %s fails, and says so", async (output, note) => {
+])("a drill that counts %s fails, and says so", PATIENT, async (output, note) => {
   printed = output;
   await shop.backUp({ backup: { counts: [COUNT] } });
   const found = await shop.drill();
@@ -93,26 +95,30 @@ test("a machine that does not come up fails the drill, and one that was stopped 
   expect(home.events().slice(-2)).toEqual(["backup.drill_failed", "backup.drill_untried"]);
 });
 
-test("what is configured to be counted is counted, also where the machine was stopped, or the drill fails", async () => {
-  const { platform } = shop;
-  const { id } = await shop.backUp({ backup: { counts: [COUNT] } });
-  await shop.wake("shop", id);
-  platform.machines.stop("shop", id);
-  await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
-  await home.backUp();
-  expect(await shop.drill()).toMatchObject({ outcome: "passed", counts: [{ value: 3 }] });
-  home.world.host.faults = { boot: new Error("no room for the guest") };
-  expect(await shop.drill()).toMatchObject({ outcome: "failed", counts: [{ value: null }] });
-});
+test(
+  "what is configured to be counted is counted, also where the machine was stopped, or the drill fails",
+  PATIENT,
+  async () => {
+    const { platform } = shop;
+    const { id } = await shop.backUp({ backup: { counts: [COUNT] } });
+    await shop.wake("shop", id);
+    platform.machines.stop("shop", id);
+    await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
+    await home.backUp();
+    expect(await shop.drill()).toMatchObject({ outcome: "passed", counts: [{ value: 3 }] });
+    home.world.host.faults = { boot: new Error("no room for the guest") };
+    expect(await shop.drill()).toMatchObject({ outcome: "failed", counts: [{ value: null }] });
+  },
+);
 
-test("a drill that finds no app is told, and counts for no app", async () => {
+test("a drill that finds no app is told, and counts for no app", PATIENT, async () => {
   await home.add();
   await shop.platform.appRestores.drill("disk", {});
   const target = await shop.idle();
   expect(target).toMatchObject({ drills: [], lastDrill: { app: "", outcome: "failed", error: { code: "not_found" } } });
 });
 
-test("where machines could reach others, there is no drill", async () => {
+test("where machines could reach others, there is no drill", PATIENT, async () => {
   await shop.backUp();
   await home.stop();
   await home.start();
@@ -121,7 +127,7 @@ test("where machines could reach others, there is no drill", async () => {
   expect(home.platform.apps.list()).toHaveLength(1);
 });
 
-test("scheduled drills take the app whose turn it is", async () => {
+test("scheduled drills take the app whose turn it is", PATIENT, async () => {
   let now = Date.parse("2026-11-28T00:00:00Z");
   await home.stop();
   await home.start({ network, now: () => new Date(now) });

@@ -8,6 +8,8 @@ import type { AppRestores } from "../../src/apps/app-restores.ts";
 import type { Home } from "../targets/helpers.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
+/** restic derives a key for each piece, on purpose slowly, also next to emulated guests. */
+export const PATIENCE_MS = 120_000;
 const MOUNTS = { mounts: [{ volume: "data", path: "/data" }] };
 
 /** A machine of app `shop` with a volume, as it was when it was backed up. */
@@ -80,7 +82,7 @@ export class Shop {
   /** Waits until nothing happens at the target. */
   async idle() {
     const view = () => this.home.targets.get("disk");
-    await vi.waitFor(async () => expect((await view()).running).toBeNull(), { timeout: 30_000 });
+    await vi.waitFor(async () => expect((await view()).running).toBeNull(), { timeout: PATIENCE_MS });
     return view();
   }
 

@@ -5,7 +5,9 @@ import { openStore } from "@hibernaut/store/open";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { noteUnfinished, readUnfinished } from "../../src/apps/unfinished.ts";
 import { Home, restic } from "../targets/helpers.ts";
-import { Shop } from "./helpers.ts";
+import { PATIENCE_MS, Shop } from "./helpers.ts";
+
+const PATIENT = { timeout: PATIENCE_MS };
 
 let home: Home;
 let shop: Shop;
@@ -17,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => home.close());
 
 describe("a copy next to the app", () => {
-  test("has its memory, its volumes and its secrets, and the app is as it was", async () => {
+  test("has its memory, its volumes and its secrets, and the app is as it was", PATIENT, async () => {
     const { platform } = shop;
     platform.apps.create("other");
     const { id, volume, count } = await shop.backUp({ schedule: "daily" });
@@ -41,7 +43,10 @@ describe("a copy next to the app", () => {
     expect(await readdir(home.world.folder)).not.toContain("tmp-restore");
   });
 
-  test("takes no name that is taken, and leaves nothing when it cannot be whole", { tags: "again" }, async () => {
+  test("takes no name that is taken, and leaves nothing when it cannot be whole", {
+    tags: "again",
+    ...PATIENT,
+  }, async () => {
     const { platform } = shop;
     platform.apps.create("other");
     await shop.backUp();
@@ -97,7 +102,10 @@ test("an app that was destroyed comes back under its name; memory with other sec
   expect(platform.secrets.list("shop"), "it had none then").toEqual([]);
 });
 
-test("a newer backup that cannot be read is not passed over without a word", { tags: "again" }, async () => {
+test("a newer backup that cannot be read is not passed over without a word", {
+  tags: "again",
+  ...PATIENT,
+}, async () => {
   await shop.backUp();
   const { url, key } = shop.target;
   const { set: good } = (await home.targets.get("disk")).lastSuccess ?? {};
@@ -113,7 +121,10 @@ test("a newer backup that cannot be read is not passed over without a word", { t
   expect(await shop.restore({ app: "shop", as: "copy", set: good })).toMatchObject({ error: null, set: good });
 });
 
-test("what a platform that was killed left is removed, and nobody else's of that name", { tags: "again" }, async () => {
+test("what a platform that was killed left is removed, and nobody else's of that name", {
+  tags: "again",
+  ...PATIENT,
+}, async () => {
   const { platform } = shop;
   const { folder } = home.world;
   const { id, volume } = await shop.backUp();
@@ -148,7 +159,7 @@ async function aDisk(): Promise<string> {
   return file;
 }
 
-test("in place, a second time: only what had requests then gets them", { tags: "again" }, async () => {
+test("in place, a second time: only what had requests then gets them", { tags: "again", ...PATIENT }, async () => {
   const { id } = await shop.backUp();
   expect(await shop.restore({ app: "shop", inPlace: true })).toMatchObject({ error: null });
   await home.backUp();
@@ -158,7 +169,7 @@ test("in place, a second time: only what had requests then gets them", { tags: "
   expect(open.map(({ record }) => record.id)).toEqual([last.machines[1]?.id]);
 });
 
-test("files that a machine keeps outside of volumes come back with it", { tags: "again" }, async () => {
+test("files that a machine keeps outside of volumes come back with it", { tags: "again", ...PATIENT }, async () => {
   const { platform } = shop;
   const { id } = await shop.backUp({ keep_layer: true });
   await shop.wake("shop", id);
@@ -172,7 +183,7 @@ test("files that a machine keeps outside of volumes come back with it", { tags: 
   expect(await readFile(join(home.world.folder, "machines", back, "layer.ext4"), "utf8")).toBe("kept");
 });
 
-test("a set with records that no platform writes touches nothing", { tags: "again" }, async () => {
+test("a set with records that no platform writes touches nothing", { tags: "again", ...PATIENT }, async () => {
   const { volume } = await shop.backUp();
   const { AppRestores } = await import("../../src/apps/app-restores.ts");
   const evil = (path: string) => {
@@ -187,7 +198,7 @@ test("a set with records that no platform writes touches nothing", { tags: "agai
   expect(shop.platform.apps.has("evil")).toBe(false);
 });
 
-test("of two restores at once, the second is refused while its client waits", async () => {
+test("of two restores at once, the second is refused while its client waits", PATIENT, async () => {
   await home.add();
   const { appRestores } = shop.platform;
   const both = await Promise.allSettled(["one", "two"].map((as) => appRestores.restore("disk", { app: "shop", as })));

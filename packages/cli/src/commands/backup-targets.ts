@@ -127,7 +127,7 @@ const update = command({
   ],
   examples: [
     "hibernaut backup targets update nas --keep 14d,8w",
-    "hibernaut backup targets update nas --drill '0 5 * * *'",
+    "hibernaut backup targets update nas --undrilled",
     "hibernaut backup targets update nas --unscheduled",
   ],
   async run(context, [name = ""], { schedule, unscheduled, keep, keepAll, drill, undrilled }) {

@@ -64,7 +64,7 @@ export async function metricsWorld(): Promise<MetricsWorld> {
   birthMetrics(registry, platform.births);
   certificateMetrics(registry, { all: () => [], orders: { succeeded: 0, failed: 0 } as never });
   const attempts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 1])) as Record<Outcome, number>;
-  const never = { overdue: false, lastSuccess: null, failures: 0 } as TargetView;
+  const never = { overdue: false, lastSuccess: null, failures: 0, drills: [] } as Partial<TargetView> as TargetView;
   backupMetrics(registry, { list: async () => [{ ...never, name: "nas" }] });
   webhookMetrics(registry, { list: () => [], counts: { waiting: 0, attempts } });
   usageMetrics(registry, new Usage({ store: world.store.usage }), () => platform.apps.list());
