@@ -53,7 +53,7 @@ export async function give(child: ChildProcess, chunk: Buffer): Promise<void> {
     const waiting = new AbortController();
     const { signal } = waiting;
     const next = Promise.race([once(stdin, "drain", { signal }), once(stdin, "close", { signal })]);
-    // What it did not want to read any more is no fault: its exit code says whether it failed.
+    // It may have read enough: its exit code says whether it failed.
     await next.catch(() => {});
     waiting.abort();
   }

@@ -22,7 +22,7 @@ test("a link at any depth ends the restore before anything follows it", async ()
   expect(await readdir(outside ?? "")).toEqual([]);
 });
 
-test("what follows the end of an archive, which tar does not read, is no fault", async () => {
+test("tar may stop reading where an archive ends", async () => {
   const folder = await tempFolder("extract");
   const [to, file] = [join(folder, "to"), join(folder, "a.tar")];
   await mkdir(to);
