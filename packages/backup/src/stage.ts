@@ -1,5 +1,5 @@
 /** Where a backup puts copies before they are sent: a directory in the data directory that is laid out like it. */
-import { link, mkdir, readdir, rm } from "node:fs/promises";
+import { link, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
@@ -75,6 +75,9 @@ export class Stage implements FileCopier {
       // It is on a disk of its own.
       if (code !== "EXDEV") throw error;
       await copySparseUntilAborted(file, to, signal);
+      // Whether a file was written again is told by its time.
+      const { atime, mtime } = await stat(file);
+      await utimes(to, atime, mtime);
       return true;
     }
   }

@@ -24,7 +24,8 @@ export class ManifestCache {
 
   /** Returns a manifest as it was read; undefined when it has to be read from the target. */
   async get(snapshot: string): Promise<Manifest | undefined> {
-    const text = await readFile(this.#fileOf(snapshot), "utf8").catch(ifAbsent(undefined));
+    // Whatever is wrong with the copy: the target has the original.
+    const text = await readFile(this.#fileOf(snapshot), "utf8").catch(() => undefined);
     if (text === undefined) return undefined;
     const [sum = "", ...rest] = text.split("\n");
     const json = rest.join("\n");
@@ -33,12 +34,17 @@ export class ManifestCache {
     return typeof manifest === "string" ? undefined : manifest;
   }
 
-  /** Keeps a manifest that was read. */
+  /** Keeps a manifest that was read. Where that cannot be written, it is read again the next time: no backup fails for it. */
   async put(snapshot: string, json: string): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const file = this.#fileOf(snapshot);
-    await writeFile(`${file}.tmp`, `${sumOf(json)}\n${json}`, { mode: 0o600 });
-    await rename(`${file}.tmp`, file);
+    const draft = `${file}.tmp`;
+    try {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await writeFile(draft, `${sumOf(json)}\n${json}`, { mode: 0o600 });
+      await rename(draft, file);
+    } catch {
+      await rm(draft, { force: true }).catch(() => {}); // the next one to be kept replaces it
+    }
   }
 
   /** Deletes manifests whose snapshots are gone. */

@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { lstat, mkdir, readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ifAbsent } from "@hibernaut/lib/absence";
 import { replaceFile } from "@hibernaut/lib/durable";
 import type { Piece } from "../piece.ts";
 import type { ContentSum } from "./manifest.ts";
@@ -51,7 +50,7 @@ export class PieceSums {
 
   /** Reads the notes of the backup before. Without them, everything is read again. */
   static async open(options: Options): Promise<PieceSums> {
-    const text = await readFile(options.file, "utf8").catch(ifAbsent("{}"));
+    const text = await readFile(options.file, "utf8").catch(() => "{}");
     return new PieceSums(options, new Map(Object.entries(notesIn(text))));
   }
 
@@ -81,10 +80,15 @@ export class PieceSums {
     return sum;
   }
 
-  /** Stores the notes for the next backup. */
+  /** Stores the notes for the next backup. Where that is not possible, it reads everything again. */
   async save(): Promise<void> {
-    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    await replaceFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#seen))}\n`, { mode: 0o600 });
+    const text = `${JSON.stringify(Object.fromEntries(this.#seen))}\n`;
+    try {
+      await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
+      await replaceFile(this.#file, text, { mode: 0o600 });
+    } catch {
+      // A backup must not fail because the next one will take longer.
+    }
   }
 }
 

@@ -43,6 +43,14 @@ test("those of snapshots that are gone are deleted, and so are the first ones wh
   expect(await readdir(folder)).toEqual([ID("b")]);
 });
 
+test("a disk that takes no copy fails nothing", async () => {
+  const file = join(await tempFolder("manifests"), "not-a-directory");
+  await writeFile(file, "");
+  const cache = new ManifestCache(file);
+  await cache.put(ID("a"), manifest("set-a"));
+  expect(await cache.get(ID("a"))).toBe(undefined);
+});
+
 test("nothing that a target says leads to another file", async () => {
   const cache = new ManifestCache(join(await tempFolder("manifests"), "cache"));
   await expect(cache.get("../../secrets.key")).rejects.toThrow("is not the id of a snapshot");
