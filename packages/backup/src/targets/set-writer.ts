@@ -18,8 +18,8 @@ import { type Reuse, reuseOf } from "./reuse.ts";
 /** At least this much of what is stored is read again after each backup, in bytes. */
 const LEAST_SAMPLE_BYTES = 64 * 1024 ** 2;
 
-/** What a pipe holds, 64 KB, in blocks of tar: a disk of many GB is then written with as few calls as a pipe takes. */
-const PIPE_BLOCKS = 128;
+/** How many blocks tar writes at a time: what it reads at a time, so that a reader never stops before the end of what was stored. */
+const RECORD_BLOCKS = 20;
 
 interface SetOptions {
   repository: Repository;
@@ -61,7 +61,7 @@ export class SetWriter {
       if (same !== undefined) return void this.#pieces.push(same);
       content = now;
     }
-    const source = tarOf(piece, signal, PIPE_BLOCKS);
+    const source = tarOf(piece, signal, RECORD_BLOCKS);
     const file = fileOf(piece);
     const { added, ...stored } = await repository.store({ file, set, platform, kind: "piece", source, signal });
     this.added += added;
