@@ -12,7 +12,7 @@ test("the metrics of one scrape share one reading of the targets, and the next s
     { app: "jobs", outcome: "untried" },
   ];
   const target = { name: "nas", lastSuccess, overdue: true, failures: 2, drills };
-  const list = vi.fn(async () => [target as never]);
+  const list = vi.fn<() => Promise<never[]>>(async () => [target as never]);
   backupMetrics(registry, { list });
   const text = await registry.metrics();
   expect(text).toContain('hibernaut_backup_overdue{target="nas"} 1');
