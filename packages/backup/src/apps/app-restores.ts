@@ -11,13 +11,15 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { Resources, RestoredApp } from "@hibernaut/machines";
 import type { Secrets } from "@hibernaut/secrets";
 import type { Store } from "@hibernaut/store";
+import type { Choice } from "../targets/choose.ts";
 import type { TargetView } from "../targets/contract.ts";
 import { appsOf, type Manifest } from "../targets/manifest.ts";
+import { saidOf } from "../targets/outcomes.ts";
 import type { Repository } from "../targets/repository.ts";
 import type { BackupTargets } from "../targets/targets.ts";
 import type { TargetWork } from "../targets/work.ts";
-import { chooseSet, nextToDrill } from "./choose.ts";
-import type { AppRestoreService, SetChoice } from "./contract.ts";
+import { chooseForApp, nextToDrill } from "./choose.ts";
+import type { AppRestoreService } from "./contract.ts";
 import { tryMachines } from "./drill.ts";
 import { type FetchedApp, fetchApp } from "./fetch.ts";
 import { bringImages } from "./images.ts";
@@ -91,7 +93,7 @@ export class AppRestores implements AppRestoreService {
     return recovering;
   }
 
-  async restore(target: string, wanted: WantedApp & SetChoice): Promise<TargetView> {
+  async restore(target: string, wanted: WantedApp & Choice): Promise<TargetView> {
     const { apps } = this.#options.resources;
     const useNow = () => useOf(wanted, (app) => apps.has(app));
     const { app, as = app } = wanted;
@@ -120,7 +122,7 @@ export class AppRestores implements AppRestoreService {
     });
   }
 
-  drill(target: string, { app: wanted, ...choice }: { app?: string | undefined } & SetChoice): Promise<TargetView> {
+  drill(target: string, { app: wanted, ...choice }: { app?: string | undefined } & Choice): Promise<TargetView> {
     return this.#options.targets.use(target, "drilling", async (work) => {
       let apps: readonly string[] = [];
       let drill: Drill = {
@@ -155,9 +157,9 @@ export class AppRestores implements AppRestoreService {
     });
   }
 
-  async #choose({ repository, platform, signal }: From, choice: SetChoice): Promise<Manifest> {
+  async #choose({ repository, platform, signal }: From, choice: Choice): Promise<Manifest> {
     const snapshots = await repository.snapshots(signal);
-    return chooseSet({ snapshots, manifests: await repository.manifests(snapshots, signal), platform }, choice);
+    return chooseForApp({ snapshots, manifests: await repository.manifests(snapshots, signal), platform }, choice);
   }
 
   /** Fetches an app and makes it. When that fails, what was made of an app of its own is left to {@link #removeAll}. */
@@ -238,12 +240,9 @@ export class AppRestores implements AppRestoreService {
 
   async #remove({ app, createdAt, parts }: Unfinished): Promise<void> {
     const { home, resources } = this.#options;
+    const there = resources.apps.has(app) ? resources.apps.get(app) : undefined;
     // Another one of that name is someone else's.
-    if (
-      !resources.apps.has(app) ||
-      (createdAt ?? resources.apps.get(app).createdAt) !== resources.apps.get(app).createdAt
-    )
-      return;
+    if (there === undefined || (createdAt !== null && there.createdAt !== createdAt)) return;
     if (parts === undefined) await home.destroy(app);
     else await resources.backupRestores.undoSince(app, parts.since, parts.volumes);
   }
@@ -266,8 +265,4 @@ function drillName(app: string): string {
 function haveChanged(now: Record<string, string>, then: Record<string, string>): boolean {
   const names = new Set([...Object.keys(now), ...Object.keys(then)]);
   return [...names].some((name) => now[name] !== then[name]);
-}
-
-function saidOf(error: unknown): { code: string; message: string } {
-  return { code: error instanceof HibernautError ? error.code : "internal", message: messageOf(error) };
 }

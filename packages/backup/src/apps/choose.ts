@@ -1,9 +1,8 @@
-/** Which set an app is restored from. Pure. */
+/** Which set an app is restored from, and which app is tried. Pure. */
 import { HibernautError } from "@hibernaut/domain/errors";
+import { type Choice, chooseSet } from "../targets/choose.ts";
 import type { FoundManifest, Snapshot } from "../targets/garbage.ts";
 import { appsOf, type Manifest } from "../targets/manifest.ts";
-import { newestAt, newestFirst } from "../targets/sets.ts";
-import type { SetChoice } from "./contract.ts";
 
 interface Stored {
   snapshots: readonly Snapshot[];
@@ -13,47 +12,22 @@ interface Stored {
 }
 
 /**
- * Returns the manifest of the set: the one that is named, or the newest whole one of this platform. Throws `not_found` when there is
- * none, and `failed_precondition` when a newer one cannot be read, unless a name says which is meant.
+ * Returns the manifest of the set: the one that is named, or the newest complete one of this platform. Throws like
+ * {@link chooseSet}, and with `failed_precondition` when a newer one cannot be read: nobody is asked who could mean that.
  */
-export function chooseSet({ snapshots, manifests, platform }: Stored, { set, at }: SetChoice): Manifest {
-  const there = new Set(snapshots.map(({ id }) => id));
-  const readable = manifests.flatMap(({ manifest }) => (typeof manifest === "object" ? [manifest] : []));
-  const whole = readable.filter(({ pieces }) => pieces.every(({ snapshot }) => there.has(snapshot)));
-  if (set !== undefined) {
-    const named = whole.find((manifest) => manifest.set === set);
-    if (named !== undefined) return named;
-    throw new HibernautError(
-      "not_found",
-      `The target has no complete set ${set.slice(0, 100)}. See \`hibernaut backup list\`.`,
-    );
-  }
-  const chosen = newestAt(
-    whole.filter((manifest) => manifest.platform === platform),
-    at ?? Number.POSITIVE_INFINITY,
+export function chooseForApp({ snapshots, manifests, platform }: Stored, choice: Choice): Manifest {
+  const own = new Set(snapshots.filter((one) => one.platform === platform).map(({ id }) => id));
+  const isMeant = (id: string) => choice.set !== undefined || own.has(id);
+  const { manifest, passedOver } = chooseSet(
+    snapshots.filter(({ id }) => isMeant(id)),
+    manifests.filter(({ snapshot }) => isMeant(snapshot)),
+    choice,
   );
-  if (chosen === undefined)
-    throw new HibernautError(
-      "not_found",
-      "The target has no complete set of this platform that is old enough. See `hibernaut backup list`; one of another platform has to be named.",
-    );
-  const broken = brokenSince(chosen, at ?? Number.POSITIVE_INFINITY, { snapshots, manifests, platform });
-  if (broken === undefined) return chosen;
-  const message = `The newest set, ${broken}, cannot be read; the one before is ${chosen.set}. To use that, name it as the set.`;
-  throw new HibernautError("failed_precondition", message, { set: broken, before: chosen.set });
-}
-
-/** The name of the newest set that should count and does not, if it is newer than the chosen one. */
-function brokenSince(chosen: Manifest, at: number, { snapshots, manifests, platform }: Stored): string | undefined {
-  const there = new Set(snapshots.map(({ id }) => id));
-  const found = new Map(manifests.map(({ snapshot, manifest }) => [snapshot, manifest]));
-  const bad = snapshots.filter(({ id, isManifest, platform: of, time }) => {
-    const manifest = found.get(id);
-    const isWhole = typeof manifest === "object" && manifest.pieces.every(({ snapshot }) => there.has(snapshot));
-    return isManifest && of === platform && !isWhole && Date.parse(time) <= at;
-  });
-  const [newest] = newestFirst(bad.map(({ set, time }) => ({ set, at: time })));
-  return newest !== undefined && Date.parse(newest.at) > Date.parse(chosen.endedAt) ? newest.set : undefined;
+  // One without a manifest was canceled, or is being made.
+  const broken = passedOver.find(({ state }) => state === "unreadable")?.set;
+  if (broken === undefined) return manifest;
+  const message = `The newest set, ${broken}, cannot be read; the one before is ${manifest.set}. To use that, name it as the set.`;
+  throw new HibernautError("failed_precondition", message, { set: broken, before: manifest.set });
 }
 
 /** Returns the app to drill: of those in the set, the one whose last drill is the longest ago, and first one that had none. */

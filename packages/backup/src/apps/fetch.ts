@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord, MachineRecord } from "@hibernaut/domain/machine";
+import { volumesOf } from "@hibernaut/domain/mounts";
 import { isVolumeId } from "@hibernaut/domain/naming";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { FetchImage, ImageConfig } from "@hibernaut/images";
@@ -154,11 +155,15 @@ function readRecords({ app, folder, openStore, openSecrets }: FetchOptions): Fet
   try {
     const record = store.apps.get(app);
     if (record === undefined) return undefined;
+    const all = store.machines.list(app);
+    const machines = lasting(all);
+    // What only a machine has that does not come back stays with it.
+    const left = new Set(all.filter((one) => !machines.includes(one)).flatMap(volumesOf));
     const secrets = openSecrets({ store: store.secrets, keyFile: join(folder, "secrets.key") });
     return {
       record,
-      machines: lasting(store.machines.list(app)),
-      volumes: store.volumes.list(app).filter(({ state }) => state === "created"),
+      machines,
+      volumes: store.volumes.list(app).filter(({ id, state }) => state === "created" && !left.has(id)),
       secrets: secrets.list(app).length === 0 ? {} : secrets.environment(app),
     };
   } finally {

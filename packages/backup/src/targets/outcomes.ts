@@ -147,7 +147,8 @@ export class Outcomes {
   }
 }
 
-function saidOf(error: unknown): { code: string; message: string } {
+/** Returns an error as it is stored and told. */
+export function saidOf(error: unknown): { code: string; message: string } {
   return { code: error instanceof HibernautError ? error.code : "internal", message: messageOf(error) };
 }
 

@@ -183,6 +183,33 @@ test("files that a machine keeps outside of volumes come back with it", { tags: 
   expect(await readFile(join(home.world.folder, "machines", back, "layer.ext4"), "utf8")).toBe("kept");
 });
 
+test("sandboxes and their volumes stay in the backup, and the rest of the app comes back", {
+  tags: "again",
+  ...PATIENT,
+}, async () => {
+  const { platform } = shop;
+  await shop.backUp();
+  const sandbox = await platform.machines.create("shop", {
+    config: { image: "app:1", guest: { memory_mb: 128 }, mounts: [{ volume: "session", path: "/data" }] },
+    skipLaunch: true,
+  });
+  const times = { started_at: "2026-01-01T00:00:00Z", ends_at: "2099-01-01T00:00:00Z", timeout_s: 300 };
+  const session = {
+    ...times,
+    template: "base",
+    metadata: {},
+    env: {},
+    on_timeout: "kill",
+    auto_resume: false,
+    secure: true,
+  } as const;
+  platform.machines.setSandbox("shop", sandbox.record.id, session);
+  expect(await home.backUp()).toMatchObject({ state: "complete" });
+  const last = await shop.restore({ app: "shop", as: "copy" });
+  expect(last).toMatchObject({ error: null, machines: [{ withoutMemory: null }] });
+  expect(platform.volumes.list("copy").map(({ name }) => name)).toEqual(["data"]);
+});
+
 test("a set with records that no platform writes touches nothing", { tags: "again", ...PATIENT }, async () => {
   const { volume } = await shop.backUp();
   const { AppRestores } = await import("../../src/apps/app-restores.ts");

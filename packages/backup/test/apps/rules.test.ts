@@ -1,6 +1,6 @@
 /** What restored apps may do, which set they come from, and whether a drill passed: the rules. */
 import { describe, expect, test } from "vitest";
-import { chooseSet, nextToDrill } from "../../src/apps/choose.ts";
+import { chooseForApp, nextToDrill } from "../../src/apps/choose.ts";
 import { configFor, useOf } from "../../src/apps/rules.ts";
 import { countOf, drillCount, drillFailure } from "../../src/apps/verdict.ts";
 import type { Manifest } from "../../src/targets/manifest.ts";
@@ -65,21 +65,21 @@ describe("the set that an app comes from", () => {
   const three = of([manifest("1"), "1"], [manifest("2"), "2"], [manifest("3", { platform: "q" }), "3", "q"]);
 
   test("is the newest of this platform, unless a time or a name says otherwise", () => {
-    expect(chooseSet(three, {}).set).toBe("2");
-    expect(chooseSet(three, { at: Date.parse("2026-11-01T12:00:00Z") }).set).toBe("1");
-    expect(chooseSet(three, { set: "3" }).set).toBe("3");
-    expect(() => chooseSet(three, { at: 0 })).toThrow(/no complete set of this platform/);
-    expect(() => chooseSet(three, { set: "9" })).toThrow(/no complete set 9/);
+    expect(chooseForApp(three, {}).set).toBe("2");
+    expect(chooseForApp(three, { at: Date.parse("2026-11-01T12:00:00Z") }).set).toBe("1");
+    expect(chooseForApp(three, { set: "3" }).set).toBe("3");
+    expect(() => chooseForApp(three, { at: 0 })).toThrow(/no set that is complete and old enough/);
+    expect(() => chooseForApp(three, { set: "9" })).toThrow(/no complete set 9/);
   });
 
   test("is never silently an older one than it seems", () => {
     const broken = of([manifest("1"), "1"], ["is not JSON", "2"]);
-    expect(() => chooseSet(broken, {})).toThrow(/The newest set, 2, cannot be read; the one before is 1/);
-    expect(chooseSet(broken, { set: "1" }).set).toBe("1");
-    expect(() => chooseSet(broken, { at: Date.parse("2026-11-03T00:00:00Z") })).toThrow(/The newest set, 2/);
-    expect(chooseSet(broken, { at: Date.parse("2026-11-01T12:00:00Z") }).set).toBe("1");
+    expect(() => chooseForApp(broken, {})).toThrow(/The newest set, 2, cannot be read; the one before is 1/);
+    expect(chooseForApp(broken, { set: "1" }).set).toBe("1");
+    expect(() => chooseForApp(broken, { at: Date.parse("2026-11-03T00:00:00Z") })).toThrow(/The newest set, 2/);
+    expect(chooseForApp(broken, { at: Date.parse("2026-11-01T12:00:00Z") }).set).toBe("1");
     const older = of(["is not JSON", "1"], [manifest("2"), "2"]);
-    expect(chooseSet(older, {}).set).toBe("2");
+    expect(chooseForApp(older, {}).set).toBe("2");
   });
 
   test("is tried app by app, the one that waits longest first", () => {

@@ -103,7 +103,7 @@ export class BackupRestores {
       backup.finish(restored);
       return restored;
     } catch (error) {
-      await this.undo(backup.app, born, made);
+      await this.#undo(backup.app, born, made);
       throw error;
     }
   }
@@ -204,7 +204,7 @@ export class BackupRestores {
     // The first that gets requests ends the restore.
     if (born.some(({ record }) => record.cordoned !== true)) return;
     const there = new Set(deps.volumes.list(app).map(({ id }) => id));
-    await this.undo(
+    await this.#undo(
       app,
       born,
       volumes.filter((id) => there.has(id)),
@@ -212,7 +212,7 @@ export class BackupRestores {
   }
 
   /** Takes back what was made of a backup that could not be restored whole. */
-  async undo(app: string, born: readonly MachineController[], made: readonly string[]): Promise<void> {
+  async #undo(app: string, born: readonly MachineController[], made: readonly string[]): Promise<void> {
     const { deps, controllers } = this.#births;
     for (const controller of born) controller.command({ type: "destroy", force: true });
     for (const controller of born)
