@@ -9,14 +9,14 @@ const GRACE = 1000;
 
 let cluster: ApiHosts;
 let hosts: ApiHosts["hosts"];
+const ask: ApiHosts["ask"] = (...args) => cluster.ask(...args);
 
 beforeAll(async () => {
   cluster = await startApiHosts();
   ({ hosts } = cluster);
+  await ask(hosts[0], "POST", "/v1/apps", { app_name: "shop" });
 });
 afterAll(() => cluster.close());
-
-const ask: ApiHosts["ask"] = (...args) => cluster.ask(...args);
 
 /** Ends previews on a host, whose clock is an hour ahead. Looks at two moments, a grace apart, and at a third. */
 function expiryOn({ host }: ApiHost) {
@@ -41,7 +41,6 @@ const previews = ({ host }: ApiHost) => host.platform.previews.list("shop").map(
 
 test("a preview that was made at one host is known to all, with its token, and is renewed at another", async () => {
   const [a, b, c] = hosts;
-  await ask(a, "POST", "/v1/apps", { app_name: "shop" });
   const { token } = await a.host.shared.write(({ tokens }) =>
     createToken(tokens, "ci", { scopes: ["deploy"], apps: [], previewsOf: ["shop"] }),
   );

@@ -127,8 +127,13 @@ function hostTable({ names, subnet, machines, doors: { gate, dns } }: EgressInpu
       marks.map(({ address, mark }) => `${address} . ${mark}`),
     ),
     ...commonSets(machines, () => true),
+    set(
+      "generation",
+      "ipv4_addr : mark",
+      marks.map(({ address, mark }) => `${address} : ${mark}`),
+      "map",
+    ),
   ];
-  const mapLines = `map generation { type ipv4_addr : mark; elements = { ${marks.map(({ address, mark }) => `${address} : ${mark}`).join(", ")} } }`;
   const gated = `iifname "${bridge}" ip saddr @gated ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr != @allowed`;
   // Of names that something is added for, also where addresses are open.
   const injecting = `iifname "${bridge}" ip saddr @injecting ip daddr != ${formatSubnet(subnet)} ip saddr . ip daddr @${NAMED_SET}`;
@@ -141,11 +146,9 @@ function hostTable({ names, subnet, machines, doors: { gate, dns } }: EgressInpu
     gate === undefined ? "" : `${ports} iifname ${anyBridge(names)} ct status & dnat == 0 reject with tcp reset`;
   const entrance = gate === undefined ? "" : `ct status dnat ${ports} accept`;
   const server = dns ? `ip daddr ${gateway} meta l4proto { tcp, udp } th dport ${DNS_PORT} accept` : "";
-  return `${begin("inet", names, sets, ["map generation { type ipv4_addr : mark; }"])}
-flush map inet ${table} generation
+  return `${begin("inet", names, sets)}
 table inet ${table} {
   ${sets.map(({ full }) => full).join("\n  ")}
-  ${mapLines}
 ${refusing(["meta l4proto tcp reject with tcp reset", "reject with icmp type admin-prohibited"])}
   chain pass {
     ct mark set ip saddr map @generation accept
@@ -242,6 +245,7 @@ function isGated({ egress }: Governed): boolean {
 }
 
 interface SetText {
+  kind: "set" | "map";
   name: string;
   bare: string;
   full: string;
@@ -277,16 +281,17 @@ function commonSets(machines: readonly Governed[], counts: (network: Subnet) => 
   ];
 }
 
-function set(name: string, type: string, elements: readonly string[]): SetText {
+function set(name: string, type: string, elements: readonly string[], kind: "set" | "map" = "set"): SetText {
   const list = elements.length === 0 ? "" : `elements = { ${elements.join(", ")} };`;
-  return { name, bare: `set ${name} { type ${type}; }`, full: `set ${name} { type ${type}; ${list} }` };
+  return { kind, name, bare: `${kind} ${name} { type ${type}; }`, full: `${kind} ${name} { type ${type}; ${list} }` };
 }
 
 /**
- * Makes what is not there yet, takes all rules away, and removes the sets that are made again afterwards: to fill a set of
- * networks takes the kernel ten times as long if it was emptied in the same step.
+ * Makes what is not there yet, takes all rules away, and removes the sets that are made again afterwards. They are not
+ * emptied instead: to fill a set of networks would take the kernel ten times as long then, and of a set that it is making
+ * larger or smaller at that moment it may leave elements, so that a map could not be filled ("File exists").
  */
-function begin(family: string, names: Names, sets: readonly SetText[], maps: readonly string[] = []): string {
+function begin(family: string, names: Names, sets: readonly SetText[]): string {
   const { egressTable: table, owner } = names;
   const kept = [
     `set ${NAMED_SET} { type ipv4_addr . ipv4_addr; size ${NAMED_SIZE}; flags timeout; }`,
@@ -296,10 +301,10 @@ function begin(family: string, names: Names, sets: readonly SetText[], maps: rea
   ];
   return `table ${family} ${table} {
   comment "${owner}"
-  ${[...sets.map(({ bare }) => bare), ...maps, ...kept].join("\n  ")}
+  ${[...sets.map(({ bare }) => bare), ...kept].join("\n  ")}
 }
 flush table ${family} ${table}
-${sets.map(({ name }) => `delete set ${family} ${table} ${name}`).join("\n")}`;
+${sets.map(({ kind, name }) => `delete ${kind} ${family} ${table} ${name}`).join("\n")}`;
 }
 
 /** Remembers a destination, unless the machine tries many, and ends with `verdicts`. */
