@@ -54,19 +54,29 @@ function neededBy(plan: ServicePlan, apps: readonly ServicePlan[]): string[] {
     }
   };
   visit(plan);
-  const asleep = [...needed].filter((one) => one !== plan && one.config.services !== undefined);
+  const asleep = [...needed].filter(
+    ({ config, ...one }) =>
+      one.service !== plan.service && (config.services ?? config.worker_idle_timeout) !== undefined,
+  );
   return asleep.slice(0, MOST_WAKES).map(({ app }) => app);
 }
 
 /** What listens nowhere cannot be woken. */
 function tellSleepless({ service, config, runsOnce: ends, worker }: ServicePlan, findings: Findings): void {
   if (ends || config.services !== undefined) return;
+  const tip =
+    "If it waits for jobs over a connection to another service, `x-hibernaut: {autostop: suspend}` lets it sleep.";
+  if (config.worker_idle_timeout !== undefined)
+    return findings.note(
+      `services.${service}`,
+      `A worker: it sleeps when nothing has passed through its connections to other services for ${config.worker_idle_timeout} s, and wakes with what comes over one.`,
+    );
   const why =
     worker === false
       ? "Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add `expose`."
       : worker.of === undefined
-        ? "A worker: nothing can wake it, so it stays awake."
-        : `It runs the image of ${worker.of} with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add \`expose\`.`;
+        ? `A worker: it listens nowhere and stays awake. ${tip}`
+        : `It runs the image of ${worker.of} with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add \`expose\`. ${tip}`;
   findings.note(`services.${service}`, why);
 }
 

@@ -65,6 +65,11 @@ export function planService(service: string, definition: Mapping, parts: Parts):
   const published = readPorts(definition.ports, `${path}.ports`, findings);
   const exposed = readExpose(definition.expose);
   const named = [...exposed, ...exposedBy(build, parts.disk)];
+  if (own.worker === true && own.sleep.said && own.sleep.autostop === "stop")
+    findings.error(
+      `${path}.x-hibernaut.autostop`,
+      "A worker that is stopped has nothing to wake by. Write suspend or off.",
+    );
   if (own.worker === true && published.length + exposed.length > 0)
     findings.error(`${path}.x-hibernaut.worker`, "A worker listens nowhere. Remove `ports` and `expose`, or `worker`.");
   const worker = workerOf(service, own.worker, project);
@@ -94,6 +99,7 @@ export function planService(service: string, definition: Mapping, parts: Parts):
       ...nonEmpty("env", environmentOf(definition, path, parts)),
       ...nonEmpty("init", initOf(definition, path, findings)),
       ...(services.length > 0 && { services }),
+      ...(worker !== false && workerSleep(own.sleep)),
       ...(check !== undefined && { checks: { health: check } }),
       restart: restartOf(definition, path, findings),
       ...nonEmpty("stop_config", stopOf(definition, path, findings)),
@@ -109,6 +115,11 @@ function workerOf(service: string, said: boolean | undefined, { services }: Proj
   if (said !== undefined) return said && { of: undefined };
   const web = webOf(service, services);
   return web !== undefined && { of: web };
+}
+
+/** A worker sleeps only by its own word: nothing shows that it works while it computes. */
+function workerSleep({ autostop, said, idleTimeout }: SleepTerms): Pick<MachineConfig, "worker_idle_timeout"> {
+  return said && autostop === "suspend" ? { worker_idle_timeout: idleTimeout } : {};
 }
 
 /** The name of the app of a service. */

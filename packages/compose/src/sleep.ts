@@ -9,6 +9,8 @@ const DEFAULT_IDLE_S = 300;
 /** What happens to a service that nobody uses. */
 export interface SleepTerms {
   autostop: "suspend" | "stop" | "off";
+  /** Whether it has `autostop` by its own word. */
+  said: boolean;
   /** Seconds without a request or a byte. */
   idleTimeout: number;
 }
@@ -42,6 +44,7 @@ export function ownOf(definition: Mapping, path: string, findings: Findings): Ow
     worker: typeof worker === "boolean" ? worker : undefined,
     sleep: {
       autostop: isAutostop ? (autostop ?? "suspend") : "suspend",
+      said: autostop !== undefined,
       idleTimeout: Math.max(1, Math.round(seconds ?? DEFAULT_IDLE_S)),
     },
   };

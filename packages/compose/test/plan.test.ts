@@ -289,9 +289,29 @@ test("a plan says that a worker stays awake, and why it is taken for one", () =>
       severity: "note",
       path: "services.jobs",
       message:
-        "It runs the image of web with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add `expose`.",
+        "It runs the image of web with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add `expose`. If it waits for jobs over a connection to another service, `x-hibernaut: {autostop: suspend}` lets it sleep.",
     },
   ]);
+});
+
+test("a worker sleeps if the file says so, and only then", () => {
+  const worker = (own: string) => {
+    const found = planOf(`services: {a: {image: i, x-hibernaut: {worker: true, ${own}}}}`);
+    return {
+      idle: serviceIn(found, "a").config.worker_idle_timeout,
+      said: found.findings.map(({ message }) => message),
+    };
+  };
+  expect([worker("idle_timeout: 1m").idle, worker("autostop: off").idle]).toEqual([undefined, undefined]);
+  expect(worker("autostop: suspend, idle_timeout: 1m")).toEqual({
+    idle: 60,
+    said: [
+      "A worker: it sleeps when nothing has passed through its connections to other services for 60 s, and wakes with what comes over one.",
+    ],
+  });
+  expect(worker("autostop: stop").said).toContain(
+    "A worker that is stopped has nothing to wake by. Write suspend or off.",
+  );
 });
 
 test("a service is found by every name that its file gives it", () => {

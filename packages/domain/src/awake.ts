@@ -3,6 +3,7 @@
 export const AWAKE_REASONS = [
   "no_service",
   "autostop_off",
+  "not_connected",
   "cordoned",
   "open_requests",
   "commands",

@@ -139,6 +139,13 @@ export const MACHINE_FIELDS = {
     description: "Whether a stop or a restart keeps what the machine wrote to its file system. An update never does.",
     default: "false",
   },
+  worker_idle_timeout: {
+    kind: "seconds",
+    ...IDLE_TIMEOUT_S,
+    description:
+      "Suspends a machine without services when nothing has passed for this long through its connections to apps of its network. What comes back over one of them wakes it, so it needs one, and a bridge. Without effect on a machine with services.",
+    default: "it stays awake",
+  },
   auto_destroy: {
     kind: "boolean",
     description:

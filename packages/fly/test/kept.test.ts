@@ -102,7 +102,9 @@ test("what Fly's configuration has no word for stays when a client writes all of
   const all = Object.keys(MachineConfig.properties);
   const full = Object.fromEntries(all.map((key) => [key, "kept"])) as unknown as MachineConfig;
   const kept = Object.entries(carriedOver(full, { image: "y" })).filter(([, value]) => value === "kept");
-  expect(kept.map(([key]) => key).toSorted()).toEqual(["backup", "network", "on_host_loss", "suspend_config"]);
+  expect(kept.map(([key]) => key).toSorted()).toEqual([
+    ...["backup", "network", "on_host_loss", "suspend_config", "worker_idle_timeout"],
+  ]);
   // A time zone means nothing without the schedule that a client has taken out.
   const zone = { image: "x", schedule: "daily", schedule_timezone: "Europe/Berlin" };
   expect(carriedOver(zone, { image: "x" })).toEqual({ image: "x" });

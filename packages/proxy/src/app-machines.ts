@@ -48,8 +48,9 @@ function webOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
   return web.length > 0 ? web : all.filter((machine) => !isForNeighbours(machine));
 }
 
-/** Whether the services of a machine are for the network of its app alone. */
+/** Whether the services of a machine are for the network of its app alone, or it has none. */
 export function isForNeighbours({ row, policy }: Pick<RoutedMachine, "row" | "policy">): boolean {
+  if (policy.worker) return true;
   return !policy.web && row.tcp?.some(({ port }) => isOwnPort(port)) === true;
 }
 

@@ -34,6 +34,11 @@ function reasonOf(facts: AwakeFacts): [AwakeReason, string, (number | null)?] {
     return ["no_service", "It has no service, and only machines with a service are put to sleep by themselves."];
   if (policy.autostop === "off") return ["autostop_off", "Its service has autostop off."];
   if (facts.cordoned) return ["cordoned", "It is cordoned, and the proxy leaves it alone."];
+  if (!facts.wakeable)
+    return [
+      "not_connected",
+      "Nothing could wake it: it has no service, and no connection to an app of its network that could bring it something to do.",
+    ];
   if (load > 0)
     return [
       "open_requests",

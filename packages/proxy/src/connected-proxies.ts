@@ -1,6 +1,6 @@
 /** The proxies that are connected to the coordinator: what each has open, and what they agree to. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { ToProxy } from "./messages.ts";
+import type { MachineLoad, ToProxy } from "./messages.ts";
 
 /** A proxy, as the coordinator sees it. */
 export interface ConnectedProxy {
@@ -10,7 +10,7 @@ export interface ConnectedProxy {
   /** Whether visitors reach it. Others carry what comes from machines, or from other hosts. */
   readonly forVisitors: boolean;
   /** What the proxy has open, by machine; machines with nothing open are left out. */
-  readonly loads: Map<string, { load: number; requests: number }>;
+  readonly loads: Map<string, MachineLoad>;
   /** The ports for TCP connections that it cannot open, each with the reason. */
   closedPorts: Readonly<Record<string, string>>;
 }
@@ -64,6 +64,16 @@ export class ConnectedProxies {
     return total;
   }
 
+  /** Whether the proxy is there that carries what comes from machines to apps of their networks. */
+  get hasOneInside(): boolean {
+    return [...this.#proxies].some(({ forVisitors, everywhere }) => !forVisitors && everywhere);
+  }
+
+  /** Whether a worker has a connection through which something could wake it. */
+  hasWaits(id: string): boolean {
+    return [...this.#proxies].some(({ loads }) => (loads.get(id)?.waits ?? 0) > 0);
+  }
+
   /**
    * Lets new requests to a machine wait from now on, although it runs: it is about to leave the host. Returns how to end that.
    */
@@ -92,8 +102,8 @@ export class ConnectedProxies {
   }
 
   /** Notes what a proxy has open on a machine. */
-  setLoad(proxy: ConnectedProxy, id: string, load: { load: number; requests: number }): void {
-    if (load.load > 0 || load.requests > 0) proxy.loads.set(id, load);
+  setLoad(proxy: ConnectedProxy, id: string, load: MachineLoad): void {
+    if (load.load > 0 || load.requests > 0 || (load.waits ?? 0) > 0) proxy.loads.set(id, load);
     else proxy.loads.delete(id);
   }
 

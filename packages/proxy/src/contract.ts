@@ -7,6 +7,7 @@ import type { ConnectionOptions } from "node:tls";
 import type { BootKind } from "@hibernaut/domain/machine";
 import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
 import type { RequestTrace } from "@hibernaut/telemetry";
+import type { ClientEnd } from "./worker-connection.ts";
 
 /**
  * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,
@@ -47,8 +48,13 @@ export interface LeaseProvider {
   afterMove?(lease: Lease, signal: AbortSignal): Promise<void>;
   /** Returns the app of the machine with this address. Undefined for any other client. */
   appOfAddress?(address: string): string | undefined;
-  /** Returns the machine of this host with this address, if it has a service: it may sleep while it has connections open. */
+  /**
+   * Returns the machine of this host with this address, if it has a service or is a worker: it may sleep while it has
+   * connections open.
+   */
   machineAt?(address: string): string | undefined;
+  /** A machine of this host has a connection to an app of its network. Returns what to tell of it, if the machine is a worker. */
+  connectedFrom?(machineId: string): ClientEnd | undefined;
 }
 
 /** What an app says about a request that it sends on. */

@@ -26,13 +26,18 @@ function poolOf(app: string, policy: ServicePolicy | undefined): string {
   return `${app} ${policy?.web === true ? "web" : policy?.port}`;
 }
 
-/** Returns the machine with a new record. A machine that has just come up counts as used now. */
+/**
+ * Returns the machine with a new record. A machine that has just come up counts as used now.
+ *
+ * @param canWait whether connections of its own outlive its sleep, and wake it: those to apps of its network do, on a bridge
+ */
 export function withRecord(
   before: CoordinatedMachine | undefined,
   record: MachineRecord,
-  now: number,
+  { now, canWait }: { now: number; canWait: boolean },
 ): CoordinatedMachine {
-  const policy = policyOf(record.config);
+  const stated = policyOf(record.config);
+  const policy = stated?.worker === true && !canWait ? undefined : stated;
   const pool = poolOf(record.app, policy);
   if (before === undefined) return { record, policy, pool, idleSince: now, draining: false, resting: false };
   if (record.state === "running" && before.record.state !== "running") before.idleSince = now;
@@ -51,7 +56,7 @@ export function tableMachineOf(
   const handled = tcp.filter((one) => !plain.includes(one));
   const own = shares ? ownPortsOf(record.config) : [];
   const wire = policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy);
-  const isForNeighbours = own.length > 0 && policy?.web !== true;
+  const isForNeighbours = policy?.worker === true || (own.length > 0 && policy?.web !== true);
   return {
     id: record.id,
     app: record.app,
@@ -88,6 +93,15 @@ export function untilIdleMs({ record, policy, idleSince }: CoordinatedMachine, l
   if (record.state !== "running" || record.cordoned || isPrewarming(record)) return Number.POSITIVE_INFINITY;
   if (policy === undefined || policy.autostop === "off" || load > 0) return Number.POSITIVE_INFINITY;
   return Math.max(idleSince + policy.idleTimeoutMs - now, keptAwakeMs(record));
+}
+
+/**
+ * Whether nothing can wake a worker that sleeps, so that it would sleep forever: its connections have ended, as with the
+ * platform that carried them, or with its memory, which an update or a new secret costs.
+ */
+export function isStranded({ record, policy }: CoordinatedMachine, waits: boolean): boolean {
+  if (policy?.worker !== true || record.state !== "suspended" || record.cordoned === true) return false;
+  return !waits || record.snapshot === null;
 }
 
 /** For how many more milliseconds the app's keep-awake lease lasts. */

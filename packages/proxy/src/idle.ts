@@ -9,6 +9,8 @@ export interface IdleMachine {
   idleMs: number;
   /** The app asked to be kept awake, or a command is running in the machine. */
   keptAwake: boolean;
+  /** Whether something would wake it. A worker without a connection waits for nothing. */
+  wakeable: boolean;
   /** Out of the rotation for new requests: it sleeps as soon as those that are open have ended. */
   resting: boolean;
   policy: ServicePolicy;
@@ -68,6 +70,8 @@ function planShared(machines: readonly IdleMachine[]): string[] {
     .map((machine) => machine.id);
 }
 
-function isIdle({ load, idleMs, keptAwake, resting, policy }: IdleMachine): boolean {
-  return policy.autostop !== "off" && load === 0 && !keptAwake && (resting || idleMs >= policy.idleTimeoutMs);
+function isIdle({ load, idleMs, keptAwake, wakeable, resting, policy }: IdleMachine): boolean {
+  return (
+    policy.autostop !== "off" && wakeable && load === 0 && !keptAwake && (resting || idleMs >= policy.idleTimeoutMs)
+  );
 }

@@ -41,6 +41,7 @@ import { TableUpdater } from "./table-updater.ts";
 import { ownPortsByApp, type PortApps, portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 import { isVisit, waitsForColdStart } from "./wake-page.ts";
+import { type ClientEnd, WorkerConnection } from "./worker-connection.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
   link: CoordinatorLink;
@@ -167,6 +168,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
     // Most clients are not machines, which is known at once.
     if (!this.#table.appsByAddress.has(address)) return undefined;
     return this.#table.all().find(({ row }) => row.address === address && row.remote === undefined)?.row.id;
+  }
+
+  connectedFrom(machineId: string): ClientEnd | undefined {
+    const machine = this.#table.get(machineId);
+    return machine?.policy.worker === true ? new WorkerConnection(this, machine) : undefined;
   }
 
   /** Returns the app that answers for the hostname. Undefined if there is none. */

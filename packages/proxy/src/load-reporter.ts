@@ -32,7 +32,8 @@ export class LoadReporter {
       // The other host counts what its machines get from here.
       const own = machine?.row.remote === undefined ? machine : undefined;
       const requests = own === undefined ? 0 : own.open.requests - own.tunnels;
-      loads[id] = { load: own?.ownLoad ?? 0, requests };
+      const waits = own?.waits ?? 0;
+      loads[id] = { load: own?.ownLoad ?? 0, requests, ...(waits > 0 && { waits }) };
     }
     this.#changed.clear();
     this.#link.send({ kind: "loads", loads });

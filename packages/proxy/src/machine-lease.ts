@@ -91,8 +91,9 @@ export class MachineLease implements Lease {
   }
 
   wanted(): void {
-    const { row, policy } = this.#machine;
-    if (row.state !== "running" && policy.autostart) this.#keeper.onWanted(this.#machine);
+    const { state, policy } = this.#machine;
+    // One that is about to sleep is called back: it may have this already, and would sleep over it.
+    if (state !== "running" && policy.autostart) this.#keeper.onWanted(this.#machine);
   }
 
   quiet(quiet: boolean): void {

@@ -38,9 +38,9 @@ export interface TableMachine {
   own?: TcpPort[];
   /** The host that has the machine. Absent if it is this one. */
   remote?: RemoteMachine;
-  /** Null for a machine without a service, and for one whose services are for its network alone. */
+  /** Null for a machine without a service, a worker too, and for one whose services are for its network alone. */
   policy: WirePolicy | null;
-  /** That of such a machine. Apart, because a proxy of an earlier release would send HTTP to it. */
+  /** That of a worker, and of such a machine. Apart, because a proxy of an earlier release would send HTTP to it. */
   ownPolicy?: WirePolicy;
 }
 
@@ -113,6 +113,16 @@ export type ToProxy =
    */
   | { kind: "wake_failed"; id: string; message: string; full?: { retryAfterS: number }; overQuota?: boolean };
 
+/** What a proxy has open on a machine. */
+export interface MachineLoad {
+  /** In the unit of the machine's service. */
+  load: number;
+  /** Without upgraded connections, which may never end. */
+  requests: number;
+  /** Of a worker: its connections to apps of its network, silent ones too. Absent if it has none. */
+  waits?: number;
+}
+
 /** A message from a proxy to the coordinator. */
 export type FromProxy =
   /** A request needs the machine, which sleeps, is about to, or rests. */
@@ -122,11 +132,8 @@ export type FromProxy =
       /** The `traceparent` of the request, if it is traced. */
       trace?: string;
     }
-  /**
-   * What is open on machines, for machines where it changed: `load` in the unit of the service, and `requests` without
-   * upgraded connections, which may never end.
-   */
-  | { kind: "loads"; loads: Record<string, { load: number; requests: number }> }
+  /** What is open on machines, for machines where it changed. */
+  | { kind: "loads"; loads: Record<string, MachineLoad> }
   /** What was forwarded since the last such message, in bytes, by machine. Never sent twice. */
   | { kind: "traffic"; moved: Record<string, Traffic> }
   | { kind: "drained"; question: number; agreed: boolean }
@@ -147,6 +154,7 @@ export function toWire(policy: ServicePolicy): WirePolicy {
 /** For what an older platform does not send: the platform and its proxies are not restarted at the same moment. */
 const OF_EARLIER_RELEASES = {
   pinned: false,
+  worker: false,
   ownPorts: [],
   replayFrom: [],
   forceHttps: false,

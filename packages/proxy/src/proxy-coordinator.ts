@@ -192,6 +192,11 @@ export class ProxyCoordinator {
     };
   }
 
+  /** Puts no machine to sleep any more, and wakes none for being asleep in vain: proxies are about to leave. */
+  rest(): Promise<void> {
+    return this.#sleep.close();
+  }
+
   async close(): Promise<void> {
     this.#unsubscribe();
     this.#roomWaits.close();
@@ -309,7 +314,9 @@ export class ProxyCoordinator {
   }
 
   #adopt(record: MachineRecord): CoordinatedMachine {
-    const machine = withRecord(this.#machines.get(record.id), record, this.#now());
+    const { connectionsSurvive, networkOf } = this.#options;
+    const canWait = connectionsSurvive && networkOf?.(record.app) !== undefined;
+    const machine = withRecord(this.#machines.get(record.id), record, { now: this.#now(), canWait });
     this.#machines.set(record.id, machine);
     return machine;
   }

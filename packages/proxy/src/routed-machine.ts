@@ -31,6 +31,8 @@ export class RoutedMachine implements Candidate {
   distance = 0;
   /** How many of the open requests are upgraded connections. */
   tunnels = 0;
+  /** How many connections to apps of its network a worker has, silent ones too. */
+  waits = 0;
   /** The machine may be put to sleep at any moment and takes no more requests. */
   draining = false;
   /** A wake was requested, and nothing has changed since. */

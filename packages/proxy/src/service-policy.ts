@@ -30,6 +30,8 @@ export interface ServicePolicy {
   web: boolean;
   /** Whether the machine has work of its own, and is judged without the app's other machines. */
   pinned: boolean;
+  /** Whether nothing connects to the machine: it waits for what comes over connections of its own. */
+  worker: boolean;
   /** The ports of all services at which requests may choose this machine. */
   ownPorts: readonly number[];
   /** Other apps that may send their requests on to this machine. */
@@ -45,14 +47,26 @@ export interface ServicePolicy {
 }
 
 /**
- * Returns the policy of the service that takes HTTP requests: the first with `protocol: http`, otherwise the first.
- * Undefined without services.
+ * Returns the policy of the service that takes HTTP requests: the first with `protocol: http`, otherwise the first. That of a
+ * worker without services. Undefined if nothing puts the machine to sleep or wakes it.
  */
 export function policyOf(config: MachineConfig): ServicePolicy | undefined {
   const services = config.services ?? [];
   const service = services.find(({ protocol }) => protocol === "http") ?? services[0];
   const ownPorts = services.filter((one) => one.machine_hostnames === true).map((one) => one.internal_port);
-  return service && servicePolicy(service, ownPorts);
+  if (service !== undefined) return servicePolicy(service, ownPorts);
+  return config.worker_idle_timeout === undefined ? undefined : workerPolicy(config.worker_idle_timeout);
+}
+
+function workerPolicy(idleTimeoutS: number): ServicePolicy {
+  const terms = {
+    internal_port: 0,
+    autostop: "suspend",
+    autostop_fallback: "off",
+    idle_timeout: idleTimeoutS,
+  } as const;
+  const concurrency = { type: "connections" } as const;
+  return { ...servicePolicy({ ...terms, idle: "quiet", placement: "pinned", concurrency }, []), worker: true };
 }
 
 function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolicy {
@@ -73,6 +87,7 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     hardLimit,
     web: service.protocol === "http",
     pinned,
+    worker: false,
     ownPorts,
     replayFrom: service.replay_from ?? [],
     forceHttps: service.force_https ?? false,

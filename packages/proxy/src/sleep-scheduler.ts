@@ -4,13 +4,13 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { Commands, Machines } from "@hibernaut/machines";
 import { activityOf } from "./awake.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
-import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
+import { type CoordinatedMachine, isStranded, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
 import { Rotation, type RotationOptions, takesPart } from "./rotation.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 interface SleepSchedulerOptions extends Omit<RotationOptions, "look"> {
-  machines: Pick<Machines, "sleep">;
+  machines: Pick<Machines, "sleep" | "start">;
   commands: Pick<Commands, "count">;
   proxies: ConnectedProxies;
   /** How often to look, in milliseconds. Machines that become idle in between are looked at then. */
@@ -43,9 +43,10 @@ export class SleepScheduler {
     this.#planWithin(wait);
   }
 
-  /** Looks now which machines may sleep. Resolves once those have been told to. */
+  /** Looks now which machines may sleep, and which sleep in vain. Resolves once those have been told to. */
   async check(): Promise<void> {
     const { known, proxies } = this.#options;
+    this.#wakeStranded();
     if (!proxies.hasOneForVisitors) return;
     const pools = Map.groupBy(known.values(), ({ pool }) => pool);
     this.rotation.keepOnly(pools);
@@ -59,6 +60,7 @@ export class SleepScheduler {
 
   /** What proxies have open on the machine changed. */
   loadChanged(machine: CoordinatedMachine): void {
+    if (this.#isStranded(machine)) return this.#planWithin(SHORTEST_PAUSE_MS);
     const load = this.#options.proxies.load(machine.record.id);
     if (load >= (machine.policy?.softLimit ?? Number.POSITIVE_INFINITY)) this.rotation.becameBusy(machine);
     // The other machines are as they were when the next look was planned. This runs for every request.
@@ -121,6 +123,26 @@ export class SleepScheduler {
       });
   }
 
+  /** Nothing is known of workers' connections before the proxy that carries them is there. */
+  #isStranded(machine: CoordinatedMachine): boolean {
+    const { proxies } = this.#options;
+    return proxies.hasOneInside && isStranded(machine, proxies.hasWaits(machine.record.id));
+  }
+
+  #wakeStranded(): void {
+    const { known, machines, log } = this.#options;
+    for (const machine of known.values()) {
+      if (!this.#isStranded(machine)) continue;
+      const { id, app } = machine.record;
+      try {
+        machines.start(app, id, { by: "proxy" });
+      } catch (error) {
+        // As on a full host. It is tried again at the next look.
+        log.warn({ machine: id, reason: messageOf(error) }, "a worker that nothing can wake could not be started");
+      }
+    }
+  }
+
   #idleMachine(machine: CoordinatedMachine): IdleMachine {
     const { record, policy, idleSince, resting } = machine;
     const { commands, proxies, now } = this.#options;
@@ -130,6 +152,7 @@ export class SleepScheduler {
       load,
       idleMs: load > 0 ? 0 : now() - idleSince,
       keptAwake: keptAwakeMs(record) > 0 || commands.count(record.id) > 0,
+      wakeable: policy?.worker !== true || proxies.hasWaits(record.id),
       resting,
       policy: policy as ServicePolicy,
     };
@@ -144,7 +167,8 @@ export class SleepScheduler {
     const agreed = await proxies.askToDrain(id, machine.resting ? 0 : idleTimeoutMs);
     // What has happened to it while the proxies were asked.
     const { state, cordoned } = machine.record;
-    const needed = !machine.draining || state !== "running" || cordoned || this.#idleMachine(machine).keptAwake;
+    const { keptAwake, wakeable } = this.#idleMachine(machine);
+    const needed = !machine.draining || state !== "running" || cordoned || keptAwake || !wakeable;
     machine.draining = false;
     if (this.#closed || needed || autostop === "off" || !agreed) {
       machine.idleSince = Math.max(machine.idleSince, now() - idleTimeoutMs + SHORTEST_PAUSE_MS);

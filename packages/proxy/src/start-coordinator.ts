@@ -92,6 +92,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     connectInProcess(coordinator, { ...brokerOptions, ...(hosts && { reach: hosts.reach }) });
   const close = async () => {
     isClosing = true;
+    await coordinator.rest();
     await Promise.all([proxy?.close(), inside?.close()]);
     for (const unsubscribe of unsubscribes) unsubscribe();
     await socket.close();

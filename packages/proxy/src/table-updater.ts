@@ -167,6 +167,8 @@ export class TableUpdater {
     if (agreed && machine !== undefined) {
       machine.draining = true;
       onLeft(id, false);
+      // A worker whose last connection has just ended must not sleep, and the coordinator may not know that yet.
+      if (machine.policy.worker) this.#ports.reporter.flush();
     }
     link.send({ kind: "drained", question, agreed });
   }

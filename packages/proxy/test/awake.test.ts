@@ -10,7 +10,15 @@ const policy = policyOf({
 });
 if (policy === undefined) throw new Error("it has a service");
 
-const idle: IdleMachine = { id: "a", load: 0, idleMs: 60_000, keptAwake: false, resting: false, policy };
+const idle: IdleMachine = {
+  id: "a",
+  load: 0,
+  idleMs: 60_000,
+  keptAwake: false,
+  wakeable: true,
+  resting: false,
+  policy,
+};
 const facts = (changes: Partial<AwakeFacts> = {}): AwakeFacts => ({
   ...idle,
   policy,

@@ -105,7 +105,7 @@ export class ProxyWorld {
 
   /** Connects another proxy. */
   async anotherProxy(
-    limits: { maxHeld?: number; holdTimeoutMs?: number; tlsPort?(): number | undefined } = {},
+    limits: { maxHeld?: number; holdTimeoutMs?: number; tlsPort?(): number | undefined; forVisitors?: boolean } = {},
   ): Promise<InProcessProxy> {
     const proxy = connectInProcess(this.coordinator, {
       ...{ maxHeld: 10_000, holdTimeoutMs: PATIENT_MS, connectTimeoutMs: 1000 },

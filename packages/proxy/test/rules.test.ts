@@ -123,7 +123,7 @@ describe("sleeping", () => {
   const policy = (minRunning = 0, autostop: "suspend" | "off" = "suspend") =>
     ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: IDLE }) as IdleMachine["policy"];
   const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
-    ...{ id, load: 0, idleMs, keptAwake: false, resting: false, policy: policy(least) },
+    ...{ id, load: 0, idleMs, keptAwake: false, wakeable: true, resting: false, policy: policy(least) },
   });
   const busy = (id: string, load: number): IdleMachine => ({ ...idle(id, 0), load });
   const pinned = (one: IdleMachine): IdleMachine => ({ ...one, policy: { ...one.policy, pinned: true } });
@@ -163,7 +163,7 @@ describe("resting", () => {
   const policy = (minRunning: number, autostop: "suspend" | "off") =>
     ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: 5000 }) as IdleMachine["policy"];
   const running = (id: string, load: number, more: Partial<IdleMachine> = {}, least = 0): IdleMachine => ({
-    ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
+    ...{ id, load, idleMs: 0, keptAwake: false, wakeable: true, resting: false, policy: policy(least, "suspend") },
     ...more,
   });
   const pinned = (id: string, load: number) => running(id, load, { policy: { ...policy(0, "suspend"), pinned: true } });
@@ -234,7 +234,7 @@ describe("a service's configuration", () => {
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
-      ...{ web: false, pinned: false, ownPorts: [], replayFrom: [], wakePage: false, h2Backend: false },
+      ...{ web: false, pinned: false, worker: false, ownPorts: [], replayFrom: [], wakePage: false, h2Backend: false },
       ...{ forceHttps: false, ownHeaders: undefined },
     });
     expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });

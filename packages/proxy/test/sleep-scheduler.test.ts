@@ -17,7 +17,10 @@ function scheduled(...apps: string[]) {
   for (const app of apps) {
     const services = [{ internal_port: 8080, autostop: "suspend", idle_timeout: IDLE_MS / 1000 }];
     const record = { id: app, app, state: "running", config: { image: "app:1", services } };
-    known.set(app, withRecord(undefined, record as unknown as MachineRecord, performance.now()));
+    known.set(
+      app,
+      withRecord(undefined, record as unknown as MachineRecord, { now: performance.now(), canWait: true }),
+    );
   }
   const proxies = new ConnectedProxies();
   const meanwhile: (() => void)[] = [];
@@ -36,7 +39,7 @@ function scheduled(...apps: string[]) {
     change(id, { state: "suspending" });
   };
   const scheduler = new SleepScheduler({
-    machines: { sleep },
+    machines: { sleep, start: () => ({ previousState: "stopped" as const }) },
     commands: { count: () => 0 },
     known,
     proxies,

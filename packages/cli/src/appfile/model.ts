@@ -22,7 +22,10 @@ export interface AppFile {
   schedules: Schedule[];
   backups: Backup[];
   /** What holds for all machines, whatever their group. A group's command overrides `init.cmd`. */
-  machine: Pick<MachineConfig, "init" | "stop_config" | "keep_layer" | "auto_destroy" | "on_host_loss" | "network">;
+  machine: Pick<
+    MachineConfig,
+    "init" | "stop_config" | "keep_layer" | "worker_idle_timeout" | "auto_destroy" | "on_host_loss" | "network"
+  >;
   /** Whether anyone may see how the app is. Undefined: as it was. */
   statusPage: boolean | undefined;
   deploy: Deploy;

@@ -65,9 +65,11 @@ export function planDeploy(
       const next = withLabels(withWall(config, machine), machine);
       // A machine on a schedule has its times.
       const tries = untried && machine.state === "suspended" && next.schedule === undefined;
+      // Without the connections of its former memory nothing would wake a worker, so the platform starts it.
+      const starts = machine.state === "suspended" && isWorker(next);
       const step: Step = isCurrent(machine, next, release.image.digest)
         ? { kind: "keep", group, machine, tries }
-        : { kind: "update", group, machine, config: next, running: isUp(machine) || tries };
+        : { kind: "update", group, machine, config: next, running: isUp(machine) || tries || starts };
       steps.push(step);
     }
     const present = own.length + away.filter((machine) => mayBelongTo(machine, group)).length;
@@ -79,6 +81,11 @@ export function planDeploy(
     ({ config }) => !wanted.has(config.metadata?.[GROUP_METADATA] ?? "") && !config.metadata?.[RELEASE_METADATA],
   );
   return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others, leftovers: left, away };
+}
+
+/** Whether a machine sleeps although nothing connects to it. */
+function isWorker({ services = [], worker_idle_timeout: idle }: MachineConfig): boolean {
+  return services.length === 0 && idle !== undefined;
 }
 
 /** A file that says nothing of where machines may connect to takes away no rules that someone gave a machine. */

@@ -18,6 +18,7 @@ import { MOVED, mayHelpElsewhere, tooManyConnections, toProxyRefusal, unreachabl
 import { openTunnel, type Tunnelled } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
+import type { ClientEnd } from "../worker-connection.ts";
 import { numberOf } from "./ports.ts";
 import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 
@@ -42,9 +43,14 @@ export interface CarryOptions {
   to?: Destination;
   /** Whether the client is a machine that may sleep: it cannot say then whether it is still there. */
   maySleep: boolean;
+  /** What to tell of the connection if the client is a worker. */
+  from?: ClientEnd | undefined;
   /** Breaks the client's connection off, so that what is cut short does not look whole. `error`: no machine took it. */
   cut(error?: unknown): void;
-  leases: Pick<LeaseProvider, "leaseNow" | "waitForLease" | "afterMove" | "appOfAddress" | "machineAt">;
+  leases: Pick<
+    LeaseProvider,
+    "leaseNow" | "waitForLease" | "afterMove" | "appOfAddress" | "machineAt" | "connectedFrom"
+  >;
   limits: Pick<
     Limits,
     "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "peerConnectMs" | "tries" | "tunnelStallMs"
@@ -118,6 +124,7 @@ async function exchange(options: CarryOptions, requestId: string, came: number) 
             fromClient: ahead(),
             maySleep,
             onClientData,
+            from: options.from,
           })),
           wake: lease.wake,
           machineId,
@@ -175,6 +182,7 @@ interface Ends {
   cut(): void;
   maySleep: boolean;
   onClientData: CarryOptions["onClientData"];
+  from: CarryOptions["from"];
 }
 
 function tunnel({
@@ -187,6 +195,7 @@ function tunnel({
   cut,
   maySleep,
   onClientData,
+  from,
 }: Ends): Promise<Tunnelled> {
   if (fromClient.length > 0) onClientData?.();
   lease.upgraded?.();
@@ -202,8 +211,14 @@ function tunnel({
         onClientData?.();
         lease.wanted?.();
       },
-      onQuiet: (quiet) => lease.quiet?.(quiet),
-      onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
+      onQuiet: (quiet) => {
+        lease.quiet?.(quiet);
+        from?.quiet(quiet);
+      },
+      onMoved: (bytesIn, bytesOut) => {
+        lease.moved?.(bytesIn, bytesOut);
+        if (bytesOut > 0) from?.answered();
+      },
       onClose: resolve,
     });
     // Its end was read ahead, and no pipe will see it.

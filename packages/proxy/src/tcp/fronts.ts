@@ -251,6 +251,23 @@ export class TcpFronts {
     };
     const { machines } = connections;
     const maySleep = one.from !== undefined;
-    await carry({ ...arrival, port, maySleep, cut, leases, machines, limits, onMachine, onClientData, onAccess });
+    const from = one.from === undefined ? undefined : leases.connectedFrom?.(one.from);
+    try {
+      await carry({
+        ...arrival,
+        port,
+        maySleep,
+        from,
+        cut,
+        leases,
+        machines,
+        limits,
+        onMachine,
+        onClientData,
+        onAccess,
+      });
+    } finally {
+      from?.release();
+    }
   }
 }

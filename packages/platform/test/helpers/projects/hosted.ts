@@ -126,11 +126,10 @@ services:
   ...atFront("app"),
 };
 
-/** Node, PostgreSQL and Redis, with a queue and a worker that does what is in it. */
+/** Node, PostgreSQL and Redis, with a queue and a worker that does what is in it, and sleeps until something is. */
 const mastodon: Hosted = {
   name: "mastodon",
   services: ["db", "redis", "web", "sidekiq"],
-  // The worker sleeps as well: it has a port, at which the web server wakes it.
   override: async () => {
     const image = await nodeAppsImage();
     return `
@@ -140,18 +139,17 @@ services:
   web:
     image: ${image}
     command: [web.mjs]
-    environment: {PORT: "3000", REDIS_HOST: redis, DB_HOST: db, WORKER_URL: "http://sidekiq:7433"}
+    environment: {PORT: "3000", REDIS_HOST: redis, DB_HOST: db}
     restart: always
     x-hibernaut: {idle_timeout: 6s, http: 3000}
   sidekiq:
     image: ${image}
     command: [worker.mjs]
-    environment: {PORT: "7433", REDIS_HOST: redis, DB_HOST: db}
-    expose: ["7433"]
+    environment: {REDIS_HOST: redis, DB_HOST: db}
     depends_on: [web]
     healthcheck: !reset {}
     restart: always
-    ${SLEEP}
+    x-hibernaut: {autostop: suspend, idle_timeout: 3s}
 `;
   },
   ...atFront("web"),

@@ -3,22 +3,20 @@
  * `GET /` returns all names.
  */
 import { randomUUID } from "node:crypto";
-import { createServer, get, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { openRedis } from "./redis.ts";
 import { openRows } from "./rows.ts";
 
 /** How long the worker may take, in seconds. */
 const WORK_S = "60";
-const { PORT, REDIS_HOST = "", DB_HOST = "", WORKER_URL = "" } = process.env;
+const { PORT, REDIS_HOST = "", DB_HOST = "" } = process.env;
 const redis = openRedis(REDIS_HOST);
 const rows = await openRows(DB_HOST);
 
 async function work(name: string): Promise<void> {
   const id = randomUUID();
   await redis.ask("LPUSH", "queue", JSON.stringify({ id, name }));
-  // It may sleep, and what is in the queue would not wake it.
-  get(WORKER_URL, (said) => said.resume()).on("error", (error) => console.error(`worker: ${error.message}`));
   if ((await redis.ask("BRPOP", id, WORK_S)) !== "done") throw new Error("The worker did not do its work in time.");
 }
 
