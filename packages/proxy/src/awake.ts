@@ -31,7 +31,10 @@ export function activityOf(facts: AwakeFacts): Activity {
 function reasonOf(facts: AwakeFacts): [AwakeReason, string, (number | null)?] {
   const { policy, load, commands, lease, idleMs, running } = facts;
   if (policy === undefined)
-    return ["no_service", "It has no service, and only machines with a service are put to sleep by themselves."];
+    return [
+      "no_service",
+      "It has no service. Such a machine sleeps by itself only as a worker, with worker_idle_timeout, in a network of apps on a bridge.",
+    ];
   if (policy.autostop === "off") return ["autostop_off", "Its service has autostop off."];
   if (facts.cordoned) return ["cordoned", "It is cordoned, and the proxy leaves it alone."];
   if (!facts.wakeable)

@@ -7,7 +7,6 @@ import type { ConnectionOptions } from "node:tls";
 import type { BootKind } from "@hibernaut/domain/machine";
 import type { ProxyProtocolVersion } from "@hibernaut/domain/tcp-handlers";
 import type { RequestTrace } from "@hibernaut/telemetry";
-import type { ClientEnd } from "./worker-connection.ts";
 
 /**
  * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,
@@ -197,6 +196,16 @@ export interface LeaseStart {
 
 /** The machine was running, as it is for nearly every request. */
 export const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
+
+/** The worker's end of a connection that is carried. */
+export interface ClientEnd {
+  /** Nothing passes through the connection, or something does again. */
+  quiet(quiet: boolean): void;
+  /** Something comes back for the worker. Cheap; called for every piece. */
+  answered(): void;
+  /** Called exactly once, when the connection is over. */
+  release(): void;
+}
 
 /** How a lease ended. */
 export interface LeaseOutcome {

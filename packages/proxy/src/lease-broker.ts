@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { AppQueues } from "./app-queues.ts";
 import { choose, isReady } from "./balance.ts";
 import {
+  type ClientEnd,
   type Destination,
   type Lease,
   type LeaseProvider,
@@ -41,7 +42,7 @@ import { TableUpdater } from "./table-updater.ts";
 import { ownPortsByApp, type PortApps, portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 import { isVisit, waitsForColdStart } from "./wake-page.ts";
-import { type ClientEnd, WorkerConnection } from "./worker-connection.ts";
+import { WorkerConnection } from "./worker-connection.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
   link: CoordinatorLink;

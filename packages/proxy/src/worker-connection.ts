@@ -1,16 +1,7 @@
 /** What a worker's own connection to an app of its network means for the worker's sleep. */
+import type { ClientEnd } from "./contract.ts";
 import type { LeaseKeeper } from "./machine-lease.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
-
-/** The worker's end of a connection that is carried. */
-export interface ClientEnd {
-  /** Nothing passes through the connection, or something does again. */
-  quiet(quiet: boolean): void;
-  /** Something comes back for the worker. Cheap; called for every piece. */
-  answered(): void;
-  /** Called exactly once, when the connection is over. */
-  release(): void;
-}
 
 /** Keeps the worker awake while something passes, and wakes it for what comes back: the job that it waited for. */
 export class WorkerConnection implements ClientEnd {

@@ -1,7 +1,7 @@
 /** Workers: nothing connects to them, and the job that they wait for comes over a connection of their own. */
 import { expect, test } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
-import type { ClientEnd } from "../src/worker-connection.ts";
+import type { ClientEnd } from "../src/contract.ts";
 import { IDLE_S, useProxyWorld, w } from "./proxy-world.ts";
 
 useProxyWorld();

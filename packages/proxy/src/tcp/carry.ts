@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Shares } from "@hibernaut/connections";
 import {
   type AccessEntry,
+  type ClientEnd,
   type Destination,
   type Lease,
   type LeaseProvider,
@@ -18,7 +19,6 @@ import { MOVED, mayHelpElsewhere, tooManyConnections, toProxyRefusal, unreachabl
 import { openTunnel, type Tunnelled } from "../http/tunnel.ts";
 import { Intake } from "../intake.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
-import type { ClientEnd } from "../worker-connection.ts";
 import { numberOf } from "./ports.ts";
 import { HIGH_WATER_BYTES, pipe, splice } from "./splice.ts";
 

@@ -100,8 +100,7 @@ function SettingsForm({ app, machines, common }: FormProps) {
     <form class="settings" onSubmit={save}>
       {!hasServices && (
         <p class="muted">
-          These machines have no service: no requests reach them, and only machines with a service are put to sleep by
-          themselves.
+          These machines have no service: no requests reach them, and only workers among them sleep by themselves.
         </p>
       )}
       {SETTINGS.filter(({ ofService }) => hasServices || !ofService).map((setting) => (
