@@ -32,9 +32,10 @@ const pinned: IdleMachine = { ...idle, policy: { ...policy, pinned: true } };
 const min = (minRunning: number): IdleMachine => ({ ...idle, policy: { ...policy, minRunning } });
 
 test.each<[Partial<AwakeFacts>, string, RegExp, (number | null)?]>([
-  [{ policy: undefined }, "no_service", /only machines with a service/],
+  [{ policy: undefined }, "no_service", /by itself only as a worker/],
   [{ policy: { ...policy, autostop: "off" } }, "autostop_off", /autostop off/],
   [{ cordoned: true }, "cordoned", /cordoned/],
+  [{ wakeable: false }, "not_connected", /^Nothing could wake it/],
   [{ load: 1 }, "open_requests", /^1 request is open/],
   [{ load: 3, policy: { ...policy, unit: "connections" } }, "open_requests", /^3 connections are open/],
   [{ commands: 2 }, "commands", /^2 commands are running/],
