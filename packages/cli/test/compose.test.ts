@@ -1,5 +1,5 @@
 /** `hibernaut compose` against the real API, on a fake host: what it changes, what it leaves, and what it refuses. */
-import { writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { freshCli, type TestCli, useCli } from "./helpers.ts";
@@ -143,6 +143,37 @@ secrets: {pw: {file: ./pw.txt}}
 
 describe("in user mode", () => {
   const cli = useCli();
+
+  test("a file of somebody else gets none of the tokens that the command itself works with", async () => {
+    const variable = "services: {a: {image: 'app:1', environment: {T: '${HIBERNAUT_API_TOKEN:-none}'}}}";
+    await writeFile(file(), variable);
+    expect((await cli.json(named("plan"))).document.apps[0].config.env).toEqual({ T: "none" });
+    const config = join(temp.path, "config.json");
+    await writeFile(config, JSON.stringify({ token: "hib_secret" }));
+    await symlink(config, join(temp.path, "site.conf"));
+    for (const name of ["config.json", "site.conf"]) {
+      await writeFile(file(), `{services: {a: {image: i, configs: [c]}}, configs: {c: {file: ${name}}}}`);
+      const { code, document } = await cli.json(named("plan"), { HIBERNAUT_DATA_DIR: temp.path });
+      expect(code).toBe(2);
+      expect(document.message).toContain(`${name} cannot be read (it has the tokens of your platforms)`);
+    }
+  });
+
+  test("a link that leads out of the project is a warning", async () => {
+    const [own, elsewhere] = [join(temp.path, "own"), join(temp.path, "id_rsa")];
+    await mkdir(own);
+    await writeFile(elsewhere, "a key");
+    await symlink(elsewhere, join(own, "site.conf"));
+    await writeFile(
+      join(own, "compose.yaml"),
+      "{services: {a: {image: i, configs: [c]}}, configs: {c: {file: site.conf}}}",
+    );
+    const { document } = await cli.json(`compose plan --file ${join(own, "compose.yaml")}`);
+    expect(document.findings).toMatchObject([
+      { severity: "warning", message: expect.stringContaining(`is a link to ${elsewhere}`) },
+      {},
+    ]);
+  });
 
   test("several services are refused before anything is made, because they would not reach each other", async () => {
     expect(await up(cli, PROJECT())).toMatchObject({
