@@ -100,6 +100,16 @@ describe("on a bridge", () => {
     expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
   });
 
+  test("an app of the network that no file describes, such as one with nothing but data, is left alone by down", async () => {
+    await up(cli, PROJECT());
+    await cli.hibernaut("apps create cafe-archive --network cafe");
+    await cli.hibernaut("volumes create rows --app cafe-archive");
+    const { stderr } = await cli.hibernaut(`${named("down")} --volumes --yes`);
+    expect(stderr).toContain("App cafe-archive has no machines, and no service of the file is called so");
+    expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-archive"]);
+    expect((await cli.json("volumes list --app cafe-archive")).document).toHaveLength(1);
+  });
+
   test("names pass from one service to another, and a plan shows no secret", async () => {
     const text = (one: string, other: string) => `
 services:

@@ -1,6 +1,14 @@
 /** Reads the compose files of a project from the disk of this computer. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
-import { type Disk, type Finding, Findings, type ProjectPlan, planProject, readProject } from "@hibernaut/compose";
+import {
+  appName,
+  type Disk,
+  type Finding,
+  Findings,
+  type ProjectPlan,
+  planProject,
+  readProject,
+} from "@hibernaut/compose";
 import { configFile } from "../config.ts";
 import { CliError } from "../failure.ts";
 import type { ProjectOptions } from "./options.ts";
@@ -61,10 +69,10 @@ export function loadProject(options: ProjectOptions): Loaded {
 }
 
 /**
- * Returns the name of the project, for what is about its apps. Rejects with `invalid_argument` when the files have an error or
+ * Returns the name of the project, for what is about its apps, and the apps that its files describe. Rejects with `invalid_argument` when the files have an error or
  * their name a variable that is not set: it would be the name of another project.
  */
-export function nameOf(options: ProjectOptions): string {
+export function namesOf(options: ProjectOptions): { name: string; described: ReadonlySet<string> } {
   const findings = new Findings();
   const project = readProject(readOptions(options), DISK, findings);
   const trouble = findings.list.find(
@@ -72,7 +80,8 @@ export function nameOf(options: ProjectOptions): string {
   );
   if (project === undefined || trouble !== undefined)
     throw new CliError("invalid_argument", trouble === undefined ? "There is no project here." : findingText(trouble));
-  return project.name;
+  const { name, services, inactive } = project;
+  return { name, described: new Set([...services.keys(), ...inactive].map((service) => appName(name, service))) };
 }
 
 function readOptions({ file, projectName: name, profile, envFile }: ProjectOptions) {
