@@ -164,6 +164,11 @@ test("a file that someone made to be slow is read in a moment, or refused", () =
   expect(performance.now() - began).toBeLessThan(10_000);
 });
 
+test("a file whose aliases stand for more than any memory holds is refused", () => {
+  const file = `x-a: &a [${"{a: 1},".repeat(60_000)}]\nx-b: [${"*a,".repeat(150)}]\n${WEB}`;
+  expect(troubles(planOf(file))).toEqual(["error: : compose.yaml has more than 100000 values, with its aliases."]);
+});
+
 test("a project extends services of at most 100 files", () => {
   const files = Object.fromEntries(
     Array.from({ length: 101 }, (_, at) => [`/srv/shop/${at}.yaml`, "services: {x: {image: i}}"]),
