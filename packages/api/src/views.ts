@@ -116,7 +116,7 @@ interface AppFacts {
   urls: string[];
   closedPorts: NonNullable<AppWire["closed_ports"]>;
   sandboxPortUrl: string | undefined;
-  /** Whether whoever asks may know of another app. */
+  /** Whether the caller may know of another app. */
   reaches(app: string): boolean;
 }
 

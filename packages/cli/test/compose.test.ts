@@ -154,7 +154,7 @@ secrets: {pw: {file: ./pw.txt}}
 describe("in user mode", () => {
   const cli = useCli();
 
-  test("a file of somebody else gets none of the tokens that the command itself works with", async () => {
+  test("a file of someone else gets none of the tokens that the command itself works with", async () => {
     const variable = "services: {a: {image: 'app:1', environment: {T: '${HIBERNAUT_API_TOKEN:-none}'}}}";
     await writeFile(file(), variable);
     expect((await cli.json(named("plan"))).document.apps[0].config.env).toEqual({ T: "none" });

@@ -1,11 +1,11 @@
-/** Files of this computer that are not the project's: what is in them leaves it all the same. */
+/** Files of this computer that are not the project's: what is in them leaves it nevertheless. */
 import { relative } from "node:path";
 import type { Findings } from "./findings.ts";
 import type { Disk } from "./project.ts";
 
 /**
  * Tells of a file that is read although it is outside of a directory. A path that says so is only worth a note: people see it in
- * the compose file. They do not see a link, which somebody else's repository may have where its own configuration seems to be.
+ * the compose file. They do not see a link, which someone else's repository may have where its own configuration seems to be.
  *
  * @param file absolute
  */

@@ -62,7 +62,7 @@ configs: {c: {file: ${from}/c}}
   const names = ["e", "s", "c", "m"];
   const files = (from: string) => Object.fromEntries(names.map((name) => [`${from}/${name}`, "A=1"]));
   const told = (found: ReturnType<typeof planOf>, severity: string) =>
-    found.findings.filter((one) => one.severity === severity && one.message.includes("outside of the project"));
+    found.findings.filter((each) => each.severity === severity && each.message.includes("outside of the project"));
   const elsewhere = planOf(compose("/root/.ssh"), files("/root/.ssh"));
   expect(told(elsewhere, "note")).toHaveLength(4);
   expect(told(elsewhere, "warning")).toEqual([]);

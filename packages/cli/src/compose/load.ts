@@ -46,7 +46,7 @@ function real(path: string): string {
 /** A device or a pipe could have no end. */
 function read(path: string): Buffer {
   const found = statSync(path);
-  // A project that somebody else wrote is meant to be run, and not to rule the platform.
+  // A project that someone else wrote is meant to be run, and not to rule the platform.
   if (real(path) === real(configFile(process.env)))
     throw Object.assign(new Error(`${path} has tokens.`), { code: "it has the tokens of your platforms" });
   if (!found.isFile()) throw Object.assign(new Error(`${path} is not a file.`), { code: "not a file" });
