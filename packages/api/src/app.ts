@@ -195,7 +195,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     holdLeases(secured, deps);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
-    if (deps.tcpPorts !== undefined) secured.addHook("preHandler", refusePorts(deps.machines, deps.tcpPorts));
+    secured.addHook("preHandler", refusePorts(deps.machines, deps.tcpPorts));
     const writes = { ...deps, write };
     appRoutes(secured, writes);
     previewRoutes(secured, writes);

@@ -116,15 +116,20 @@ interface AppFacts {
   urls: string[];
   closedPorts: NonNullable<AppWire["closed_ports"]>;
   sandboxPortUrl: string | undefined;
+  /** Whether the caller may know of another app. */
+  reaches(app: string): boolean;
 }
 
 /** An app on the wire. */
-export function appWire(app: AppRecord, { machineCount, urls, closedPorts, sandboxPortUrl }: AppFacts): AppWire {
+export function appWire(
+  app: AppRecord,
+  { machineCount, urls, closedPorts, sandboxPortUrl, reaches }: AppFacts,
+): AppWire {
   const { name, createdAt, statusPage = false, network, preview } = app;
   return {
     ...{ name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage },
     ...(network !== undefined && {
-      network: { ...network, aliases: [...network.aliases], wakes: [...(network.wakes ?? [])] },
+      network: { ...network, aliases: [...network.aliases], wakes: (network.wakes ?? []).filter(reaches) },
     }),
     ...(preview !== undefined && {
       preview: {

@@ -43,3 +43,15 @@ test("a token that is limited to apps joins no network, and takes no name in the
     });
   expect(await call("PATCH", "/v1/apps/cafe-web", { status_page: true }, limited)).toMatchObject({ status: 200 });
 });
+
+test("a token that is limited to apps learns no other names of the network from what its app wakes", async () => {
+  const { call, server } = await testApi();
+  await call("POST", "/v1/apps", { app_name: "cafe-web", network: "cafe", wakes: ["cafe-db", "cafe-mail"] });
+  await call("POST", "/v1/apps", { app_name: "cafe-db", network: "cafe" });
+  const apps = ["cafe-web", "cafe-db"];
+  const limited = as(createToken(server.tokens, "ci", { scopes: ["read"], apps }).token);
+  expect((await call("GET", "/v1/apps/cafe-web", undefined, limited)).body.network.wakes).toEqual(["cafe-db"]);
+  const listed = (await call("GET", "/v1/apps", undefined, limited)).body.apps;
+  expect(listed).toMatchObject([{ name: "cafe-db" }, { network: { wakes: ["cafe-db"] } }]);
+  expect((await call("GET", "/v1/apps/cafe-web")).body.network.wakes).toEqual(["cafe-db", "cafe-mail"]);
+});

@@ -57,6 +57,21 @@ test("a preview that was made at one host is known to all, with its token, and i
   }
 });
 
+test("an app gets no more previews than it may have, also if many are asked for at all hosts at the same moment", async () => {
+  await ask(hosts[0], "POST", "/v1/apps", { app_name: "busy" });
+  await ask(hosts[0], "PUT", "/v1/apps/busy/quota", { previews: 3 });
+  for (const { host } of hosts) await host.shared.catchUp();
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+  const asked = Array.from({ length: 12 }, (_, at) => {
+    const { host } = hosts[at % hosts.length] ?? hosts[0];
+    return host.shared.write((shared) => shared.previews.put("busy", { name: `pr-${at}`, expiresAt }));
+  });
+  const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === "rejected");
+  for (const { host } of hosts) await host.shared.catchUp();
+  for (const { host } of hosts) expect(host.platform.previews.list("busy")).toHaveLength(3);
+  expect(refused).toHaveLength(9);
+});
+
 test("only the first host decides that its time is over, and every host destroys what it has", async () => {
   const [a, b, c] = hosts;
   const volume = { name: "data", size_gb: 1, host: "b" };

@@ -89,6 +89,45 @@ test("its token reaches neither production nor another app, and no app that only
   expect(server.platform.machines.get("shop", machine).record.state).toBe("running");
 });
 
+test("the token takes no TCP port from production, which would find it taken at its next deploy", async () => {
+  const { call, ci } = await place();
+  await call("PUT", PR_12, {}, ci);
+  const listening = (port: object) => ({
+    config: { image: "x", services: [{ protocol: "tcp", internal_port: 5432, ports: [port] }] },
+  });
+  const machines = "/v1/apps/pr-12--shop/machines";
+  expect(await call("POST", machines, listening({ port: 5432 }), ci)).toMatchObject({
+    status: 403,
+    body: { error: "permission_denied", message: expect.stringContaining("it would belong to the preview alone") },
+  });
+  expect(await call("POST", "/v1/apps/shop/machines", listening({ port: 5432 }))).toMatchObject({ status: 201 });
+  const shared = listening({ port: 6543, handlers: ["pg_tls"] });
+  expect(await call("POST", machines, shared, ci)).toMatchObject({ status: 201 });
+  // What someone with more rights gave a preview, it keeps.
+  const { body: made } = await call("POST", machines, listening({ port: 7000 }));
+  expect(await call("POST", `${machines}/${made.id}`, listening({ port: 7000 }), ci)).toMatchObject({ status: 200 });
+});
+
+test("the token leaves others their webhooks, of which a platform has a hundred", async () => {
+  const { call, server, ci } = await place();
+  const url = "https://example.com/hook";
+  for (let round = 0; round < 10; round += 1) {
+    await call("PUT", PR_12, {}, ci);
+    for (let each = 0; each < 10; each += 1)
+      expect(await call("POST", "/v1/webhooks", { url, apps: ["pr-12--shop"] }, ci)).toMatchObject({
+        status: 403,
+        body: { error: "permission_denied", message: expect.stringContaining("outlive the previews") },
+      });
+    await call("DELETE", PR_12, undefined, ci);
+  }
+  const bank = as(createToken(server.tokens, "bank", { scopes: ["deploy"], apps: ["bank"] }).token);
+  expect(await call("POST", "/v1/webhooks", { url, apps: ["bank"] }, bank)).toMatchObject({ status: 201 });
+  // One that someone else made for a preview, it sees and tests as any other does.
+  await call("PUT", PR_12, {}, ci);
+  await call("POST", "/v1/webhooks", { url, apps: ["pr-12--shop"] });
+  expect((await call("GET", "/v1/webhooks", undefined, ci)).body.webhooks).toHaveLength(1);
+});
+
 test("the token's rights are those of its scope, also for the previews that are made later", async () => {
   const { server, call, record } = await place();
   const { token } = createToken(server.tokens, "eyes", { scopes: ["read"], apps: [], previewsOf: ["shop"] });

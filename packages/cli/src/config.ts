@@ -104,7 +104,7 @@ export function findApp(option: string | undefined, environment: Environment, fo
 }
 
 /** The configuration file. HIBERNAUT_DATA_DIR may name one of several platforms on this host, which has its own file. */
-function configFile(environment: Environment): string {
+export function configFile(environment: Environment): string {
   if (environment.HIBERNAUT_DATA_DIR) return join(environment.HIBERNAUT_DATA_DIR, "config.json");
   const home = environment.XDG_CONFIG_HOME || join(environment.HOME ?? homedir(), ".config");
   return join(home, "hibernaut/config.json");

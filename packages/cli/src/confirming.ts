@@ -1,6 +1,7 @@
 /** Asks before something is lost: on a terminal with a question, elsewhere by requiring `--yes`. */
 import type { Option } from "./command.ts";
 import { Interrupted, UsageError } from "./failure.ts";
+import { shown } from "./visible.ts";
 
 /** The option that confirms in advance. */
 export const YES = { flags: "-y, --yes", description: "do not ask" } as const satisfies Option;
@@ -23,9 +24,9 @@ interface Terminal {
 
 /** Says what would be lost and returns only when the user confirms. Otherwise throws a usage error: nothing was done. */
 export async function agree(warning: string, { yes, what, canAsk = true }: Agreement): Promise<void> {
-  if (yes) return void process.stderr.write(`${warning}\n`);
+  if (yes) return void process.stderr.write(shown(`${warning}\n`, process.stderr));
   if (!canAsk || !process.stdin.isTTY) throw new UsageError(`Nothing was ${what}. ${warning} Add --yes to confirm.`);
-  if (!(await confirm(`${warning} Continue?`))) throw new UsageError(`Nothing was ${what}.`);
+  if (!(await confirm(`${shown(warning, process.stderr)} Continue?`))) throw new UsageError(`Nothing was ${what}.`);
 }
 
 /** Asks a question. Anything but yes means no, and so does the end of the input. Ctrl-C rejects with {@link Interrupted}. */

@@ -1,5 +1,6 @@
 /** What users see: colour, progress, tables. */
 import { styleText } from "node:util";
+import { shown, visible } from "./visible.ts";
 
 type Style = "red" | "green" | "yellow" | "dim" | "bold";
 
@@ -29,10 +30,12 @@ export async function showProgress<T>(
     return work;
   }
   const started = Date.now();
+  // Labels have names of files and images in them, which others may have chosen.
+  const text = visible(label);
   let frame = 0;
   const draw = () => {
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
-    stream.write(`${CLEAR_LINE}${FRAMES[frame++ % FRAMES.length]} ${label} ${style("dim", `${seconds} s`, stream)}`);
+    stream.write(`${CLEAR_LINE}${FRAMES[frame++ % FRAMES.length]} ${text} ${style("dim", `${seconds} s`, stream)}`);
   };
   draw();
   const timer = setInterval(draw, FRAME_MS);
@@ -46,7 +49,7 @@ export async function showProgress<T>(
 
 /** Draws a line of a terminal again. It is cut: a longer one could not be redrawn. */
 export function redraw(line: string, stream: NodeJS.WriteStream): void {
-  stream.write(`${CLEAR_LINE}${line.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+  stream.write(`${CLEAR_LINE}${shown(line, stream).slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
 }
 
 /** Leaves the line of a terminal empty for what follows. */

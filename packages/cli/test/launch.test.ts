@@ -79,6 +79,13 @@ describe("what a directory is taken for", () => {
     expect(plan()).toMatchObject({ kind: "dockerfile", port, image: undefined });
   });
 
+  test("a Dockerfile of hardly anything but empty lines is read in a moment", () => {
+    write("Dockerfile", `FROM a\n${"\n".repeat(100_000)}ENV PORT 4000\n`);
+    const began = performance.now();
+    expect(plan()).toMatchObject({ kind: "dockerfile", port: 4000 });
+    expect(performance.now() - began).toBeLessThan(2000);
+  });
+
   test("images that lie there", () => {
     write("Dockerfile", "FROM scratch\n");
     write("a-notes.tar", tar("readme"));

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { ago, fields, megabytes, showProgress, style, table, widthOf } from "../src/terminal.ts";
+import { ago, fields, megabytes, redraw, showProgress, style, table, widthOf } from "../src/terminal.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -29,6 +29,16 @@ test("progress is a spinner with seconds on a terminal, cleared at the end", asy
   expect(text).toMatch(/\r\x1b\[2K⠋ Starting .*0\.0 s/);
   expect(text).toMatch(/⠙ Starting .*0\.1 s/);
   expect(text.endsWith("\r\x1b[2K")).toBe(true);
+});
+
+test("what others chose as the name of a file or an image is shown while there is progress, and not carried out", async () => {
+  const terminal = stream(true);
+  const evil = "oci:app\u001b]0;owned\u0007:1";
+  await showProgress(`Packing ${evil}`, delay(1), terminal);
+  redraw(`Uploading ${evil}`, terminal);
+  const text = terminal.text();
+  expect(text).not.toContain("\u001b]");
+  expect(text).toContain("Uploading oci:app\\u001b]0;owned\\u0007:1");
 });
 
 test("and one plain line elsewhere", async () => {

@@ -47,7 +47,8 @@ export function exposedBy(build: BuildPlan | undefined, disk: Disk): number[] {
   } catch {
     return []; // the build says why
   }
-  return [...(text ?? "").matchAll(/^\s*EXPOSE\s+(.+)$/gim)].flatMap(([, ports = ""]) =>
+  // Within the line: where spaces may be newlines, each empty line would be followed to the end of the file.
+  return [...(text ?? "").matchAll(/^[ \t]*EXPOSE[ \t]+(.+)$/gim)].flatMap(([, ports = ""]) =>
     readExpose(ports.trim().split(/\s+/)),
   );
 }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { FileConfig } from "@hibernaut/client";
 import type { Findings } from "./findings.ts";
+import { tellOutside } from "./outside.ts";
 import type { Disk, Project } from "./project.ts";
 import { isMapping, type Mapping, own, textOf, type Value } from "./values.ts";
 
@@ -84,8 +85,10 @@ function contentOf(
   }
   const source = textOf(file);
   if (source === undefined) return findings.error(path, `\`${name}\` has neither \`file\` nor \`environment\`.`);
+  const from = resolve(project.directory, source);
+  tellOutside(from, path, { directory: project.directory, disk, findings });
   try {
-    return { value: disk.base64(resolve(project.directory, source)) };
+    return { value: disk.base64(from) };
   } catch (error) {
     return findings.error(
       path,

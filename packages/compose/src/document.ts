@@ -9,6 +9,8 @@ import { isMapping, type Mapping, type Value } from "./values.ts";
 const MOST_ALIASES = 200;
 /** Nor is a larger one, in characters. The largest that we know has a hundredth. */
 const MOST_CHARACTERS = 1_000_000;
+/** Nor has it more values, each counted as often as an alias stands for it: below the limit above, they would still fill all memory. */
+const MOST_VALUES = 100_000;
 
 /**
  * Returns the content of a file. Undefined after an error among the findings.
@@ -41,7 +43,9 @@ export function readDocument(
   if (value === null) return findings.error("", `${name} is empty.`);
   if (!isMapping(value))
     return findings.error("", `${name} is not a compose file: it should begin with \`services:\`.`);
-  const { "": _, ...result } = replaced(value, [], { name, variables, findings }) as Mapping;
+  const replacing = { variables, findings, left: MOST_VALUES };
+  const { "": _, ...result } = replaced(value, [], replacing) as Mapping;
+  if (replacing.left < 0) return findings.error("", `${name} has more than ${MOST_VALUES} values, with its aliases.`);
   return result;
 }
 
@@ -62,13 +66,16 @@ function tag(name: string, key: string) {
 }
 
 interface Replacing {
-  name: string;
   variables: Variables;
   findings: Findings;
+  /** How many more values there may be. What comes after too many is left out. */
+  left: number;
 }
 
 /** Values have variables, and keys have none. */
 function replaced(value: Value, path: readonly string[], replacing: Replacing): Value {
+  replacing.left -= 1;
+  if (replacing.left < 0) return null;
   if (Array.isArray(value)) return value.map((one) => replaced(one, path, replacing));
   if (isMapping(value))
     return Object.fromEntries(

@@ -8,11 +8,16 @@ import { isMapping, type Mapping, mappingOf, own, textOf } from "./values.ts";
 /** A chain of `extends` that is longer than this leads back to itself, in a way that nobody noticed. */
 const MOST_EXTENDS = 20;
 
+/** Services of more files than this are not meant to be read. */
+const MOST_FILES = 100;
+
 export interface Extending extends Reading {
   /** The services of the file that a service without `file` extends one of. */
   services: Mapping;
   /** Where that file is. */
   directory: string;
+  /** The services of other files, by their paths: each file is read once, however many services extend one of it. */
+  known: Map<string, Mapping>;
 }
 
 /** Lays a service over the one that it extends, and that over the one that it extends. */
@@ -37,10 +42,16 @@ export function withBase(service: Mapping, path: string, extending: Extending, d
 }
 
 function elsewhere(file: string, extending: Extending): Extending | undefined {
-  const document = readFile(file, extending);
-  if (document === undefined) return undefined;
-  const whole = plain(document) as Mapping;
-  return { ...extending, services: mappingOf(whole.services), directory: dirname(file) };
+  const { known, findings } = extending;
+  let services = known.get(file);
+  if (services === undefined) {
+    if (known.size >= MOST_FILES) return findings.error("", `Services of more than ${MOST_FILES} files are extended.`);
+    const document = readFile(file, extending);
+    if (document === undefined) return undefined;
+    services = mappingOf((plain(document) as Mapping).services);
+    known.set(file, services);
+  }
+  return { ...extending, services, directory: dirname(file) };
 }
 
 /** What a service of another file depends on is of another project. */

@@ -4,6 +4,7 @@ import { readDocument } from "./document.ts";
 import { readEnvFile } from "./env-file.ts";
 import type { Findings } from "./findings.ts";
 import { InterpolationError, type Variables } from "./interpolate.ts";
+import { tellOutside } from "./outside.ts";
 import type { Disk } from "./project.ts";
 import { type Mapping, own } from "./values.ts";
 
@@ -39,6 +40,8 @@ export function readVariables(
       if (files !== undefined) findings.error("", `${file} cannot be found.`);
       continue;
     }
+    // Those that were named by someone who runs a command may be anywhere.
+    if (files === undefined) tellOutside(resolve(directory, file), "", { directory, disk, findings });
     try {
       Object.assign(below, readEnvFile(text, variables));
     } catch (error) {

@@ -7,6 +7,8 @@ import { isMapping, secondsOf, textOf, textsOf, type Value } from "./values.ts";
 const HOST = String.raw`(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(\d{1,5}))?(\/[^\s"'|;&)]*)?`;
 const URL_IN_COMMAND = new RegExp(String.raw`\b(https?):\/\/${HOST}`);
 const BARE_IN_COMMAND = new RegExp(String.raw`\b(?:curl|wget)\b[^|;&]*\s()${HOST}`);
+/** A check that nobody wrote by hand could take the expressions above minutes. In characters. */
+const MOST_COMMAND = 4096;
 /** Within the bounds of the platform, in seconds. */
 const BOUNDS = { least: 1, most: 3600 };
 /** A check that fails now and then, and has some time to: compose asks three times, half a minute apart. */
@@ -27,7 +29,7 @@ export function checkOf(
   if (!isMapping(value) || value.disable === true) return undefined;
   const words = textsOf(value.test);
   if (words.length === 0 || words[0] === "NONE") return undefined;
-  const command = words.join(" ");
+  const command = words.join(" ").slice(0, MOST_COMMAND);
   const [found, scheme, port, where] = URL_IN_COMMAND.exec(command) ?? BARE_IN_COMMAND.exec(command) ?? [];
   const [first] = ports;
   const times = timesOf(value);

@@ -6,4 +6,4 @@ export { type ProjectPlan, planProject } from "./plan.ts";
 export type { Disk, Project } from "./project.ts";
 export { COMPOSE_FILES, findComposeFiles, type ReadOptions, readProject } from "./read.ts";
 export type { Dependency } from "./relations.ts";
-export { type ServicePlan, withExposed } from "./service.ts";
+export { appName, type ServicePlan, withExposed } from "./service.ts";

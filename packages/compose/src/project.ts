@@ -23,6 +23,8 @@ export interface Disk {
   text(path: string): string | undefined;
   /** What is at a path. */
   kind(path: string): "file" | "directory" | "other" | undefined;
+  /** Returns where a path leads once all links are followed. The path itself if nothing is there. */
+  real(path: string): string;
   /** Returns what a file has in it, in base64. Throws when it cannot be read. */
   base64(path: string): string;
 }

@@ -19,6 +19,9 @@ const OVERRIDES = [
   "docker-compose.override.yaml",
 ];
 
+/** Each is compared with all others. The largest project that we know has a third. */
+const MOST_SERVICES = 250;
+
 export interface ReadOptions {
   /** Where the command runs. Absolute. */
   directory: string;
@@ -68,7 +71,9 @@ export function readProject(options: ReadOptions, disk: Disk, findings: Findings
   if (whole === undefined) return undefined;
   const services = isMapping(whole.services) ? whole.services : {};
   if (Object.keys(services).length === 0) findings.error("services", "The project has no services.");
-  const extending: Extending = { disk, variables, findings, services, directory };
+  if (Object.keys(services).length > MOST_SERVICES)
+    return findings.error("services", `A project has at most ${MOST_SERVICES} services.`);
+  const extending: Extending = { disk, variables, findings, services, directory, known: new Map() };
   const all = Object.entries(services).flatMap(([name, service]): [string, Mapping][] => {
     if (!isMapping(service)) {
       findings.error(`services.${name}`, "A service is a mapping.");

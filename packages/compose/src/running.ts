@@ -6,6 +6,7 @@ import { splitWords } from "@hibernaut/lib/words";
 import { readEnvFile } from "./env-file.ts";
 import type { Findings } from "./findings.ts";
 import { InterpolationError } from "./interpolate.ts";
+import { tellOutside } from "./outside.ts";
 import type { Disk, Project } from "./project.ts";
 import { bytesOf, isMapping, type Mapping, pairsOf, secondsOf, textOf, textsOf, type Value } from "./values.ts";
 
@@ -29,7 +30,9 @@ export function environmentOf(
     const file = textOf(isMapping(entry) ? entry.path : entry) ?? "";
     const isRequired = !(isMapping(entry) && entry.required === false);
     try {
-      const text = disk.text(resolve(project.directory, file));
+      const from = resolve(project.directory, file);
+      tellOutside(from, `${path}.env_file`, { directory: project.directory, disk, findings });
+      const text = disk.text(from);
       if (text !== undefined)
         Object.assign(
           result,

@@ -2,6 +2,7 @@
 import { isAbsolute, resolve } from "node:path";
 import type { FileConfig, MountConfig } from "@hibernaut/client";
 import type { Findings } from "./findings.ts";
+import { tellOutside } from "./outside.ts";
 import type { Disk, Project } from "./project.ts";
 import { bytesOf, isMapping, type Mapping, own, textOf, type Value } from "./values.ts";
 
@@ -80,6 +81,7 @@ function bind(
     );
   const kind = disk.kind(from);
   if (kind === "file") {
+    tellOutside(from, path, { directory: project.directory, disk, findings });
     try {
       mounted.files.push({ guest_path: target, raw_value: disk.base64(from) });
       findings.note(

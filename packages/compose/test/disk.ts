@@ -12,8 +12,9 @@ import {
 /** Absolute paths, and what is there. A path that ends with a slash is a directory. */
 export type Files = Readonly<Record<string, string>>;
 
-export function diskOf(files: Files): Disk {
+export function diskOf(files: Files, links: Files = {}): Disk {
   return {
+    real: (path) => links[path] ?? path,
     text: (path) => files[path],
     kind: (path) =>
       path in files ? "file" : Object.keys(files).some((name) => name.startsWith(`${path}/`)) ? "directory" : undefined,
@@ -30,8 +31,9 @@ export function planOf(
   compose: string,
   files: Files = {},
   options: Partial<ReadOptions> = {},
+  links: Files = {},
 ): { plan: ProjectPlan | undefined; findings: readonly Finding[] } {
-  const disk = diskOf({ "/srv/shop/compose.yaml": compose, ...files });
+  const disk = diskOf({ "/srv/shop/compose.yaml": compose, ...files }, links);
   const findings = new Findings();
   const project = readProject({ directory: "/srv/shop", environment: {}, ...options }, disk, findings);
   return { plan: project && planProject(project, disk, findings), findings: findings.list };

@@ -53,6 +53,37 @@ test("an image that everybody knows has its port and its memory; others say thei
   expect(withExposed(unknown, [3003]).config.services).toEqual([{ protocol: "tcp", internal_port: 3003, ...SLEEP }]);
 });
 
+test("a file outside of the project is told, and a link to one is a warning, wherever it goes into a machine", () => {
+  const compose = (from: string) => `
+services: {a: {image: i, env_file: ${from}/e, secrets: [s], configs: [c], volumes: ["${from}/m:/m"]}}
+secrets: {s: {file: ${from}/s}}
+configs: {c: {file: ${from}/c}}
+`;
+  const names = ["e", "s", "c", "m"];
+  const files = (from: string) => Object.fromEntries(names.map((name) => [`${from}/${name}`, "A=1"]));
+  const told = (found: ReturnType<typeof planOf>, severity: string) =>
+    found.findings.filter((each) => each.severity === severity && each.message.includes("outside of the project"));
+  const elsewhere = planOf(compose("/root/.ssh"), files("/root/.ssh"));
+  expect(told(elsewhere, "note")).toHaveLength(4);
+  expect(told(elsewhere, "warning")).toEqual([]);
+  const own = { ...files("/srv/shop"), "/srv/shop/.env": "A=1" };
+  expect(told(planOf(compose("."), own), "note")).toEqual([]);
+  const links = Object.fromEntries(
+    ["e", "s", "c", "m", ".env"].map((name) => [`/srv/shop/${name}`, "/root/.ssh/id_rsa"]),
+  );
+  const linked = told(planOf(compose("."), own, {}, links), "warning");
+  expect(linked.map(({ path }) => path)).toEqual([
+    "",
+    "services.a.volumes",
+    "services.a.secrets",
+    "services.a.configs",
+    "services.a.env_file",
+  ]);
+  expect(linked[1]?.message).toBe(
+    "/srv/shop/m is a link to /root/.ssh/id_rsa, which is outside of the project's directory, and a service gets what is in it.",
+  );
+});
+
 test("UDP is left out, and what the host has for itself stays at its port", () => {
   expect(
     one('{image: i, ports: ["53:53/udp", "127.0.0.1:3000:3000", {target: 80, published: "8000-8001", protocol: udp}]}')

@@ -142,6 +142,43 @@ test.each([
   expect(lines.join("\n")).toMatch(reason);
 });
 
+test("a file that someone made to be slow is read in a moment, or refused", () => {
+  const many = (count: number, service: (at: number) => string) =>
+    `services:\n${Array.from({ length: count }, (_, at) => `  a${at}: ${service(at)}\n`).join("")}`;
+  const began = performance.now();
+  const big = `services: {x: {image: i}}\nx-more: [${"1,".repeat(50_000)}1]`;
+  const extended = planOf(
+    many(200, () => "{extends: {file: big.yaml, service: x}}"),
+    { "/srv/shop/big.yaml": big },
+  );
+  expect(troubles(extended)).toEqual([]);
+  expect(extended.plan?.apps).toHaveLength(200);
+  expect(troubles(planOf(many(8000, (at) => `{image: i, expose: [80], depends_on: [a${at + 1}]}`)))).toEqual([
+    "error: services: A project has at most 250 services.",
+  ]);
+  const check = `{image: i, expose: [80], healthcheck: {test: "${"curl ".repeat(60_000)}"}}`;
+  expect(troubles(planOf(`services: {web: ${check}}`))).toEqual([]);
+  const dockerfile = `FROM debian\n${"\n".repeat(200_000)}EXPOSE 80\n`;
+  const built = planOf("services: {web: {build: .}}", { "/srv/shop/Dockerfile": dockerfile });
+  expect(serviceIn(built, "web").ports.inside).toEqual([80]);
+  expect(performance.now() - began).toBeLessThan(10_000);
+});
+
+test("a file whose aliases stand for more than any memory holds is refused", () => {
+  const file = `x-a: &a [${"{a: 1},".repeat(60_000)}]\nx-b: [${"*a,".repeat(150)}]\n${WEB}`;
+  expect(troubles(planOf(file))).toEqual(["error: : compose.yaml has more than 100000 values, with its aliases."]);
+});
+
+test("a project extends services of at most 100 files", () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 101 }, (_, at) => [`/srv/shop/${at}.yaml`, "services: {x: {image: i}}"]),
+  );
+  const services = Array.from({ length: 101 }, (_, at) => `  a${at}: {extends: {file: ${at}.yaml, service: x}}\n`);
+  expect(troubles(planOf(`services:\n${services.join("")}`, files))).toEqual([
+    "error: : Services of more than 100 files are extended.",
+  ]);
+});
+
 test("without a file, the advice says how to name one", () => {
   expect(troubles(planOf(WEB, {}, { directory: "/elsewhere" }))).toEqual([
     "error: : There is no compose file in /elsewhere or above it. Name one with --file.",

@@ -50,6 +50,20 @@ describe.skipIf(!isRoot)("apps that share a network", () => {
     expect(await guest.tries(`${DB}:80`), "nothing of it goes outside").toEqual([REFUSED]);
   });
 
+  test("are reached at their own addresses only, and not past the rules at the host's ports that these lead to", async () => {
+    const { dataDir, network } = await world();
+    const guest = await guestOf(network, { dataDir, app: "web", egress: { deny: [`${DB}/32`] } });
+    const other = await guestOf(network, { dataDir, app: "other", number: 2 });
+    const service = await serverHere();
+    const gateway = `${network.gateway}:${service}`;
+    expect(await other.tries(gateway), "a service of the host like any other").toEqual([OPEN]);
+    await network.lead([{ network: "shop", address: DB, port: 5432, to: service }]);
+    expect(await guest.tries(`${DB}:5432`, gateway)).toEqual([REFUSED, REFUSED]);
+    expect(await other.tries(gateway)).toEqual([REFUSED]);
+    const free = await guestOf(network, { dataDir, app: "web", number: 3 });
+    expect(await free.tries(`${DB}:5432`, gateway)).toEqual([OPEN, REFUSED]);
+  });
+
   test("keep to the rules for what a machine connects to, which name the app's own address", async () => {
     const { dataDir, network } = await world();
     const closed = await guestOf(network, { dataDir, app: "web", egress: { default: "deny", allow: [`${DB}/32`] } });

@@ -23,7 +23,8 @@ export const AppReply = Type.Object(
           }),
           aliases: Type.Array(Type.String(), { description: "What it is called there besides its own name." }),
           wakes: Type.Array(Type.String(), {
-            description: "Apps of the network that wake whenever a request wakes it.",
+            description:
+              "Apps of the network that wake whenever a request wakes it. Only those that the token reaches.",
           }),
         },
         {

@@ -1,6 +1,7 @@
 /** `/v1/apps` */
 import { HibernautError } from "@hibernaut/domain/errors";
 import type { AppRecord } from "@hibernaut/domain/machine";
+import { type Grant, reachesApp } from "@hibernaut/domain/scopes";
 import { requireUnlimited, within } from "../access.ts";
 import { deleteApp } from "../app-deletion.ts";
 import type { Api, ApiDeps, Writes } from "../deps.ts";
@@ -17,11 +18,12 @@ export type AppDeps = Pick<
   "apps" | "machines" | "volumes" | "proxy" | "cluster" | "closedPorts" | "sandboxes"
 >;
 
-/** Returns what shows apps on the wire. */
+/** Returns what shows apps on the wire, to the bearer of a token. */
 export function appWiring({ machines, proxy, cluster, closedPorts, sandboxes }: AppDeps) {
   const count = (name: string) => (cluster === undefined ? machines.list(name) : cluster.view.machines(name)).length;
-  return (record: AppRecord) =>
+  return (record: AppRecord, token: Grant | null) =>
     appWire(record, {
+      reaches: (app) => token === null || reachesApp(token, app),
       machineCount: count(record.name),
       urls: proxy?.urlsOf(record.name) ?? [],
       closedPorts: closedPorts?.(record.name) ?? [],
@@ -38,7 +40,7 @@ export function appRoutes(app: Api, deps: AppDeps & Writes): void {
     "/v1/apps",
     route("List apps", { scope: "read", limited: "filtered" }, { reply: AppList }),
     async (request) => {
-      const all = within(request, apps.list(), ({ name }) => name).map(wire);
+      const all = within(request, apps.list(), ({ name }) => name).map((one) => wire(one, request.token));
       return { apps: all, total_apps: all.length };
     },
   );
@@ -57,14 +59,15 @@ export function appRoutes(app: Api, deps: AppDeps & Writes): void {
       }
       const wanted = app_name ?? name;
       if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
-      return reply.code(201).send(wire(await write((shared) => shared.apps.create(wanted, place))));
+      const made = await write((shared) => shared.apps.create(wanted, place));
+      return reply.code(201).send(wire(made, request.token));
     },
   );
 
   app.get(
     "/v1/apps/:app_name",
     route("Show an app", { scope: "read" }, { params: AppParams, reply: AppReply }),
-    async (request) => wire(apps.get(request.params.app_name)),
+    async ({ token, params }) => wire(apps.get(params.app_name), token),
   );
 
   app.patch(
@@ -77,13 +80,12 @@ export function appRoutes(app: Api, deps: AppDeps & Writes): void {
     async ({ token, params: { app_name: name }, body: { status_page: statusPage, ...place } }) => {
       const placed = Object.keys(place).length > 0;
       if (placed) requireUnlimited(token, "deploy");
-      if (statusPage === undefined && !placed) return wire(apps.get(name));
-      return wire(
-        await write(({ apps: shared }) => {
-          if (placed) shared.setPlace(name, place);
-          return statusPage === undefined ? shared.get(name) : shared.setStatusPage(name, statusPage);
-        }),
-      );
+      if (statusPage === undefined && !placed) return wire(apps.get(name), token);
+      const changed = await write(({ apps: shared }) => {
+        if (placed) shared.setPlace(name, place);
+        return statusPage === undefined ? shared.get(name) : shared.setStatusPage(name, statusPage);
+      });
+      return wire(changed, token);
     },
   );
 

@@ -52,7 +52,7 @@ export function previewRoutes(app: Api, deps: AppDeps & Pick<ApiDeps, "previews"
       { scope: "read", limited: "previews" },
       { params: AppParams, reply: PreviewList },
     ),
-    async ({ params }) => ({ previews: previews.list(params.app_name).map(wire) }),
+    async ({ token, params }) => ({ previews: previews.list(params.app_name).map((one) => wire(one, token)) }),
   );
 
   app.put(
@@ -71,7 +71,7 @@ export function previewRoutes(app: Api, deps: AppDeps & Pick<ApiDeps, "previews"
         if (copySecrets) shared.secrets.copy(of, preview.name);
         return preview;
       });
-      return wire(made);
+      return wire(made, token);
     },
   );
 

@@ -60,6 +60,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
     async ({ body, token }, reply) => {
       const { url, events = [], apps = null, description = "" } = body;
       requireApps(token, apps);
+      requirePlace(token);
       const made = webhooks.create({ url, events: unique(events), apps: apps && unique(apps), description });
       return reply.code(201).send({ ...webhookWire(made.webhook), secret: made.secret });
     },
@@ -172,6 +173,17 @@ function requireApps(token: Grant | null, apps: readonly string[] | null): void 
     ...{ missing_scope: "admin", scopes: token?.scopes },
     needs_apps: true,
   });
+}
+
+/**
+ * Throws for a token that is limited to previews. A webhook outlives the app that it is for, and such a token makes as many apps as
+ * it likes, one after the other: it could take the places of all webhooks of the platform.
+ */
+function requirePlace(token: Grant | null): void {
+  if (token?.previewsOf === undefined) return;
+  const message =
+    "A token that is limited to previews creates no webhooks, because they outlive the previews. Someone with a token for all apps can: `hibernaut webhooks create <url> --app <name>`.";
+  throw new HibernautError("permission_denied", message, { apps: token.apps });
 }
 
 function unique(words: readonly string[]): string[] {

@@ -76,9 +76,10 @@ function kindOf(folder: Folder, image: string | undefined, detected: Detected | 
 }
 
 function guessPort({ dockerfile = "", packageJson }: Folder): { port: number; reason: string } | undefined {
-  const exposed = [...dockerfile.matchAll(/^\s*EXPOSE\s+(\d{1,5})/gim)].at(-1)?.[1];
+  // Within the line: where spaces may be newlines, each empty line would be followed to the end of the file.
+  const exposed = [...dockerfile.matchAll(/^[ \t]*EXPOSE[ \t]+(\d{1,5})/gim)].at(-1)?.[1];
   if (isPort(exposed)) return { port: Number(exposed), reason: "is from EXPOSE in the Dockerfile" };
-  const declared = [...dockerfile.matchAll(/^\s*ENV\s+(?:.*\s)?PORT[= ]"?(\d{1,5})/gm)].at(-1)?.[1];
+  const declared = [...dockerfile.matchAll(/^[ \t]*ENV[ \t]+(?:.*\s)?PORT[= ]"?(\d{1,5})/gm)].at(-1)?.[1];
   if (isPort(declared)) return { port: Number(declared), reason: "is from ENV PORT in the Dockerfile" };
   const { start, dev } = (packageJson?.scripts ?? {}) as { start?: unknown; dev?: unknown };
   for (const [name, script] of Object.entries({ start, dev })) {

@@ -56,12 +56,12 @@ const up = command({
 
 /** The apps of the project that the options name, without reading more of its files than that needs. */
 async function project(context: Context, options: ProjectOptions, words: readonly string[]) {
-  const [{ requireApps, named }, { nameOf }] = await Promise.all([
+  const [{ requireApps, named }, { namesOf }] = await Promise.all([
     import("../compose/apps.ts"),
     import("../compose/load.ts"),
   ]);
-  const name = nameOf(options);
-  return { name, apps: named(await requireApps(await context.client(), name), name, words) };
+  const { name, described } = namesOf(options);
+  return { name, described, apps: named(await requireApps(await context.client(), name), name, words) };
 }
 
 const down = command({

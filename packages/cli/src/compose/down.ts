@@ -19,18 +19,27 @@ interface DownOptions {
 
 /**
  * Destroys the machines of the project's apps, which keep everything else, or with `volumes` the apps with all that they have.
- * Leaves apps alone that have machines which compose did not make. Asks first, with everything that will be lost.
+ * Leaves apps alone that have machines which compose did not make, and those without machines that no file describes: anybody
+ * may have made them. Asks first, with everything that will be lost.
+ *
+ * @param described the apps that the project's files describe
  */
 export async function takeDown(
   context: Context,
-  { name, apps }: { name: string; apps: readonly App[] },
+  { name, apps, described }: { name: string; apps: readonly App[]; described: ReadonlySet<string> },
   { volumes, yes }: DownOptions,
 ): Promise<Result> {
   const client = await context.client();
   const all = await Promise.all(apps.map((app) => lossOf(client, app.name)));
-  const own = all.filter(({ machines }) => machines.every(isOfCompose));
-  for (const { app } of all.filter((loss) => !own.includes(loss)))
-    context.warn(`App ${app} has machines that no compose file describes, and is left alone.`);
+  const own = all.filter(({ app, machines }) =>
+    machines.length > 0 || !volumes ? machines.every(isOfCompose) : described.has(app),
+  );
+  for (const { app, machines } of all.filter((loss) => !own.includes(loss)))
+    context.warn(
+      machines.length > 0
+        ? `App ${app} has machines that no compose file describes, and is left alone.`
+        : `App ${app} has no machines, and no service of the file is called so: it is left alone. If nobody needs it: hibernaut apps destroy ${app}`,
+    );
   const missing = [...new Set(own.flatMap((loss) => loss.missing))];
   if (volumes) requireAllHosts(missing, `may have volumes of the project ${name}, which would be deleted`);
   await agree(lossText(own, { name, volumes }), { yes, what: "destroyed" });

@@ -1,6 +1,15 @@
 /** Reads the compose files of a project from the disk of this computer. */
-import { readFileSync, statSync } from "node:fs";
-import { type Disk, type Finding, Findings, type ProjectPlan, planProject, readProject } from "@hibernaut/compose";
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import {
+  appName,
+  type Disk,
+  type Finding,
+  Findings,
+  type ProjectPlan,
+  planProject,
+  readProject,
+} from "@hibernaut/compose";
+import { configFile } from "../config.ts";
 import { CliError } from "../failure.ts";
 import type { ProjectOptions } from "./options.ts";
 
@@ -16,6 +25,7 @@ const MOST_BYTES = 1024 * 1024;
 const DISK: Disk = {
   text: (path) => (typeOf(path) === undefined ? undefined : read(path).toString("utf8")),
   kind: typeOf,
+  real,
   base64: (path) => read(path).toString("base64"),
 };
 
@@ -25,9 +35,20 @@ function typeOf(path: string): "file" | "directory" | "other" | undefined {
   return found.isFile() ? "file" : found.isDirectory() ? "directory" : "other";
 }
 
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // reading it says why
+  }
+}
+
 /** A device or a pipe could have no end. */
 function read(path: string): Buffer {
   const found = statSync(path);
+  // A project that someone else wrote is meant to be run, and not to rule the platform.
+  if (real(path) === real(configFile(process.env)))
+    throw Object.assign(new Error(`${path} has tokens.`), { code: "it has the tokens of your platforms" });
   if (!found.isFile()) throw Object.assign(new Error(`${path} is not a file.`), { code: "not a file" });
   if (found.size > MOST_BYTES) throw Object.assign(new Error(`${path} is too large.`), { code: "larger than 1 MB" });
   return readFileSync(path);
@@ -48,10 +69,10 @@ export function loadProject(options: ProjectOptions): Loaded {
 }
 
 /**
- * Returns the name of the project, for what is about its apps. Rejects with `invalid_argument` when the files have an error or
+ * Returns the name of the project, for what is about its apps, and the apps that its files describe. Rejects with `invalid_argument` when the files have an error or
  * their name a variable that is not set: it would be the name of another project.
  */
-export function nameOf(options: ProjectOptions): string {
+export function namesOf(options: ProjectOptions): { name: string; described: ReadonlySet<string> } {
   const findings = new Findings();
   const project = readProject(readOptions(options), DISK, findings);
   const trouble = findings.list.find(
@@ -59,15 +80,23 @@ export function nameOf(options: ProjectOptions): string {
   );
   if (project === undefined || trouble !== undefined)
     throw new CliError("invalid_argument", trouble === undefined ? "There is no project here." : findingText(trouble));
-  return project.name;
+  const { name, services, inactive } = project;
+  return { name, described: new Set([...services.keys(), ...inactive].map((service) => appName(name, service))) };
 }
 
 function readOptions({ file, projectName: name, profile, envFile }: ProjectOptions) {
   const named = { files: file, name, profiles: profile, envFiles: envFile };
-  return { directory: process.cwd(), ...named, environment: process.env };
+  // No service gets the token of this very command because its file names the variable: it would rule the platform.
+  const { HIBERNAUT_API_TOKEN: _token, ...environment } = process.env;
+  return { directory: process.cwd(), ...named, environment };
 }
 
 /** A finding as a line. */
 export function findingText({ severity, path, message }: Finding): string {
-  return `${severity}: ${path === "" ? "" : `${path}: `}${message}`;
+  return inLine(`${severity}: ${path === "" ? "" : `${path}: `}${message}`);
+}
+
+/** Words of a compose file in one line, so that nothing in them looks like a line of ours. */
+export function inLine(text: string): string {
+  return text.replaceAll("\n", "\\n");
 }

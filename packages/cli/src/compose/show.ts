@@ -2,14 +2,14 @@
 import type { Finding, ServicePlan } from "@hibernaut/compose";
 import { durationText } from "../appfile/quantities.ts";
 import { count, lines, table } from "../terminal.ts";
-import { findingText, type Loaded } from "./load.ts";
+import { findingText, inLine, type Loaded } from "./load.ts";
 
 /** The whole plan: what each service becomes, and what is not carried. */
 export function planText({ plan, findings }: Loaded): string {
   const rows = plan.apps.map((app) => [
-    app.service,
+    inLine(app.service),
     app.app,
-    imageText(app),
+    inLine(imageText(app)),
     reachedText(app),
     memoryText(app),
     sleepText(app),

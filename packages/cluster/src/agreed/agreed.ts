@@ -51,6 +51,8 @@ export class Agreed {
       const result = await this.#tried(work, draft, attempt);
       if (result === undefined) continue;
       if (draft.isEmpty || (await this.#make(draft))) return result.value;
+      // What the draft counted may have changed as well, and not only what it rests on.
+      await this.catchUp();
       await this.#refresh(draft);
       await delay(Math.random() * attempt * CONFLICT_PAUSE_MS);
     }

@@ -54,8 +54,8 @@ function draftApps({ draft, requireApp }: Parts, own: AppStore): AppStore {
   return {
     insert(app) {
       if (draft.get(KEYS.apps + app.name) !== undefined) return false;
-      // Its production must not be deleted meanwhile.
-      if (app.preview !== undefined) requireApp(app.preview.of);
+      // Its production must not be deleted meanwhile, nor get another preview that nobody counted: it is written as it is.
+      if (app.preview !== undefined) change(app.preview.of, (production) => production);
       draft.put(KEYS.apps + app.name, app);
       return true;
     },

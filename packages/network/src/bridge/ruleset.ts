@@ -109,6 +109,10 @@ function hostTable({ names, subnet, ports, ways, controlPorts, controlAddresses,
       ? ""
       : `iifname ${anyBridge} tcp dport { ${controlPorts.join(", ")} } reject with tcp reset`;
   const controlSet = `iifname ${anyBridge} ip daddr . tcp dport @control reject with tcp reset`;
+  // Only what was led there: at these ports, the rules for what a machine connects to would know nothing of the app.
+  const doors = [...new Set(ways.map(({ to }) => to))].join(", ");
+  const entrances =
+    doors === "" ? "" : `iifname ${anyBridge} tcp dport { ${doors} } ct status & dnat == 0 reject with tcp reset`;
   const own = ownAddresses(names, ports, ways);
   return `${empty("inet", table)}table inet ${table} {
   comment "${owner}"
@@ -128,6 +132,7 @@ ${own.chain}  chain input {
     type filter hook input priority filter - 10; policy accept;
     ${control}
     ${controlSet}
+    ${entrances}
     ip daddr ${gateway} iifname != { "${bridge}", "lo" } drop
   }
   chain forward {
