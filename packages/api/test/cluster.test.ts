@@ -184,6 +184,17 @@ test("a change of secrets says which snapshots it discards on other hosts, also 
   await b.platform.machines.wait("vault", machine, ["destroyed"], { timeoutMs: 10_000 });
 });
 
+test("a name in a network belongs to one app, also if all hosts give it away at the same moment", async () => {
+  await ask(a, "POST", "/v1/apps", { app_name: "inn-db", network: "inn" });
+  for (const each of [a, b, c]) await each.host.shared.catchUp();
+  const made = [a, b, c].map(({ host }, at) =>
+    host.shared.write(({ apps }) => apps.create(`inn-${at}`, { network: "inn", aliases: ["desk"] })),
+  );
+  expect((await Promise.allSettled(made)).map(({ status }) => status).toSorted()).toEqual([
+    ...["fulfilled", "rejected", "rejected"],
+  ]);
+});
+
 test("an app's network, with its address and its names, is the same on all hosts", async () => {
   const made = await ask(a, "POST", "/v1/apps", { app_name: "cafe-db", network: "cafe", aliases: ["db"] });
   expect(made.body.network).toMatchObject({ name: "cafe", aliases: ["db"] });

@@ -51,11 +51,21 @@ function draftApps({ draft, requireApp }: Parts, own: AppStore): AppStore {
     if (app !== undefined && requireApp(name)) draft.put(KEYS.apps + name, next(app));
   };
   const list = () => draft.under(KEYS.apps).map(({ value }) => value as AppRecord);
+  /**
+   * Names and addresses in networks were judged by those of all apps. Of two at once, each of which writes the first of these as it
+   * is, one is refused and worked out again.
+   */
+  const alone = (): void => {
+    const all = draft.under(KEYS.apps).map(({ value }) => value as AgreedApp);
+    const first = all.find(({ network, deleting }) => network !== undefined && deleting !== true);
+    if (first !== undefined) draft.put(KEYS.apps + first.name, first);
+  };
   return {
     insert(app) {
       if (draft.get(KEYS.apps + app.name) !== undefined) return false;
       // Its production must not be deleted meanwhile, nor get another preview that nobody counted: it is written as it is.
       if (app.preview !== undefined) change(app.preview.of, (production) => production);
+      if (app.network !== undefined) alone();
       draft.put(KEYS.apps + app.name, app);
       return true;
     },
@@ -67,7 +77,10 @@ function draftApps({ draft, requireApp }: Parts, own: AppStore): AppStore {
     setStatusPage: (name, on) =>
       change(name, ({ statusPage: _old, ...app }) => (on ? { ...app, statusPage: true } : app)),
     setPreview: (name, preview) => change(name, (app) => ({ ...app, preview })),
-    setNetwork: (name, network) => change(name, (app) => ({ ...app, network })),
+    setNetwork(name, network) {
+      alone();
+      change(name, (app) => ({ ...app, network }));
+    },
     delete: () => notHere("delete an app"),
   };
 }
