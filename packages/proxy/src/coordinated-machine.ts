@@ -18,6 +18,10 @@ export interface CoordinatedMachine {
   idleSince: number;
   /** The machine is about to be put to sleep; false again as soon as a request needs it. */
   draining: boolean;
+  /** Something came for a worker, which could not be woken then. */
+  missed: boolean;
+  /** When a worker that nothing can wake was last told to start, in milliseconds of the coordinator's clock. */
+  calledAt: number;
   /** In excess of what the app needs: no new requests, and sleep once those that are open have ended. */
   resting: boolean;
 }
@@ -39,9 +43,13 @@ export function withRecord(
   const stated = policyOf(record.config);
   const policy = stated?.worker === true && !canWait ? undefined : stated;
   const pool = poolOf(record.app, policy);
-  if (before === undefined) return { record, policy, pool, idleSince: now, draining: false, resting: false };
+  if (before === undefined) {
+    const nothingYet = { draining: false, missed: false, calledAt: Number.NEGATIVE_INFINITY, resting: false };
+    return { record, policy, pool, idleSince: now, ...nothingYet };
+  }
   if (record.state === "running" && before.record.state !== "running") before.idleSince = now;
   if (record.state !== "running") before.resting = false;
+  else before.missed = false;
   return Object.assign(before, { record, policy, pool });
 }
 
@@ -97,11 +105,11 @@ export function untilIdleMs({ record, policy, idleSince }: CoordinatedMachine, l
 
 /**
  * Whether nothing can wake a worker that sleeps, so that it would sleep forever: its connections have ended, as with the
- * platform that carried them, or with its memory, which an update or a new secret costs.
+ * platform that carried them, or with its memory, which an update or a new secret costs, or what came over them has been missed.
  */
-export function isStranded({ record, policy }: CoordinatedMachine, waits: boolean): boolean {
+export function isStranded({ record, policy, missed }: CoordinatedMachine, waits: boolean): boolean {
   if (policy?.worker !== true || record.state !== "suspended" || record.cordoned === true) return false;
-  return !waits || record.snapshot === null;
+  return missed || !waits || record.snapshot === null;
 }
 
 /** For how many more milliseconds the app's keep-awake lease lasts. */

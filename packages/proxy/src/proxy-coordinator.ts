@@ -286,6 +286,9 @@ export class ProxyCoordinator {
 
   #refuseWake(proxies: Iterable<ConnectedProxy>, id: string, error: unknown): void {
     this.#options.traces?.refused(id);
+    const machine = this.#machines.get(id);
+    // A request asks again. What came for a worker does not come again.
+    if (machine?.policy?.worker === true) machine.missed = true;
     const full = isHibernautError(error, "host_full") && { full: { retryAfterS: Number(error.details.retry_after_s) } };
     const overQuota = isHibernautError(error) && error.details.quota !== undefined && { overQuota: true };
     for (const proxy of proxies)

@@ -18,6 +18,9 @@ interface SleepSchedulerOptions extends Omit<RotationOptions, "look"> {
   log: { warn(fields: Record<string, unknown>, message: string): void };
 }
 
+/** A worker that could not be started, as on a full host, is left alone for this long, in milliseconds. */
+const CALL_REST_MS = 10_000;
+
 /** The shortest time between two looks, in milliseconds: a machine that is still needed is not asked about at once. */
 export const SHORTEST_PAUSE_MS = 200;
 
@@ -130,14 +133,14 @@ export class SleepScheduler {
   }
 
   #wakeStranded(): void {
-    const { known, machines, log } = this.#options;
+    const { known, machines, log, now } = this.#options;
     for (const machine of known.values()) {
-      if (!this.#isStranded(machine)) continue;
+      if (!this.#isStranded(machine) || now() - machine.calledAt < CALL_REST_MS) continue;
       const { id, app } = machine.record;
+      machine.calledAt = now();
       try {
         machines.start(app, id, { by: "proxy" });
       } catch (error) {
-        // As on a full host. It is tried again at the next look.
         log.warn({ machine: id, reason: messageOf(error) }, "a worker that nothing can wake could not be started");
       }
     }

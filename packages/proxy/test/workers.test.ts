@@ -1,5 +1,6 @@
 /** Workers: nothing connects to them, and the job that they wait for comes over a connection of their own. */
-import { expect, test } from "vitest";
+import { HibernautError } from "@hibernaut/domain/errors";
+import { expect, test, vi } from "vitest";
 import { SMALL } from "../../platform/test/helpers/fake-world.ts";
 import type { ClientEnd } from "../src/contract.ts";
 import { IDLE_S, useProxyWorld, w } from "./proxy-world.ts";
@@ -117,6 +118,30 @@ test("a worker that slept while the platform was restarted is woken, and one tha
   await reach("stopped");
   await w.later(60);
   expect(state()).toBe("stopped");
+});
+
+test("a worker for which there is no room when its job comes gets it once there is", async () => {
+  const { reach, state, connect } = await worker();
+  const queue = connect();
+  queue.quiet(true);
+  await w.later(IDLE_S);
+  await reach("suspended");
+  await w.settled();
+  const { machines } = w;
+  const starts = vi.spyOn(machines, "start").mockImplementation(() => {
+    throw new HibernautError("host_full", "The host has no room in memory.", { retry_after_s: 5 });
+  });
+  queue.quiet(false);
+  queue.answered();
+  queue.quiet(true);
+  await w.settled();
+  await w.later(1);
+  await w.later(1);
+  expect(state()).toBe("suspended");
+  expect(starts, "once for the job, and once in vain since").toHaveBeenCalledTimes(2);
+  starts.mockRestore();
+  await w.later(10);
+  await reach("running");
 });
 
 test("a worker that lost its memory in its sleep to a new version starts with that", async () => {
