@@ -26,7 +26,10 @@ function stateSentence(machine: Machine, awake: Activity["awake"], { urls, drain
     ? ` It is cordoned, so requests neither reach nor wake it: \`hibernaut machine uncordon ${name}\` ends that.`
     : "";
   const at = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
-  const how = wakes ? `${at} wakes it` : `\`hibernaut start ${name}\` wakes it`;
+  const isWorker = (machine.config.services ?? []).length === 0 && machine.config.worker_idle_timeout !== undefined;
+  const how = wakes
+    ? `${at} wakes it`
+    : `${isWorker && !machine.cordoned ? "what comes over its connections, or " : ""}\`hibernaut start ${name}\` wakes it`;
   if (state === "suspended") return `Machine ${name} is asleep, with its memory: ${how}.${cordoned}`;
   if (state === "stopped" || state === "failed")
     return `Machine ${name} is ${stateText(machine)}. To start it: ${how}.${cordoned}`;

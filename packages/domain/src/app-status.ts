@@ -16,7 +16,7 @@ export interface AppStatus {
 /** What is known about a machine. Times that are not known are left out. */
 export interface JudgedMachine {
   record: Pick<MachineRecord, "state" | "stateSince" | "releaseCommand" | "cordoned"> & {
-    config: Pick<MachineRecord["config"], "services">;
+    config: Pick<MachineRecord["config"], "services" | "worker_idle_timeout">;
     lastBoot: { at: string } | null;
     snapshot: { created_at: string } | null;
     updatedAt?: string;
@@ -38,8 +38,10 @@ export function appStatusOf(machines: readonly JudgedMachine[]): AppStatus {
   if (working.length > 0) return { word: "up", since: earliest(working.map(({ record }) => record.lastBoot?.at)) };
   const failing = serving.filter(isFailing);
   if (failing.length > 0) return { word: "failing", since: earliest(failing.map(failedAt)) };
-  const asleep = serving.filter(({ record: { config } }) =>
-    (config.services ?? []).some(({ autostart = true }) => autostart),
+  const asleep = serving.filter(({ record: { config, state } }) =>
+    config.services === undefined || config.services.length === 0
+      ? config.worker_idle_timeout !== undefined && state === "suspended"
+      : config.services.some(({ autostart = true }) => autostart),
   );
   if (asleep.length > 0) return { word: "asleep", since: latest(asleep.map(({ record }) => asleepSince(record))) };
   if (away.length > 0) return { word: "failing", since: null };

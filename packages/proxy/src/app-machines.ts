@@ -69,7 +69,9 @@ function prepare(all: readonly RoutedMachine[]): Prepared {
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
     forcesHttps: all.some(({ policy }) => policy.forceHttps),
     hasWakePage: all.some(({ policy }) => policy.wakePage),
-    holdTimeoutMs: longest(all.map(({ policy }) => policy.holdTimeoutMs ?? Number.POSITIVE_INFINITY)),
+    holdTimeoutMs: longest(
+      all.flatMap(({ policy }) => (policy.worker ? [] : (policy.holdTimeoutMs ?? Number.POSITIVE_INFINITY))),
+    ),
   };
 }
 

@@ -201,8 +201,13 @@ export const RUNNING: LeaseStart = { kind: "running", durationMs: 0 };
 export interface ClientEnd {
   /** Nothing passes through the connection, or something does again. */
   quiet(quiet: boolean): void;
-  /** Something comes back for the worker. Cheap; called for every piece. */
+  /** Something comes back for the worker, or the other side has ended. Cheap; called for every piece. */
   answered(): void;
+  /**
+   * Calls `cut`, which breaks the connection off, once the worker is awake to notice, and wakes it for that: a packet to a guest
+   * that sleeps is lost, and the worker would wait forever at the end of a connection that only it knows.
+   */
+  breakOff(cut: () => void): void;
   /** Called exactly once, when the connection is over. */
   release(): void;
 }

@@ -1,9 +1,27 @@
 /** What the coordinator keeps about one machine, and what follows from it. Pure. */
-import type { Crash, MachineRecord } from "@hibernaut/domain/machine";
+import type { Crash, MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import { CONSUMED, isKnownToCrash, isPrewarming } from "@hibernaut/machines";
 import { type TableMachine, toWire } from "./messages.ts";
 import { policyOf, type ServicePolicy } from "./service-policy.ts";
 import { ownPortsOf, tcpPortsOf } from "./tcp/ports.ts";
+
+/** What came for a worker while it slept. Times are in milliseconds of the coordinator's clock. */
+interface WorkerCalls {
+  /** When something first came. Undefined if nothing has. */
+  since: number | undefined;
+  /** Something came, and it could not be woken then. */
+  missed: boolean;
+  /** When it was last started because nothing else could wake it. */
+  triedAt: number;
+  /** Why it could not be started, as was last told. */
+  told: string | undefined;
+}
+
+/**
+ * The kernel repeats a packet that got no answer after twice the time as before, up to this, in milliseconds: what came for a worker
+ * that woke late may be as late once more.
+ */
+const LATEST_REPEAT_MS = 120_000;
 
 export interface CoordinatedMachine {
   record: MachineRecord;
@@ -18,10 +36,8 @@ export interface CoordinatedMachine {
   idleSince: number;
   /** The machine is about to be put to sleep; false again as soon as a request needs it. */
   draining: boolean;
-  /** Something came for a worker, which could not be woken then. */
-  missed: boolean;
-  /** When a worker that nothing can wake was last told to start, in milliseconds of the coordinator's clock. */
-  calledAt: number;
+  /** Of a worker. */
+  calls: WorkerCalls;
   /** In excess of what the app needs: no new requests, and sleep once those that are open have ended. */
   resting: boolean;
 }
@@ -44,12 +60,17 @@ export function withRecord(
   const policy = stated?.worker === true && !canWait ? undefined : stated;
   const pool = poolOf(record.app, policy);
   if (before === undefined) {
-    const nothingYet = { draining: false, missed: false, calledAt: Number.NEGATIVE_INFINITY, resting: false };
-    return { record, policy, pool, idleSince: now, ...nothingYet };
+    const calls = { since: undefined, missed: false, triedAt: Number.NEGATIVE_INFINITY, told: undefined };
+    return { record, policy, pool, idleSince: now, draining: false, calls, resting: false };
   }
-  if (record.state === "running" && before.record.state !== "running") before.idleSince = now;
+  if (record.state === "running" && before.record.state !== "running") {
+    const { since = now } = before.calls;
+    before.idleSince = now + Math.min(now - since, LATEST_REPEAT_MS);
+    Object.assign(before.calls, { since: undefined, missed: false, told: undefined });
+  }
   if (record.state !== "running") before.resting = false;
-  else before.missed = false;
+  // Its start was accepted, and came to nothing.
+  if (before.record.state === "starting" && sleepsOn(record)) before.calls.missed = true;
   return Object.assign(before, { record, policy, pool });
 }
 
@@ -81,6 +102,7 @@ export function tableMachineOf(
     ...(handled.length > 0 && { tcpHandled: handled }),
     ...(own.length > 0 && { own }),
     ...(policy?.wakePage && startsCold(record) && { cold: true }),
+    ...(AT_START.has(record.state) && startsCold(record) && { withoutMemory: true }),
     resting: resting || isPrewarming(record),
     policy: isForNeighbours ? null : wire,
     ...(isForNeighbours && wire !== null && { ownPolicy: wire }),
@@ -90,6 +112,9 @@ export function tableMachineOf(
 function crashOf({ reason, retry_at: retryAt, exit_code: code }: Crash): TableMachine["crash"] {
   return { reason, retryAt, ...(code === null && { lost: true }) };
 }
+
+/** States that a machine with memory can be in without a guest. */
+const AT_START: ReadonlySet<MachineState> = new Set(["suspended", "starting"]);
 
 /** Whether the machine's next start, or the one that it is in, is a cold one. A resume uses its snapshot up on the way. */
 function startsCold({ state, snapshot, coldReason }: MachineRecord): boolean {
@@ -107,9 +132,16 @@ export function untilIdleMs({ record, policy, idleSince }: CoordinatedMachine, l
  * Whether nothing can wake a worker that sleeps, so that it would sleep forever: its connections have ended, as with the
  * platform that carried them, or with its memory, which an update or a new secret costs, or what came over them has been missed.
  */
-export function isStranded({ record, policy, missed }: CoordinatedMachine, waits: boolean): boolean {
-  if (policy?.worker !== true || record.state !== "suspended" || record.cordoned === true) return false;
-  return missed || !waits || record.snapshot === null;
+export function isStranded({ record, policy, calls: { missed } }: CoordinatedMachine, waits: boolean): boolean {
+  if (policy?.worker !== true || record.cordoned === true || !sleepsOn(record)) return false;
+  if (missed) return true;
+  // One that has planned its wake does not wait for a connection.
+  return record.state === "suspended" && (record.wakeAt ?? null) === null && (!waits || record.snapshot === null);
+}
+
+/** Whether the machine sleeps, or still has the memory that it could not be woken with. */
+function sleepsOn({ state, snapshot }: MachineRecord): boolean {
+  return state === "suspended" || (state === "failed" && snapshot !== null);
 }
 
 /** For how many more milliseconds the app's keep-awake lease lasts. */

@@ -290,7 +290,8 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper, PeerLeaseKeeper 
   }
 
   onWanted(machine: RoutedMachine, request?: Pick<RequestHead, "trace">): void {
-    const drains = this.#table.draining && machine.row.remote === undefined;
+    // What comes for a worker does not come again, so the platform has to hear of it.
+    const drains = this.#table.draining && machine.row.remote === undefined && !machine.policy.worker;
     if (machine.wakeRequested || drains || this.#table.get(machine.id) !== machine) return;
     machine.wakeRequested = true;
     const trace = request?.trace?.wakeParent();

@@ -93,7 +93,7 @@ export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]
 
 /** Why requests wait in vain for machines that their owner has cordoned; empty if there are none. */
 export function cordonHint(app: string, machines: readonly RoutedMachine[]): string {
-  const cordoned = machines.find(({ row }) => row.cordoned);
+  const cordoned = machines.find(({ row, policy }) => row.cordoned && !policy.worker);
   if (cordoned === undefined) return "";
   return ` Requests neither reach nor wake machine ${cordoned.id}, which is cordoned: hibernaut machine uncordon ${cordoned.id} --app ${app}`;
 }

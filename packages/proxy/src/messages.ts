@@ -30,6 +30,8 @@ export interface TableMachine {
   resting: boolean;
   /** The start that the machine needs next, or is in, is a cold one. Absent if not, or if nobody asks. */
   cold?: true;
+  /** The guest that had connections is gone: the machine sleeps, or starts, without its memory. Absent if not. */
+  withoutMemory?: true;
   /** Ports of the proxy whose TCP connections lead to the machine. Absent when there are none. */
   tcp?: TcpPort[];
   /** Those with handlers. Apart, because a proxy of an earlier release would open them without TLS. */

@@ -81,6 +81,7 @@ export class ProxyCoordinator {
       known: this.#machines,
       proxies: this.#proxies,
       intervalMs: idleCheckIntervalMs,
+      isDraining: () => this.#options.isDraining?.() ?? false,
       isUsable: ({ record }) => (record.unreachable ?? null) === null && this.#isHealthy(record.id),
       tell: (machine) => this.#tell(machine),
       log,
@@ -168,6 +169,8 @@ export class ProxyCoordinator {
   ): ProxyConnection {
     const { hostnames, suffixes, connectionsSurvive, gateway, remote } = this.#options;
     const proxy = this.#proxies.add(send, { everywhere, forVisitors });
+    // Workers that sleep have no connections there yet, nor ever again without being woken.
+    if (this.#proxies.hasOneInside) this.#sleep.plan(SHORTEST_PAUSE_MS);
     const own = [...this.#machines.values()].filter(({ record }) => remote?.has(record.id) !== true);
     send({
       kind: "table",
@@ -237,6 +240,13 @@ export class ProxyCoordinator {
       machine.draining = false;
       return this.#sleep.rotation.recall(machine);
     }
+    if (machine.policy?.worker === true) {
+      if (machine.record.state !== "running") machine.calls.since ??= this.#now();
+      if (machine.record.cordoned === true) {
+        machine.calls.missed = true;
+        return;
+      }
+    }
     if (trace !== undefined) this.#options.traces?.asked(id, trace);
     try {
       this.#start(id);
@@ -274,9 +284,11 @@ export class ProxyCoordinator {
 
   /** A machine of the app that requests may wake, if none is up or on its way. */
   #oneAsleep(app: string): string | undefined {
-    const own = [...this.#machines.values()].filter(
+    const all = [...this.#machines.values()].filter(
       ({ record, policy }) => record.app === app && policy?.autostart === true && record.cordoned !== true,
     );
+    const serving = all.filter(({ policy }) => policy?.worker !== true);
+    const own = serving.length > 0 ? serving : all;
     const [suspended, stopped] = (["suspended", "stopped"] as const).map((state) =>
       own.find(({ record }) => record.state === state && record.crash === null),
     );
@@ -288,7 +300,7 @@ export class ProxyCoordinator {
     this.#options.traces?.refused(id);
     const machine = this.#machines.get(id);
     // A request asks again. What came for a worker does not come again.
-    if (machine?.policy?.worker === true) machine.missed = true;
+    if (machine?.policy?.worker === true) machine.calls.missed = true;
     const full = isHibernautError(error, "host_full") && { full: { retryAfterS: Number(error.details.retry_after_s) } };
     const overQuota = isHibernautError(error) && error.details.quota !== undefined && { overQuota: true };
     for (const proxy of proxies)

@@ -33,6 +33,8 @@ export class RoutedMachine implements Candidate {
   tunnels = 0;
   /** How many connections to apps of its network a worker has, silent ones too. */
   waits = 0;
+  /** What has to be done once the machine runs. */
+  readonly onceAwake = new Set<() => void>();
   /** The machine may be put to sleep at any moment and takes no more requests. */
   draining = false;
   /** A wake was requested, and nothing has changed since. */
@@ -77,6 +79,11 @@ export class RoutedMachine implements Candidate {
     this.wakeRequested = false;
     this.#refusal = undefined;
     if (state === "running") this.open.touch(this.#now());
+    if (state === "running" && this.onceAwake.size > 0) {
+      const all = [...this.onceAwake];
+      this.onceAwake.clear();
+      for (const act of all) act();
+    }
     if (state === "failed" || state === "stopped") this.failedAt = this.#now();
   }
 

@@ -13,13 +13,19 @@ interface SleepSchedulerOptions extends Omit<RotationOptions, "look"> {
   machines: Pick<Machines, "sleep" | "start">;
   commands: Pick<Commands, "count">;
   proxies: ConnectedProxies;
+  /** Whether the platform starts no machines at the moment. */
+  isDraining(): boolean;
   /** How often to look, in milliseconds. Machines that become idle in between are looked at then. */
   intervalMs: number;
   log: { warn(fields: Record<string, unknown>, message: string): void };
 }
 
-/** A worker that could not be started, as on a full host, is left alone for this long, in milliseconds. */
-const CALL_REST_MS = 10_000;
+/** A worker that could not be started, as on a full host, is left alone for this long, in milliseconds: each try is in its history. */
+const CALL_REST_MS = 30_000;
+/** So many workers are started at one look: after a restart of the platform, all that sleep have lost their connections. */
+const CALLS_AT_ONCE = 4;
+/** Until the next ones, in milliseconds. */
+const CALLS_PAUSE_MS = 1_000;
 
 /** The shortest time between two looks, in milliseconds: a machine that is still needed is not asked about at once. */
 export const SHORTEST_PAUSE_MS = 200;
@@ -32,6 +38,8 @@ export class SleepScheduler {
   #due = 0;
   #checking: Promise<void> | undefined;
   #closed = false;
+  /** Workers are left to be started. */
+  #more = false;
 
   constructor(options: SleepSchedulerOptions) {
     this.#options = options;
@@ -41,7 +49,7 @@ export class SleepScheduler {
   /** Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. */
   plan(mostMs = this.#options.intervalMs): void {
     const { known, intervalMs } = this.#options;
-    let wait = Math.min(mostMs, intervalMs, this.rotation.untilLessMs());
+    let wait = Math.min(mostMs, intervalMs, this.rotation.untilLessMs(), this.#more ? CALLS_PAUSE_MS : intervalMs);
     for (const machine of known.values()) wait = Math.min(wait, this.#untilIdleMs(machine));
     this.#planWithin(wait);
   }
@@ -133,17 +141,23 @@ export class SleepScheduler {
   }
 
   #wakeStranded(): void {
-    const { known, machines, log, now } = this.#options;
-    for (const machine of known.values()) {
-      if (!this.#isStranded(machine) || now() - machine.calledAt < CALL_REST_MS) continue;
-      const { id, app } = machine.record;
-      machine.calledAt = now();
+    const { known, machines, isDraining, log, now } = this.#options;
+    if (isDraining()) return;
+    const due = [...known.values()].filter(
+      (machine) => this.#isStranded(machine) && now() - machine.calls.triedAt >= CALL_REST_MS,
+    );
+    for (const { record, calls } of due.slice(0, CALLS_AT_ONCE)) {
+      calls.triedAt = now();
       try {
-        machines.start(app, id, { by: "proxy" });
+        machines.start(record.app, record.id, { by: "proxy" });
       } catch (error) {
-        log.warn({ machine: id, reason: messageOf(error) }, "a worker that nothing can wake could not be started");
+        const reason = messageOf(error);
+        if (reason !== calls.told)
+          log.warn({ machine: record.id, reason }, "a worker that nothing can wake could not be started");
+        calls.told = reason;
       }
     }
+    this.#more = due.length > CALLS_AT_ONCE;
   }
 
   #idleMachine(machine: CoordinatedMachine): IdleMachine {

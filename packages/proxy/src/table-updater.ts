@@ -126,6 +126,8 @@ export class TableUpdater {
       onLeft(row.id, true);
       return reporter.changed(row.id);
     }
+    // An update or a new secret takes the memory of a machine that sleeps, and its guest's connections with that.
+    if (row.withoutMemory && known?.withoutMemory === undefined && row.remote === undefined) onLeft(row.id, true);
     if (!moved || row.remote !== undefined) return;
     if (row.state !== "running") onLeft(row.id, guestEnded(before, row.state));
     if (this.#isNeeded(machine)) wake(machine);

@@ -1,7 +1,10 @@
 /** What a worker's own connection to an app of its network means for the worker's sleep. */
+import type { MachineState } from "@hibernaut/domain/machine";
 import type { ClientEnd } from "./contract.ts";
 import type { LeaseKeeper } from "./machine-lease.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
+
+const ASLEEP: ReadonlySet<MachineState> = new Set(["suspending", "suspended", "starting", "failed"]);
 
 /** Keeps the worker awake while something passes, and wakes it for what comes back: the job that it waited for. */
 export class WorkerConnection implements ClientEnd {
@@ -30,9 +33,19 @@ export class WorkerConnection implements ClientEnd {
   }
 
   answered(): void {
-    const { state } = this.#worker;
-    // One that was stopped is not waiting for anything.
-    if (state === "suspending" || state === "suspended") this.#keeper.onWanted(this.#worker);
+    // The platform knows of one whose wake it has just refused, and sees to it.
+    if (this.#sleeps && this.#worker.refusal === undefined) this.#keeper.onWanted(this.#worker);
+  }
+
+  breakOff(cut: () => void): void {
+    if (!this.#sleeps) return cut();
+    this.#worker.onceAwake.add(cut);
+    this.answered();
+  }
+
+  /** One that was stopped is not waiting for anything. One that starts is not there yet. */
+  get #sleeps(): boolean {
+    return ASLEEP.has(this.#worker.state);
   }
 
   release(): void {

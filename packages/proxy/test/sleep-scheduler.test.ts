@@ -41,6 +41,7 @@ function scheduled(...apps: string[]) {
   const scheduler = new SleepScheduler({
     machines: { sleep, start: () => ({ previousState: "stopped" as const }) },
     commands: { count: () => 0 },
+    isDraining: () => false,
     known,
     proxies,
     intervalMs: INTERVAL_MS,

@@ -102,6 +102,60 @@ test("a worker whose last connection ends in its sleep is woken: nothing else co
   await reach("running");
 });
 
+test("a connection of a worker that sleeps is broken off once the worker is awake to notice", async () => {
+  const { reach, state, connect } = await worker();
+  const [queue, database] = [connect(), connect()];
+  for (const one of [queue, database]) one.quiet(true);
+  await w.later(IDLE_S);
+  await reach("suspended");
+  await w.settled();
+  const cut: string[] = [];
+  queue.breakOff(() => cut.push(state()));
+  expect(cut).toEqual([]);
+  await reach("running");
+  await w.settled();
+  expect(cut).toEqual(["running"]);
+  database.breakOff(() => cut.push("at once"));
+  expect(cut).toEqual(["running", "at once"]);
+});
+
+test("a worker that was woken late has as long as its job may take to come once more", async () => {
+  const { reach, state, connect } = await worker();
+  const queue = connect();
+  queue.quiet(true);
+  await w.later(IDLE_S);
+  await reach("suspended");
+  await w.settled();
+  const start = w.machines.start.bind(w.machines);
+  vi.spyOn(w.machines, "start").mockImplementationOnce((...args) => {
+    w.now += 20_000;
+    return start(...args);
+  });
+  queue.answered();
+  await reach("running");
+  await w.later(IDLE_S + 19);
+  expect(state()).toBe("running");
+  await w.later(1);
+  await reach("suspended");
+});
+
+test("a cordoned worker sleeps over its job, and gets it when it is uncordoned", async () => {
+  const { id, reach, state, connect } = await worker();
+  const queue = connect();
+  queue.quiet(true);
+  await w.later(IDLE_S);
+  await reach("suspended");
+  w.machines.cordon("jobs", id, { on: true });
+  await w.settled();
+  queue.answered();
+  await w.settled();
+  await w.later(60);
+  expect(state()).toBe("suspended");
+  w.machines.cordon("jobs", id, { on: false });
+  await w.later(1);
+  await reach("running");
+});
+
 test("a worker that slept while the platform was restarted is woken, and one that was stopped is not", async () => {
   const { id, reach, state, connect } = await worker();
   connect().quiet(true);
@@ -140,7 +194,7 @@ test("a worker for which there is no room when its job comes gets it once there 
   expect(state()).toBe("suspended");
   expect(starts, "once for the job, and once in vain since").toHaveBeenCalledTimes(2);
   starts.mockRestore();
-  await w.later(10);
+  await w.later(30);
   await reach("running");
 });
 

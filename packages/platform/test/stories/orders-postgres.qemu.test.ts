@@ -11,8 +11,8 @@ import {
   type Access,
   ask,
   startTestServer,
-  terminateAll,
   type TestServer,
+  terminateAll,
 } from "../../../../services/orders/test/postgres/server.ts";
 import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";

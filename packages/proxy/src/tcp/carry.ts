@@ -221,6 +221,8 @@ function tunnel({
       },
       onClose: resolve,
     });
+    // To a worker, the end is as much worth as a word.
+    upstream.once("end", () => from?.answered());
     // Its end was read ahead, and no pipe will see it.
     if (client.readableEnded) upstream.end();
   });

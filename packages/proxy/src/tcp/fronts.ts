@@ -75,6 +75,8 @@ interface Carried {
   machineId: string | undefined;
   /** The other host that has the machine, if one has. */
   host: string | undefined;
+  /** Breaks the connection off. */
+  cut(): void;
 }
 
 export class TcpFronts {
@@ -132,13 +134,15 @@ export class TcpFronts {
   /** Breaks the connections to and from a machine whose guest has ended: nobody is left who would close them. */
   forget(machineId: string, ended: boolean): void {
     if (!ended) return;
-    for (const one of this.#carried)
-      if (one.machineId === machineId || one.from === machineId) one.client.resetAndDestroy();
+    for (const one of this.#carried) {
+      if (one.from === machineId) one.client.resetAndDestroy();
+      else if (one.machineId === machineId) one.cut();
+    }
   }
 
   /** Breaks the connections to machines of another host, which is away and may never say so. */
   forgetHost(host: string): void {
-    for (const one of this.#carried) if (one.host === host) one.client.resetAndDestroy();
+    for (const one of this.#carried) if (one.host === host) one.cut();
   }
 
   /** Takes no more connections, and cuts the others off as soon as they are quiet, or after `graceMs`. */
@@ -219,7 +223,10 @@ export class TcpFronts {
     const address = plainAddress(raw.remoteAddress ?? "");
     const seat = connections.admit(raw, { many: balancers.has(address), app: leases.appOfAddress?.(address) });
     if (seat === undefined) return;
-    const one: Carried = { client: raw, from: leases.machineAt?.(address), machineId: undefined, host: undefined };
+    const one: Carried = {
+      ...{ client: raw, from: leases.machineAt?.(address), machineId: undefined, host: undefined },
+      cut: () => void raw.resetAndDestroy(),
+    };
     this.#carried.add(one);
     background(
       this.#serve(place, one, seat).finally(() => this.#carried.delete(one)),
@@ -252,13 +259,14 @@ export class TcpFronts {
     const { machines } = connections;
     const maySleep = one.from !== undefined;
     const from = one.from === undefined ? undefined : leases.connectedFrom?.(one.from);
+    if (from !== undefined) one.cut = () => from.breakOff(cut);
     try {
       await carry({
         ...arrival,
         port,
         maySleep,
         from,
-        cut,
+        cut: one.cut,
         leases,
         machines,
         limits,

@@ -74,6 +74,20 @@ export class Project {
     }
   }
 
+  /** Whether a service sleeps, and has been awake since it had so many events. */
+  async asleepAgain(service: string, events: number): Promise<boolean> {
+    const since = (await this.events(service)).slice(events).map(({ type }) => type);
+    return since.includes("started") && (await this.machine(service)).state === "suspended";
+  }
+
+  /** Wakes a service by hand. */
+  async start(service: string): Promise<Machine> {
+    const { id } = await this.machine(service);
+    await this.#place.client.startMachine(this.app(service), id);
+    await this.#place.client.waitForMachine(this.app(service), id, { timeout: waitS(60) });
+    return this.machine(service);
+  }
+
   async destroy(): Promise<void> {
     for (const { name } of await this.#place.client.listApps())
       if (name.startsWith(`${this.name}-`)) await this.#place.client.destroyApp(name, { force: true });
