@@ -22,7 +22,7 @@ interface SleepSchedulerOptions extends Omit<RotationOptions, "look"> {
 
 /** A worker that could not be started, as on a full host, is left alone for this long, in milliseconds: each try is in its history. */
 const CALL_REST_MS = 30_000;
-/** So many workers are started at one look: after a restart of the platform, all that sleep have lost their connections. */
+/** This many workers are started at one look: after a restart of the platform, all that sleep have lost their connections. */
 const CALLS_AT_ONCE = 4;
 /** Until the next ones, in milliseconds. */
 const CALLS_PAUSE_MS = 1_000;

@@ -166,7 +166,9 @@ services:
       ),
     });
     expect((await project.done("compose", "up")).out).toMatch(/redis +mastodon-redis +deployed/);
-    await expect.poll(() => project.asleepAgain("sidekiq", before), { timeout: 120_000, interval: 1000 }).toBe(true);
+    await expect
+      .poll(() => project.asleepAfterColdStart("sidekiq", before), { timeout: 120_000, interval: 1000 })
+      .toBe(true);
     const host = (await project.start("redis")).private_address;
     const job = JSON.stringify({ id: "receipt", name: "After the deploy" });
     expect(await talk(host, [`LPUSH queue '${job}'`, "BRPOP receipt 60"])).toMatch(/done\r\n$/);

@@ -74,10 +74,11 @@ export class Project {
     }
   }
 
-  /** Whether a service sleeps, and has been awake since it had so many events. */
-  async asleepAgain(service: string, events: number): Promise<boolean> {
-    const since = (await this.events(service)).slice(events).map(({ type }) => type);
-    return since.includes("started") && (await this.machine(service)).state === "suspended";
+  /** Whether a service sleeps, and has cold started since it had this many events. */
+  async asleepAfterColdStart(service: string, events: number): Promise<boolean> {
+    const all = await this.events(service); // the newest first
+    const began = all.slice(0, all.length - events).some(({ details }) => details["kind"] === "cold");
+    return began && (await this.machine(service)).state === "suspended";
   }
 
   /** Wakes a service by hand. */
