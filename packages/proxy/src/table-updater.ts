@@ -35,6 +35,12 @@ function guestEnded(before: MachineState | undefined, now: MachineState): boolea
   return !(before === "suspending" && now === "starting");
 }
 
+/** Whether the guest of a machine that sleeps is gone: an update or a new secret takes its memory, or a resume fails. */
+function memoryEnded(before: TableMachine | undefined, now: TableMachine): boolean {
+  if (now.withoutMemory === undefined || before === undefined || before.withoutMemory !== undefined) return false;
+  return before.state === "suspended" || before.state === now.state || now.state === "suspended";
+}
+
 export class TableUpdater {
   readonly #ports: TableUpdaterPorts;
 
@@ -126,8 +132,7 @@ export class TableUpdater {
       onLeft(row.id, true);
       return reporter.changed(row.id);
     }
-    // An update or a new secret takes the memory of a machine that sleeps, and its guest's connections with that.
-    if (row.withoutMemory && known?.withoutMemory === undefined && row.remote === undefined) onLeft(row.id, true);
+    if (row.remote === undefined && memoryEnded(known, row)) onLeft(row.id, true);
     if (!moved || row.remote !== undefined) return;
     if (row.state !== "running") onLeft(row.id, guestEnded(before, row.state));
     if (this.#isNeeded(machine)) wake(machine);
