@@ -1,7 +1,7 @@
 /** What machines on a fake host remember, asleep or awake. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { MachineRecord } from "@hibernaut/domain/machine";
+import type { MachineRecord, MachineState } from "@hibernaut/domain/machine";
 import type { World } from "../../platform/test/helpers/fake-world.ts";
 
 /** What the app of a fake guest knows: which process it is, and how many requests it has answered. Undefined without one. */
@@ -23,6 +23,9 @@ function remembered(state: Memory): Memory {
   return state && { nonce: state.nonce, count: state.count };
 }
 
+/** The files of a snapshot may be gone before the record says so. Nobody is born from such a machine. */
+const LEAVING: ReadonlySet<MachineState> = new Set(["stopping", "updating", "destroying"]);
+
 /** Everything that a machine has remembered since someone began to look. */
 export class Watch {
   readonly memories: Memory[] = [];
@@ -37,7 +40,6 @@ export class Watch {
 
   look(): void {
     const record = this.#world.store.machines.get(this.#id);
-    // Of one that is being destroyed, the files may be gone already.
-    if (record !== undefined && record.state !== "destroying") this.memories.push(memoryOf(record, this.#world));
+    if (record !== undefined && !LEAVING.has(record.state)) this.memories.push(memoryOf(record, this.#world));
   }
 }
