@@ -38,8 +38,9 @@ export class WorkerConnection implements ClientEnd {
   }
 
   breakOff(cut: () => void): void {
-    if (!this.#sleeps) return cut();
-    this.#worker.onceAwake.add(cut);
+    // One that is about to sleep still gets the packet, and is called back to read it.
+    if (ASLEEP.has(this.#worker.row.state)) this.#worker.onceAwake.add(cut);
+    else cut();
     this.answered();
   }
 

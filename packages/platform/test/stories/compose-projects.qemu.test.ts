@@ -46,7 +46,6 @@ test.each(HOSTED)(
         );
         expect(wakes.length, `${service} slept each time`).toBeGreaterThanOrEqual(CYCLES);
       }
-      await hosted.afterwards?.(project);
       // Nothing could wake them.
       for (const service of workers) expect((await project.machine(service)).state, service).toBe("running");
     } finally {

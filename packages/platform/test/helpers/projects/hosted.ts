@@ -3,7 +3,6 @@
  * files of the projects stay as they are: an override next to each names the images, and what these have to be told.
  */
 import { cp, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { pythonPackage } from "../../../../../scripts/lib/test-tools.mjs";
@@ -29,8 +28,6 @@ export interface Hosted {
   keep(project: Project, name: string): Promise<void>;
   /** All names that were kept, in their order. */
   kept(project: Project): Promise<string[]>;
-  /** What else happens to it, once all sleep. */
-  afterwards?(project: Project): Promise<void>;
 }
 
 /** Writes the files of a project. */
@@ -156,33 +153,6 @@ services:
 `;
   },
   ...atFront("web"),
-  /** The new queue knows of nobody who waits: the worker has to be told in its sleep, and asks again. */
-  async afterwards(project) {
-    const before = (await project.events("sidekiq")).length;
-    await project.write({
-      "compose.override.yaml": (await mastodon.override()).replace(
-        "redis: {",
-        "redis: {environment: {DEPLOYED: again}, ",
-      ),
-    });
-    expect((await project.done("compose", "up")).out).toMatch(/redis +mastodon-redis +deployed/);
-    await expect
-      .poll(() => project.asleepAfterColdStart("sidekiq", before), { timeout: 120_000, interval: 1000 })
-      .toBe(true);
-    const host = (await project.start("redis")).private_address;
-    const job = JSON.stringify({ id: "receipt", name: "After the deploy" });
-    expect(await talk(host, [`LPUSH queue '${job}'`, "BRPOP receipt 60"])).toMatch(/done\r\n$/);
-  },
 };
-
-/** What a Redis server answers to commands, each on a line, until one answers that work is done. */
-async function talk(host: string, commands: readonly string[]): Promise<string> {
-  const socket = connect(6379, host, () => socket.write(`${commands.join("\r\n")}\r\n`)).setTimeout(90_000, () =>
-    socket.destroy(new Error("Redis is silent")),
-  );
-  let said = "";
-  for await (const piece of socket.setEncoding("utf8")) if ((said += piece).includes("done")) break;
-  return said;
-}
 
 export const HOSTED: readonly Hosted[] = [umami, penpot, nextcloud, mastodon];

@@ -74,21 +74,6 @@ export class Project {
     }
   }
 
-  /** Whether a service sleeps, and has cold started since it had this many events. */
-  async asleepAfterColdStart(service: string, events: number): Promise<boolean> {
-    const all = await this.events(service); // the newest first
-    const began = all.slice(0, all.length - events).some(({ details }) => details["kind"] === "cold");
-    return began && (await this.machine(service)).state === "suspended";
-  }
-
-  /** Wakes a service by hand. */
-  async start(service: string): Promise<Machine> {
-    const { id } = await this.machine(service);
-    await this.#place.client.startMachine(this.app(service), id);
-    await this.#place.client.waitForMachine(this.app(service), id, { timeout: waitS(60) });
-    return this.machine(service);
-  }
-
   async destroy(): Promise<void> {
     for (const { name } of await this.#place.client.listApps())
       if (name.startsWith(`${this.name}-`)) await this.#place.client.destroyApp(name, { force: true });
