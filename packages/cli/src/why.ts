@@ -1,5 +1,7 @@
 /** Why a machine is awake or not, and why its last start was cold, in sentences. Pure. */
+
 import { type Activity, COLD_REASONS, type Machine } from "@hibernaut/client";
+import { isWorker } from "@hibernaut/domain/worker";
 import { stateText } from "./crashed.ts";
 import { ago, lines } from "./terminal.ts";
 
@@ -26,10 +28,9 @@ function stateSentence(machine: Machine, awake: Activity["awake"], { urls, drain
     ? ` It is cordoned, so requests neither reach nor wake it: \`hibernaut machine uncordon ${name}\` ends that.`
     : "";
   const at = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
-  const isWorker = (machine.config.services ?? []).length === 0 && machine.config.worker_idle_timeout !== undefined;
   const how = wakes
     ? `${at} wakes it`
-    : `${isWorker && !machine.cordoned ? "what comes over its connections, or " : ""}\`hibernaut start ${name}\` wakes it`;
+    : `${isWorker(machine.config) && !machine.cordoned ? "what comes over its connections, or " : ""}\`hibernaut start ${name}\` wakes it`;
   if (state === "suspended") return `Machine ${name} is asleep, with its memory: ${how}.${cordoned}`;
   if (state === "stopped" || state === "failed")
     return `Machine ${name} is ${stateText(machine)}. To start it: ${how}.${cordoned}`;

@@ -55,8 +55,7 @@ function neededBy(plan: ServicePlan, apps: readonly ServicePlan[]): string[] {
   };
   visit(plan);
   const asleep = [...needed].filter(
-    ({ config, ...one }) =>
-      one.service !== plan.service && (config.services ?? config.worker_idle_timeout) !== undefined,
+    (one) => one !== plan && (one.config.services ?? one.config.worker_idle_timeout) !== undefined,
   );
   return asleep.slice(0, MOST_WAKES).map(({ app }) => app);
 }

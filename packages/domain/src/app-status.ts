@@ -1,5 +1,6 @@
 /** How an app is, in one word for everybody. Pure. */
 import type { MachineRecord } from "./machine.ts";
+import { isWorker } from "./worker.ts";
 
 /**
  * `up`: a machine runs and works. `failing`: none does, and at least one should. `asleep`: the next request wakes a
@@ -39,9 +40,7 @@ export function appStatusOf(machines: readonly JudgedMachine[]): AppStatus {
   const failing = serving.filter(isFailing);
   if (failing.length > 0) return { word: "failing", since: earliest(failing.map(failedAt)) };
   const asleep = serving.filter(({ record: { config, state } }) =>
-    config.services === undefined || config.services.length === 0
-      ? config.worker_idle_timeout !== undefined && state === "suspended"
-      : config.services.some(({ autostart = true }) => autostart),
+    isWorker(config) ? state === "suspended" : (config.services ?? []).some(({ autostart = true }) => autostart),
   );
   if (asleep.length > 0) return { word: "asleep", since: latest(asleep.map(({ record }) => asleepSince(record))) };
   if (away.length > 0) return { word: "failing", since: null };

@@ -3,8 +3,8 @@
 export const AWAKE_REASONS = [
   "no_service",
   "autostop_off",
-  "not_connected",
   "cordoned",
+  "not_connected",
   "open_requests",
   "commands",
   "keep_awake",

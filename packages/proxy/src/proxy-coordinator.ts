@@ -7,6 +7,7 @@ import type { AppNetwork } from "@hibernaut/domain/app-network";
 import type { Activity } from "@hibernaut/domain/awake";
 import { isHibernautError } from "@hibernaut/domain/errors";
 import type { MachineRecord } from "@hibernaut/domain/machine";
+import { isWorker } from "@hibernaut/domain/worker";
 import { messageOf } from "@hibernaut/lib/text";
 import { type Commands, type Hostnames, isPrewarming, type Machines } from "@hibernaut/machines";
 import type { Traffic } from "@hibernaut/store";
@@ -330,7 +331,7 @@ export class ProxyCoordinator {
 
   #adopt(record: MachineRecord): CoordinatedMachine {
     const { connectionsSurvive, networkOf } = this.#options;
-    const canWait = connectionsSurvive && networkOf?.(record.app) !== undefined;
+    const canWait = connectionsSurvive && isWorker(record.config) && networkOf?.(record.app) !== undefined;
     const machine = withRecord(this.#machines.get(record.id), record, { now: this.#now(), canWait });
     this.#machines.set(record.id, machine);
     return machine;

@@ -137,7 +137,9 @@ export class SleepScheduler {
   /** Nothing is known of workers' connections before the proxy that carries them is there. */
   #isStranded(machine: CoordinatedMachine): boolean {
     const { proxies } = this.#options;
-    return proxies.hasOneInside && isStranded(machine, proxies.hasWaits(machine.record.id));
+    // Asked for every request, and seldom about a worker.
+    if (machine.policy?.worker !== true || !proxies.hasOneInside) return false;
+    return isStranded(machine, proxies.hasWaits(machine.record.id));
   }
 
   #wakeStranded(): void {

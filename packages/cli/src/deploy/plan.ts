@@ -1,5 +1,7 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
+
 import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
+import { isWorker } from "@hibernaut/domain/worker";
 import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
 import { isUnreachable } from "../crashed.ts";
 import { leftovers, withoutPredecessor } from "./leftovers.ts";
@@ -81,11 +83,6 @@ export function planDeploy(
     ({ config }) => !wanted.has(config.metadata?.[GROUP_METADATA] ?? "") && !config.metadata?.[RELEASE_METADATA],
   );
   return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others, leftovers: left, away };
-}
-
-/** Whether a machine sleeps although nothing connects to it. */
-function isWorker({ services = [], worker_idle_timeout: idle }: MachineConfig): boolean {
-  return services.length === 0 && idle !== undefined;
 }
 
 /** A file that says nothing of where machines may connect to takes away no rules that someone gave a machine. */
