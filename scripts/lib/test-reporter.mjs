@@ -2,7 +2,7 @@
  * A Vitest reporter used with the default one. It prints how far the run is, and writes what `npm test` counts to the
  * file that `HIBERNAUT_TEST_REPORT` names.
  */
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { failureLine, minutes } from "./test-summary.mjs";
 
@@ -59,16 +59,28 @@ export default class TestReporter {
     this.#report.passed += counts.reduce((sum, count) => sum + count.passed, 0);
     // A file that could not be loaded, or whose hooks failed, has failed without a failed test.
     this.#report.failed += module.state() === "failed" ? Math.max(failed, 1) : failed;
-    this.#report.failures.push(...failuresOf(module));
+    const failures = failuresOf(module);
+    this.#report.failures.push(...failures);
+    // At once: a run that is broken off says what it has found.
+    for (const failure of failures) console.log(`   FAILED ${failure}`);
     const { collectDuration, setupDuration, duration } = module.diagnostic();
     const path = relative(process.cwd(), module.moduleId);
     this.#report.files.push({ path, ms: Math.round(collectDuration + setupDuration + duration) });
+    this.#write();
     this.#tell();
   }
 
   onTestRunEnd() {
+    this.#write();
+  }
+
+  /** After every file, so that a run that hangs and is killed still counts. */
+  #write() {
     const path = process.env.HIBERNAUT_TEST_REPORT;
-    if (path !== undefined) writeFileSync(path, JSON.stringify(this.#report));
+    if (path === undefined) return;
+    // In one step: killed in between, the report before stays.
+    writeFileSync(`${path}.new`, JSON.stringify(this.#report));
+    renameSync(`${path}.new`, path);
   }
 
   #tell() {
