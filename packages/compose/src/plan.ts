@@ -63,8 +63,8 @@ function neededBy(plan: ServicePlan, apps: readonly ServicePlan[]): string[] {
 /** What listens nowhere cannot be woken. */
 function tellSleepless({ service, config, runsOnce: ends, worker }: ServicePlan, findings: Findings): void {
   if (ends || config.services !== undefined) return;
-  const tip =
-    "If it waits for jobs over a connection to another service, `x-hibernaut: {autostop: suspend}` lets it sleep.";
+  const terms = worker === false ? "worker: true, autostop: suspend" : "autostop: suspend";
+  const tip = `If it waits for jobs over a connection to another service, \`x-hibernaut: {${terms}}\` lets it sleep.`;
   if (config.worker_idle_timeout !== undefined)
     return findings.note(
       `services.${service}`,
@@ -72,7 +72,7 @@ function tellSleepless({ service, config, runsOnce: ends, worker }: ServicePlan,
     );
   const why =
     worker === false
-      ? "Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add `expose`."
+      ? `Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add \`expose\`. ${tip}`
       : worker.of === undefined
         ? `A worker: it listens nowhere and stays awake. ${tip}`
         : `It runs the image of ${worker.of} with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add \`expose\`. ${tip}`;

@@ -65,14 +65,14 @@ export function planService(service: string, definition: Mapping, parts: Parts):
   const published = readPorts(definition.ports, `${path}.ports`, findings);
   const exposed = readExpose(definition.expose);
   const named = [...exposed, ...exposedBy(build, parts.disk)];
-  if (own.worker === true && own.sleep.said && own.sleep.autostop === "stop")
-    findings.error(
-      `${path}.x-hibernaut.autostop`,
-      "A worker that is stopped has nothing to wake by. Write suspend or off.",
-    );
   if (own.worker === true && published.length + exposed.length > 0)
     findings.error(`${path}.x-hibernaut.worker`, "A worker listens nowhere. Remove `ports` and `expose`, or `worker`.");
   const worker = workerOf(service, own.worker, project);
+  if (worker !== false && own.sleep.said && own.sleep.autostop === "stop")
+    findings.error(
+      `${path}.x-hibernaut.autostop`,
+      `A worker that is stopped has nothing to wake by. Write suspend or off.${worker.of === undefined ? "" : " If the service listens, add `expose`."}`,
+    );
   const listens = worker !== false ? [] : published.length + named.length > 0 ? named : (known?.ports ?? []);
   const ports = reachOf({ published, inside: listens }, own.http);
   const { mounts, files } = readVolumes(definition, `${path}.volumes`, parts);

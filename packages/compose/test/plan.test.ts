@@ -343,6 +343,15 @@ test("a worker sleeps if the file says so, and only then", () => {
   expect(worker("autostop: stop").said).toContain(
     "A worker that is stopped has nothing to wake by. Write suspend or off.",
   );
+  const taken = planOf(
+    "services: {web: {image: i, ports: ['80:3000']}, jobs: {image: i, command: work, x-hibernaut: {autostop: stop}}}",
+  );
+  expect(taken.findings.map(({ message }) => message)).toContain(
+    "A worker that is stopped has nothing to wake by. Write suspend or off. If the service listens, add `expose`.",
+  );
+  expect(planOf("services: {a: {image: i, x-hibernaut: {autostop: suspend}}}").findings[0]?.message).toMatch(
+    /add `expose`\. If it waits for jobs .* `x-hibernaut: \{worker: true, autostop: suspend\}` lets it sleep\.$/,
+  );
 });
 
 test("a service is found by every name that its file gives it", () => {
