@@ -1,4 +1,5 @@
 /** Networks that apps share: their machines reach each other, by names that wake what sleeps behind them. Pure rules. */
+import { formatAddress, formatSubnet, type Subnet, size } from "@hibernaut/lib/ipv4";
 import { HibernautError } from "./errors.ts";
 import { isValidName, NAME_RULE } from "./naming.ts";
 
@@ -21,9 +22,8 @@ export interface AppNetwork {
 }
 
 /** RFC 2544 sets this network aside for measuring, so nobody outside can have an address in it. */
-export const APP_ADDRESSES = "198.18.0.0/15";
-const FIRST = 0xc6120000;
-const COUNT = 0x20000;
+export const APP_SUBNET: Subnet = { base: 0xc6120000, prefix: 15 };
+export const APP_ADDRESSES = formatSubnet(APP_SUBNET);
 
 /** An app that is an entry of more lists than this is one that something went wrong with. */
 export const MOST_ALIASES = 16;
@@ -133,10 +133,11 @@ export function requireFreeAliases(
  */
 export function freeAppAddress(apps: readonly NetworkMember[], start: number): string {
   const taken = new Set(apps.map(({ network }) => network?.address));
-  const from = Math.floor(start * COUNT);
-  for (let step = 0; step < COUNT; step += 1) {
-    const number = FIRST + ((from + step) % COUNT);
-    const address = [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
+  const count = size(APP_SUBNET);
+  const from = Math.floor(start * count);
+  for (let step = 0; step < count; step += 1) {
+    const number = APP_SUBNET.base + ((from + step) % count);
+    const address = formatAddress(number);
     // What ends with .0 or .255 is taken for a network's own by some programs.
     if (!taken.has(address) && number % 256 !== 0 && number % 256 !== 255) return address;
   }

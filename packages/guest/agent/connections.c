@@ -30,12 +30,25 @@ static int open_diag(void) {
   return fd;
 }
 
-static bool within_machine(uint8_t family, const uint32_t address[4]) {
+/* Sets `*number` to an IPv4 address, which a socket for IPv6 has in a mapped form. */
+static bool is_ipv4(uint8_t family, const uint32_t address[4], uint32_t *number) {
   static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-  const uint8_t *bytes = (const uint8_t *)address;
-  if (family == AF_INET) return bytes[0] == 127;
-  if (memcmp(bytes, mapped, sizeof mapped) == 0) return bytes[12] == 127;
-  return memcmp(bytes, &in6addr_loopback, sizeof in6addr_loopback) == 0;
+  if (family != AF_INET && memcmp(address, mapped, sizeof mapped) != 0) return false;
+  *number = ntohl(address[family == AF_INET ? 0 : 3]);
+  return true;
+}
+
+static bool within_machine(uint8_t family, const uint32_t address[4]) {
+  uint32_t number;
+  if (is_ipv4(family, address, &number)) return number >> 24 == 127;
+  return memcmp(address, &in6addr_loopback, sizeof in6addr_loopback) == 0;
+}
+
+static bool is_meant(const struct inet_diag_msg *one, const struct subnet *with) {
+  uint32_t number;
+  if (within_machine(one->idiag_family, one->id.idiag_src)) return false;
+  if (with == NULL) return true;
+  return is_ipv4(one->idiag_family, one->id.idiag_dst, &number) && (number & with->mask) == with->base;
 }
 
 static int send_request(int fd, const struct request *request) {
@@ -64,7 +77,7 @@ static int end_one(int fd, uint8_t family, const struct inet_diag_sockid *id) {
 
 /* Ends the connections of one family that the kernel lists. `found` counts those of programs: what no program has any more,
  * or not yet, may stay listed after its end. */
-static int end_listed(int list, int ends, uint8_t family, int *found) {
+static int end_listed(int list, int ends, uint8_t family, const struct subnet *with, int *found) {
   static union {
     struct nlmsghdr header;
     char bytes[32768];
@@ -84,7 +97,7 @@ static int end_listed(int list, int ends, uint8_t family, int *found) {
       if (message->nlmsg_type == NLMSG_ERROR) return -((const struct nlmsgerr *)NLMSG_DATA(message))->error;
       const struct inet_diag_msg *one = NLMSG_DATA(message);
       at += NLMSG_ALIGN(message->nlmsg_len);
-      if (within_machine(one->idiag_family, one->id.idiag_src)) continue;
+      if (!is_meant(one, with)) continue;
       int ended = end_one(ends, family, &one->id);
       if (ended == 0 && one->idiag_inode != 0) *found += 1;
       if (ended != 0 && ended != ENOENT && error == 0) error = ended;
@@ -93,13 +106,13 @@ static int end_listed(int list, int ends, uint8_t family, int *found) {
   return error;
 }
 
-int connections_end(void) {
+int connections_end(const struct subnet *with) {
   int list = open_diag(), ends = open_diag(), found = 1;
   int error = list < 0 || ends < 0 ? EPROTONOSUPPORT : 0;
   for (int pass = 0; error == 0 && found > 0; pass++) {
     found = 0;
-    error = pass == MOST_PASSES ? EBUSY : end_listed(list, ends, AF_INET, &found);
-    if (error == 0) error = end_listed(list, ends, AF_INET6, &found);
+    error = pass == MOST_PASSES ? EBUSY : end_listed(list, ends, AF_INET, with, &found);
+    if (error == 0) error = end_listed(list, ends, AF_INET6, with, &found);
     if (error == ENOENT) error = EOPNOTSUPP; /* a kernel without tcp_diag */
   }
   if (list >= 0) close(list);

@@ -95,6 +95,8 @@ enum awake_offset {
   AWAKE_SESSION = 8,  /* u64 */
   AWAKE_ENTROPY = 16, /* 64 bytes of randomness */
   AWAKE_STOOD = 80,   /* u64, if known: by how many ns the machine's clock fell behind in its sleep */
+  AWAKE_APPS = 88,    /* u32 base, u32 mask: addresses of apps, to which the platform carries connections. Those that another
+                       * session carried have ended in the machine's sleep */
 };
 enum kept_offset {
   KEPT_PID = 0,     /* u32 */

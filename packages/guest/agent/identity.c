@@ -85,7 +85,7 @@ const char *identity_become(struct config *config, struct config *next, int *err
   /* First, and without it nothing: two machines that draw the same random numbers have each other's keys. */
   if (next->entropy_length == 0) return "the new identity has no entropy";
   if ((*error = -system_add_entropy(next->entropy, next->entropy_length)) != 0) return "randomness could not be renewed";
-  if ((*error = connections_end()) != 0) return "the connections of the machine before could not be ended";
+  if ((*error = connections_end(NULL)) != 0) return "the connections of the machine before could not be ended";
   if ((*error = -system_set_mac(next->mac)) != 0) return "the MAC address could not be changed";
   next->clock_ns = 0; /* F_AWAKE sets the clock */
   if ((*error = -system_configure(next)) != 0) return "the network could not be set up";

@@ -15,6 +15,7 @@
 
 #include "app.h"
 #include "config.h"
+#include "connections.h"
 #include "files.h"
 #include "frame.h"
 #include "group.h"
@@ -197,6 +198,15 @@ static void become(void) {
   outbox_send(F_BECAME, 0, payload, 5 + (uint32_t)(length < 255 ? length : 255));
 }
 
+/* What another platform carried, or this one to a host that lost its power, ended while nothing could reach the machine. A
+ * program that only waits to be sent something would wait forever. */
+static void end_carried(const struct frame *frame) {
+  if (frame->length < AWAKE_APPS + 8 || get_u64(frame->payload + AWAKE_SESSION) == agent.session) return;
+  struct subnet apps = {get_u32(frame->payload + AWAKE_APPS), get_u32(frame->payload + AWAKE_APPS + 4)};
+  int error = connections_end(&apps);
+  if (error != 0) system_note("connections to apps that have ended", error);
+}
+
 static void awake(const struct frame *frame) {
   uint8_t payload[9];
   if (identity_foreign()) {
@@ -210,6 +220,7 @@ static void awake(const struct frame *frame) {
   uint64_t wall = get_u64(frame->payload + AWAKE_CLOCK);
   if (frame->length >= AWAKE_STOOD + 8) wall = wall_after(wall, get_u64(frame->payload + AWAKE_STOOD));
   int error = system_set_clock(wall);
+  end_carried(frame);
   meet(get_u64(frame->payload + AWAKE_SESSION));
   send_printed();
   put_u64(payload, system_wall_ns());

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { APP_SUBNET } from "@hibernaut/domain/app-network";
 import { abortable } from "@hibernaut/lib/async";
 import { wipe, wiping } from "@hibernaut/lib/wipe";
 import { GuestError } from "./error.ts";
@@ -10,7 +11,7 @@ import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL, SWAP_PROTOCOL } 
 import { decodeListeners, type Listener } from "./listening.ts";
 import { ChannelPace } from "./pace.ts";
 import type { GuestConfig, GuestExit, GuestIdentity, Hello } from "./protocol.ts";
-import { encodeIdentity, encodeRecords, milliseconds, nanoseconds } from "./records.ts";
+import { encodeIdentity, encodeRecords, encodeSubnet, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
 
 /** Reseeds the guest's random number generator, which takes no more than this at once. */
@@ -18,6 +19,8 @@ export const ENTROPY_BYTES = 64;
 /** A clock that is off by more is set again, to the host's time: on a busy host the first message may have been late. */
 const CLOCK_OFF_MS = 20;
 const CLOCK_TRIES = 5;
+/** Which connections of a machine end with the platform that carried them. */
+const APPS = encodeSubnet(APP_SUBNET);
 /** Streams 0 to 2 are control, and the app's two outputs. */
 const FIRST_STREAM = 3;
 /** How many bytes a guest may leave unread: more than all streams may have on their way, each with its window. */
@@ -113,8 +116,8 @@ export class GuestAgent {
   }
 
   /**
-   * Ends a quiesce, after a resume or a cancelled suspend: sets the clock, reseeds randomness, and lets the app
-   * continue. Returns whether the image has hooks to run after a resume, and by how many milliseconds the clock may
+   * Ends a quiesce, after a resume or a cancelled suspend: sets the clock, reseeds randomness, resets the connections to apps
+   * of the machine's network that another platform carried, and lets the app continue. Returns whether the image has hooks to run after a resume, and by how many milliseconds the clock may
    * be off.
    *
    * @param stoodMs how many milliseconds the guest's clock fell behind in its sleep. Moved forward by that, the
@@ -124,8 +127,9 @@ export class GuestAgent {
   async awake(signal: AbortSignal, stoodMs?: number): Promise<{ hooks: boolean; clockOffMs: number }> {
     for (let tries = 1; ; tries += 1) {
       const answer = this.#expect([FrameType.awoken], signal);
-      const stood = tries === 1 && stoodMs !== undefined && stoodMs >= 0 ? [nanoseconds(stoodMs)] : [];
-      const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...stood];
+      // What is not known counts as nothing: the clock is set again if it is off then.
+      const late = tries === 1 ? [nanoseconds(Math.max(0, stoodMs ?? 0)), APPS] : [];
+      const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...late];
       this.#send(FrameType.awake, Buffer.concat(parts));
       const { payload } = await answer;
       this.#protocol = payload.length < 9 ? 1 : STREAMS_PROTOCOL;

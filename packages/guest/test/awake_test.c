@@ -63,6 +63,13 @@ const char *identity_become(struct config *config, struct config *next, int *err
   return refusal;
 }
 
+int connections_end(const struct subnet *with) {
+  char text[40];
+  snprintf(text, sizeof text, "end %08x/%08x ", (unsigned)with->base, (unsigned)with->mask);
+  note(text);
+  return 0;
+}
+
 static void take(uint8_t type, const void *payload, uint32_t length) {
   struct frame frame = {.type = type, .length = length, .payload = payload};
   done[0] = '\0';
@@ -107,6 +114,28 @@ static void clock_moves_forward_by_the_sleep_however_late_the_message_is(void) {
   put_u64(payload + AWAKE_STOOD, UINT64_MAX);
   take(F_AWAKE, payload, sizeof payload);
   EXPECT(clock_set_to == before + hour - late);
+}
+
+/* 198.18.0.0/15 in the message, as the platform sends it. */
+static void connections_that_another_session_carried_end_before_the_app_continues(void) {
+  uint8_t payload[AWAKE_APPS + 8] = {0};
+  put_u64(payload + AWAKE_SESSION, agent.session);
+  put_u32(payload + AWAKE_APPS, 0xc6120000);
+  put_u32(payload + AWAKE_APPS + 4, 0xfffe0000);
+  take(F_QUIESCE, NULL, 0);
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "clock entropy reseed thaw ");
+  put_u64(payload + AWAKE_SESSION, agent.session + 1);
+  take(F_QUIESCE, NULL, 0);
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "clock end c6120000/fffe0000 entropy reseed thaw ");
+  take(F_QUIESCE, NULL, 0);
+  take(F_AWAKE, payload, sizeof payload); /* it is the session that carries them now */
+  EXPECT_TEXT(done, "clock entropy reseed thaw ");
+  put_u64(payload + AWAKE_SESSION, agent.session + 1);
+  take(F_QUIESCE, NULL, 0);
+  take(F_AWAKE, payload, AWAKE_APPS); /* a platform that does not say where apps are */
+  EXPECT_TEXT(done, "clock entropy reseed thaw ");
 }
 
 static void awake_that_is_cut_short_changes_nothing(void) {
@@ -178,6 +207,7 @@ int main(void) {
   streams_init(&agent.config);
   RUN(awake_sets_clock_and_randomness_before_the_app_continues);
   RUN(clock_moves_forward_by_the_sleep_however_late_the_message_is);
+  RUN(connections_that_another_session_carried_end_before_the_app_continues);
   RUN(awake_that_is_cut_short_changes_nothing);
   RUN(no_program_is_started_in_a_frozen_group);
   RUN(a_fork_stays_frozen_until_it_has_become_itself);

@@ -106,6 +106,7 @@ describe("payloads", () => {
       session: time,
       entropy: time + session,
       stood: time + session + ENTROPY_BYTES,
+      apps: time + session + ENTROPY_BYTES + time,
     });
   });
 

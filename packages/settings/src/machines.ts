@@ -249,7 +249,7 @@ export const MACHINE_SETTINGS = {
   resumeOnBoot: choice("HIBERNAUT_RESUME_ON_BOOT", ["on", "off"], {
     default: "on",
     description:
-      "`on` resumes the machines that a [drain](operate.md#drain-the-platform) suspended when the platform starts again, because they were running before. With `off` they sleep until a request or a command wakes them.",
+      "`on` resumes the machines that a [drain](operate.md#drain-the-platform) suspended when the platform starts again, because they were running before. With `off` they sleep until a request or a command wakes them. [Workers](compose.md#workers) wake in both cases, because their connections have ended.",
   }),
   scheduledSnapshots: choice("HIBERNAUT_SCHEDULED_SNAPSHOTS", ["auto", "on", "off"], {
     default: "auto",

@@ -13,15 +13,23 @@ const APPS = join(import.meta.dirname, "apps");
 /** Where the image with this name is packed. */
 export const imageFolder = (name: string): string => join(ROOT, ".build/test-projects", name);
 
+interface Program {
+  command: string[];
+  port: number;
+  /** More programs that the image has. */
+  tools?: readonly string[];
+}
+
 /** Packs an image that runs one program, unless it is there. Returns its reference. */
-async function programImage(name: string, { command, port }: { command: string[]; port: number }): Promise<string> {
+async function programImage(name: string, { command, port, tools = [] }: Program): Promise<string> {
   const [program = ""] = command;
+  const paths = [program, ...tools].map(async (tool) => [`usr/bin/${tool}`, await realpath(findTool(tool))] as const);
   const { ref } = await packNodeApp({
     out: imageFolder(name),
     inputs: [import.meta.filename],
     bare: true,
     libraryPath: libraryPath(),
-    programs: { [`usr/bin/${program}`]: await realpath(findTool(program)) },
+    programs: Object.fromEntries(await Promise.all(paths)),
     config: {
       Env: ["PATH=/usr/bin:/bin"],
       Entrypoint: command,
@@ -53,7 +61,7 @@ http {
 
 /** It answers only on its loopback unless it is told that nobody needs a password. */
 export const redisImage = () =>
-  programImage("redis", { command: ["redis-server", "--protected-mode", "no"], port: 6379 });
+  programImage("redis", { command: ["redis-server", "--protected-mode", "no"], port: 6379, tools: ["redis-cli"] });
 export const caddyImage = () => programImage("caddy", { command: ["caddy"], port: 80 });
 
 /** The Node programs of `apps/`, each in one file: under emulation, every file takes its time. */
