@@ -1,5 +1,5 @@
 /**
- * Vitest's setup file for unit tests: after the tests of a file, whatever Vitest replaced for them in the process (functions,
+ * Vitest's setup file: after the tests of a file, whatever Vitest replaced for them in the process (functions,
  * clocks, variables) is what it was, because the tests of other files run in the same process.
  */
 import { afterAll, vi } from "vitest";
