@@ -1,6 +1,6 @@
 /** Configuration records, the content of F_SET and F_EXEC. `packages/guest/agent/config.h` is the agent's side. */
 import type { GuestFile } from "@hibernaut/domain/guest-files";
-import { type Subnet, size } from "@hibernaut/lib/ipv4";
+import type { Subnet } from "@hibernaut/lib/ipv4";
 import { wipe, wiping } from "@hibernaut/lib/wipe";
 import { MAX_PAYLOAD } from "./frame.ts";
 import type { CommandSpec, GuestConfig, GuestIdentity } from "./protocol.ts";
@@ -74,7 +74,7 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
 
 /** Returns a subnet in the agent's form: base and mask in 4 bytes each, little endian. */
 export function encodeSubnet({ base, prefix }: Subnet): Buffer {
-  return Buffer.concat([uint32(base), uint32(2 ** 32 - size({ prefix }))]);
+  return Buffer.concat([uint32(base), uint32(2 ** 32 - 2 ** (32 - prefix))]);
 }
 
 /** Returns an identity and entropy in the same way. */
