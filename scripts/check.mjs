@@ -2,13 +2,15 @@
  * The house's checks: types, lint, promises, format, imports, prose. `npm run check`.
  *
  * Prints a line for each, with what it found when it failed, and exits 1 when any did.
- * `--json FILE` writes the outcomes for test.mjs, which counts them as tests.
+ * `--json FILE` writes the outcomes for test.mjs, which counts them as tests. `--part first` is what `npm test` runs, `--part rest`
+ * what `npm run test:all` does.
  */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const DEADLINE_MS = 180_000;
@@ -19,6 +21,7 @@ const DEADLINE_MS = 180_000;
  * @property {string[]} command
  * @property {RegExp} [read] where the output says how many files were read: a check that read nothing proves nothing
  * @property {number} [least] the fewest files that it reads; LEAST_FILES unless given
+ * @property {boolean} [rest] found seldom, and never what a test would find: it can wait for `npm run test:all`
  */
 
 /** Checks the types in a few seconds. `typescript` itself is 5, whose API the tools that read types still need. */
@@ -51,6 +54,7 @@ const STEPS = [
     command: [process.execPath, "scripts/check-promises.mjs"],
     read: /Read (\d+) files?/,
     least: 900,
+    rest: true,
   },
   {
     name: "format",
@@ -69,8 +73,15 @@ const STEPS = [
     name: "imports",
     command: [process.execPath, DEPCRUISE, "packages/*/src", "services/*/src"],
     read: /\((\d+) modules/,
+    rest: true,
   },
-  { name: "prose", command: [process.execPath, "scripts/check-prose.mjs"], read: /Read (\d+) files?/, least: 15 },
+  {
+    name: "prose",
+    command: [process.execPath, "scripts/check-prose.mjs"],
+    read: /Read (\d+) files?/,
+    least: 15,
+    rest: true,
+  },
 ];
 const LEAST_FILES = 30;
 
@@ -113,14 +124,17 @@ function check(step) {
   });
 }
 
+const { values: options } = parseArgs({ options: { json: { type: "string" }, part: { type: "string" } } });
+const { json: file, part } = options;
+if (part !== undefined && part !== "first" && part !== "rest") throw new Error("--part takes first or rest.");
+const steps = STEPS.filter(({ rest = false }) => part === undefined || rest === (part === "rest"));
+
 // The types that the client has of the API are made from its schemas, and most checks read them.
 const first = await check({ name: "types of the API", command: [process.execPath, "scripts/client-types.mjs"] });
-const results = [first, ...(await Promise.all(STEPS.map(check)))];
+const results = [first, ...(await Promise.all(steps.map(check)))];
 for (const { name, ok, seconds, output } of results) {
   console.log(`${ok ? "ok  " : "FAIL"} ${name} (${seconds.toFixed(1)} s)`);
   if (!ok) console.log(output.replace(/^/gm, "  "));
 }
-const json = process.argv.indexOf("--json");
-const file = json === -1 ? undefined : process.argv[json + 1];
 if (file !== undefined) writeFileSync(file, JSON.stringify(results.map(({ name, ok }) => ({ name, ok }))));
 process.exitCode = results.every((result) => result.ok) ? 0 : 1;

@@ -1,9 +1,9 @@
 /**
  * Runs the test suite: `npm test`, or `npm test -- lock` for the test files with the word "lock" in their path.
- * Sets up what is missing, runs the checks, the unit tests and the tests on QEMU, looks for leftovers, and lists the
- * slowest files. The last line is the total.
+ * Sets up what is missing, runs types, lint and format of the checks, the unit tests and the tests on QEMU, looks for
+ * leftovers, and lists the slowest files. The last line is the total.
  *
- * `npm run test:all` runs the tests that `npm test` leaves out, as CONTRIBUTING.md says: those with
+ * `npm run test:all` runs the tests and checks that `npm test` leaves out, as CONTRIBUTING.md says: those with
  * the tag `again`. `npm run test:long` runs what takes too long for both. `npm run test:kvm` runs chosen tests under KVM, and
  * `npm run test:cluster` runs stories through another host than the one that has the machines. All end the same way.
  *
@@ -37,7 +37,7 @@ const USAGE = `Usage: npm test [-- <word>...], and the same for npm run test:all
 Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
 (lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all files.
 
-npm run test:all runs the tests with the tag "again", which npm test leaves out.
+npm run test:all runs the tests with the tag "again" and the checks that npm test leaves out.
 
 HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
 HIBERNAUT_POWER_CUTS sets how many power cuts it makes. Its default is 50.
@@ -124,10 +124,10 @@ function count(name, succeeded, readReport) {
   sum.failures.push(...report.failures);
 }
 
-/** @param {string} node @param {string} reports */
-async function runChecks(node, reports) {
+/** @param {string} node @param {string} reports @param {"first" | "rest"} part */
+async function runChecks(node, reports, part) {
   const file = join(reports, "check.json");
-  const succeeded = await run(node, [join(ROOT, "scripts/check.mjs"), "--json", file]);
+  const succeeded = await run(node, [join(ROOT, "scripts/check.mjs"), "--part", part, "--json", file]);
   count("checks", succeeded, () => {
     const steps = /** @type {{ok: boolean}[]} */ (JSON.parse(readFileSync(file, "utf8")));
     const passed = steps.filter((step) => step.ok).length;
@@ -217,7 +217,7 @@ async function main() {
   const began = performance.now();
   const reports = mkdtempSync(join(tmpdir(), "hibernaut-reports-"));
   try {
-    if (!long && !again) await runChecks(node, reports);
+    if (!long && (!again || words.length === 0)) await runChecks(node, reports, again ? "rest" : "first");
     for (const { stage, projects, files } of chooseStages(node))
       if (files.length > 0) await runStage(node, reports, stage, projects, files);
     if (again && words.length === 0) await runSandboxSuite(node);
