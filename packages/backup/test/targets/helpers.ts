@@ -1,6 +1,6 @@
 /** A platform on a fake host that backs up to real repositories of restic. */
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import { vi } from "vitest";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
@@ -11,6 +11,7 @@ import type { TargetSecrets } from "../../src/targets/access.ts";
 import type { NewTarget } from "../../src/targets/contract.ts";
 import { Source } from "../../src/targets/restore.ts";
 import type { BackupTargets } from "../../src/targets/targets.ts";
+import { cheapen } from "./cheap-key.ts";
 
 export const RESTIC = findTool("restic");
 export const run = promisify(execFile);
@@ -66,8 +67,10 @@ export class Home {
   /** Adds a target in a directory of its own, and returns where it is and its key. */
   async add(more: Partial<NewTarget> = {}): Promise<{ url: string; key: string }> {
     const url = more.url ?? join(await tempFolder("target"), "repository");
-    const { key } = await this.targets.add({ name: "disk", ...more, url }, patient());
-    return { url, key: key ?? more.key ?? "" };
+    const added = await this.targets.add({ name: "disk", ...more, url }, patient());
+    const key = added.key ?? more.key ?? "";
+    if (isAbsolute(url)) await cheapen(url, key);
+    return { url, key };
   }
 
   /** Backs up, and returns how that ended. */

@@ -123,7 +123,7 @@ const READS = /^(?:snapshots|manifests|check|compare .*)$/;
 const others = [...STEPS, "the end"]
   .map((next, after) => ({ next, after }))
   .filter(({ next, after }) => !READS.test(next) && after !== LAST_PIECE);
-/** One of each name, from the middle: restic derives its key anew 40 times in each. */
+/** One of each name, from the middle. Each of them starts restic 40 times. */
 const ofEachName = others.filter(({ next, after }) => {
   const same = STEPS.flatMap((step, at) =>
     step.split(" ")[0] === next.split(" ")[0] && at !== LAST_PIECE ? [at] : [],
