@@ -2,9 +2,10 @@
  * Layers as registries send them, in `images/blobs/sha256/`. All images share them. They are kept after an import, up to
  * a limit, so that an app's next version downloads only what changed, and an interrupted download continues.
  */
-import { mkdir, readdir, rm, stat, statfs, utimes } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { abortable } from "@hibernaut/lib/async";
+import { freeBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 
 /** A file of the cache. `name` is 64 hex digits, with `.part` for a layer that is incomplete. */
@@ -85,9 +86,8 @@ export class LayerCache {
   }
 
   /** How many bytes of its disk are free. */
-  async freeBytes(): Promise<number> {
-    const { bavail, bsize } = await statfs(this.#folder);
-    return bavail * bsize;
+  freeBytes(): Promise<number> {
+    return freeBytes(this.#folder);
   }
 
   /** Deletes the least recently used layers until the rest fits into `maxBytes`. Returns the number of bytes freed. */

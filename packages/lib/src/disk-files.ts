@@ -1,5 +1,5 @@
 /** Files that hold a disk. They are sparse: only what was written takes up space. */
-import { constants, copyFile, mkdir, open, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { constants, copyFile, mkdir, open, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failureReason, run, runUntilAborted } from "./exec.ts";
 
@@ -12,6 +12,12 @@ const SMALL_BYTES = 1024 * 1024;
 /** The space that a file takes up on the disk, in bytes: without its holes. */
 export function allocatedBytes({ blocks }: { blocks: number }): number {
   return blocks * BLOCK_BYTES;
+}
+
+/** How many bytes of the disk that a directory is on are free for anyone. Rejects with Node's error. */
+export async function freeBytes(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
 }
 
 /** Creates a file of `bytes` bytes without any content, readable by its owner alone. Replaces a file that exists. */

@@ -1,9 +1,9 @@
 /** Locates and creates the files of a machine. */
-import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, copySparse, createSparse, formatExt4 } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, copySparse, createSparse, formatExt4, freeBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import { failureReason } from "@hibernaut/lib/exec";
 import { SeedFiles } from "./births/seed-files.ts";
@@ -97,10 +97,10 @@ export class MachineFiles {
    * memory file cannot grow any more is killed by the kernel, and that loses more than a start.
    */
   async requireRoom(machineId: string, memoryMb: number): Promise<void> {
-    const { bavail, bsize } = await statfs(this.machineRoot);
+    const left = await freeBytes(this.machineRoot);
     const needed = memoryMb * 1024 * 1024 + RESERVE_BYTES;
-    if (bavail * bsize >= needed) return;
-    const free = Math.floor((bavail * bsize) / 1024 / 1024);
+    if (left >= needed) return;
+    const free = Math.floor(left / 1024 / 1024);
     throw new HibernautError(
       "unavailable",
       `The disk of ${this.machineRoot} has ${free} MB free and machine ${machineId} needs ${Math.ceil(needed / 1024 / 1024)} MB. Free some space and start it again.`,

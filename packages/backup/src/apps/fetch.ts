@@ -1,5 +1,5 @@
 /** Fetches what a set has of one app into a directory that is laid out like that of a platform. */
-import { mkdir, readFile, rename, statfs } from "node:fs/promises";
+import { mkdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { guestSize } from "@hibernaut/domain/config";
 import { HibernautError } from "@hibernaut/domain/errors";
@@ -8,6 +8,7 @@ import { volumesOf } from "@hibernaut/domain/mounts";
 import { isVolumeId } from "@hibernaut/domain/naming";
 import type { VolumeRecord } from "@hibernaut/domain/volume";
 import type { FetchImage, ImageConfig } from "@hibernaut/images";
+import { freeBytes } from "@hibernaut/lib/disk-files";
 import type { Secrets } from "@hibernaut/secrets";
 import type { Store } from "@hibernaut/store";
 import { extractArchive, flushExtracted } from "../extract.ts";
@@ -127,9 +128,9 @@ function roomFor(pieces: readonly StoredPiece[], wanted: ReadonlySet<string>, ma
 
 /** Rejects with `unavailable` unless the disk has room for that, before anything of it is there: guests write to it, too. */
 async function requireRoom(folder: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize >= bytes + RESERVE_BYTES) return;
-  const [needed, free] = [bytes, bavail * bsize].map((each) => Math.ceil(each / MB));
+  const left = await freeBytes(folder);
+  if (left >= bytes + RESERVE_BYTES) return;
+  const [needed, free] = [bytes, left].map((each) => Math.ceil(each / MB));
   const message = `The disk of ${folder} has ${free} MB free, and the app needs ${needed} MB while it is restored. Free some space first.`;
   throw new HibernautError("unavailable", message);
 }

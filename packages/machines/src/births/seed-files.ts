@@ -6,11 +6,11 @@
  *   templates/tmp-<id>/            a seed that is being taken, or of a fork in progress
  *   templates/births/<machine>/    the files of a machine that is about to be born, or to be restored
  */
-import { mkdir, readdir, rename, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes, canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, canCloneIn, copySparseUntilAborted, freeBytes } from "@hibernaut/lib/disk-files";
 import { flush } from "@hibernaut/lib/durable";
 import type { FileCopier } from "../file-copier.ts";
 
@@ -51,9 +51,9 @@ export class SeedFiles {
   /** Rejects with `unavailable` unless the disk has room for this many bytes more. */
   async requireRoom(bytes: number): Promise<void> {
     if (await this.clones()) return;
-    const { bavail, bsize } = await statfs(this.#root);
-    if (bavail * bsize >= bytes + RESERVE_BYTES) return;
-    const [needed, free] = [bytes, bavail * bsize].map((each) => Math.ceil(each / 1024 / 1024));
+    const left = await freeBytes(this.#root);
+    if (left >= bytes + RESERVE_BYTES) return;
+    const [needed, free] = [bytes, left].map((each) => Math.ceil(each / 1024 / 1024));
     throw new HibernautError(
       "unavailable",
       `The disk of ${this.#root} has ${free} MB free, and the new machines need ${needed} MB. Free some space, make fewer, or delete templates that nobody needs.`,

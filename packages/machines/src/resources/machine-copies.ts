@@ -1,10 +1,10 @@
 /** Copies of machines, for backups and forks, each as of one moment, while the platform serves. */
-import { readdir, stat, statfs } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "@hibernaut/domain/errors";
 import { inStateSince, isResting, type MachineRecord } from "@hibernaut/domain/machine";
 import { ifAbsent, isThere } from "@hibernaut/lib/absence";
-import { allocatedBytes } from "@hibernaut/lib/disk-files";
+import { allocatedBytes, freeBytes } from "@hibernaut/lib/disk-files";
 import { failureReason } from "@hibernaut/lib/exec";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -180,9 +180,9 @@ export class MachineCopies {
     // One that is gone belongs to a machine that has stopped meanwhile, so that the copy begins again.
     const sizes = await Promise.all(files.map((file) => stat(file).then(allocatedBytes, ifAbsent(0))));
     const needed = sizes.reduce((sum, size) => sum + size, 0) + RESERVE_BYTES;
-    const { bavail, bsize } = await statfs(copier.folder);
-    if (bavail * bsize >= needed) return;
-    throw noRoom(id, copier, `it needs ${megabytes(needed)}, and ${megabytes(bavail * bsize)} are free`);
+    const free = await freeBytes(copier.folder);
+    if (free >= needed) return;
+    throw noRoom(id, copier, `it needs ${megabytes(needed)}, and ${megabytes(free)} are free`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Whether the data directory can be used, and has room. */
-import { access, constants, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { access, constants, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { canCloneIn } from "@hibernaut/lib/disk-files";
+import { canCloneIn, freeBytes } from "@hibernaut/lib/disk-files";
 import { messageOf } from "@hibernaut/lib/text";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH } from "@hibernaut/settings";
 import { type Diagnosis, examine } from "./diagnosis.ts";
@@ -52,9 +52,9 @@ function isForeign(folder: string): Promise<boolean> {
 
 export function checkDisk(dataDir: string): Promise<Diagnosis> {
   return examine("disk", { status: "fail", fix: `df -h ${dataDir}` }, async () => {
-    const { bavail, bsize } = await statfs(await existing(dataDir));
-    const found = `${((bavail * bsize) / 1024 ** 3).toFixed(1)} GB free`;
-    if (bavail * bsize >= COMFORTABLE_BYTES) return { status: "ok", found };
+    const free = await freeBytes(await existing(dataDir));
+    const found = `${(free / 1024 ** 3).toFixed(1)} GB free`;
+    if (free >= COMFORTABLE_BYTES) return { status: "ok", found };
     const why = `${found}; a snapshot needs as much space as its machine has memory`;
     return { status: "warn", found: why, fix: `du -xh --max-depth=2 ${dataDir} | sort -h | tail` };
   });

@@ -1,12 +1,13 @@
 /** Files that clients upload for builds, by their hash: in a directory for each app, streamed to it, and kept for a while. */
 import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream, type ReadStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { AppRecord } from "@hibernaut/domain/machine";
 import { ifAbsent } from "@hibernaut/lib/absence";
+import { freeBytes } from "@hibernaut/lib/disk-files";
 import { Semaphore } from "@hibernaut/lib/semaphore";
 import { messageOf } from "@hibernaut/lib/text";
 import type { SandboxNeeds } from "../contract.ts";
@@ -140,11 +141,6 @@ export class Uploads {
     if (!HASH.test(hash)) throw new Refusal(400, "A hash of files is 64 hexadecimal digits.");
     return join(this.#folderOf(app), hash);
   }
-}
-
-async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
 }
 
 async function storedAt(path: string): Promise<StoredUpload | undefined> {
