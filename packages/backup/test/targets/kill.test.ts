@@ -1,10 +1,9 @@
 /**
- * The platform is killed during a backup to a target, at a step of each kind, and at every step by `npm run test:long`: nothing half done counts, and the next platform makes a backup from
+ * The platform is killed at every step of a backup to a target: nothing half done counts, and the next platform makes a backup from
  * which everything comes back.
  */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { longOr } from "../../../platform/test/helpers/long.ts";
 import { openTempFolder } from "../../../platform/test/helpers/temp.ts";
 import { PieceSums } from "../../src/targets/piece-sums.ts";
 import { Repository } from "../../src/targets/repository.ts";
@@ -123,16 +122,7 @@ const READS = /^(?:snapshots|manifests|check|compare .*)$/;
 const others = [...STEPS, "the end"]
   .map((next, after) => ({ next, after }))
   .filter(({ next, after }) => !READS.test(next) && after !== LAST_PIECE);
-/** One of each name, from the middle. Each of them starts restic 40 times. */
-const ofEachName = others.filter(({ next, after }) => {
-  const same = STEPS.flatMap((step, at) =>
-    step.split(" ")[0] === next.split(" ")[0] && at !== LAST_PIECE ? [at] : [],
-  );
-  return after === (same[Math.floor(same.length / 2)] ?? after);
-});
 
-test.each(longOr(others, ofEachName))(
-  "killed after $after steps, before $next",
-  { tags: "again", timeout: 120_000 },
-  ({ after }) => dieAndContinue(after),
+test.each(others)("killed after $after steps, before $next", { tags: "again", timeout: 120_000 }, ({ after }) =>
+  dieAndContinue(after),
 );
