@@ -44,11 +44,16 @@ static bool within_machine(uint8_t family, const uint32_t address[4]) {
   return memcmp(address, &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
-static bool is_meant(const struct inet_diag_msg *one, const struct subnet *with) {
-  uint32_t number;
+static bool is_meant(const struct inet_diag_msg *one, const struct carried *only) {
+  uint32_t peer;
   if (within_machine(one->idiag_family, one->id.idiag_src)) return false;
-  if (with == NULL) return true;
-  return is_ipv4(one->idiag_family, one->id.idiag_dst, &number) && (number & with->mask) == with->base;
+  if (only == NULL) return true;
+  if (!is_ipv4(one->idiag_family, one->id.idiag_dst, &peer)) return false;
+  if ((peer & only->mask) == only->base) return true;
+  if (only->gateway == 0 || peer != only->gateway) return false;
+  for (size_t i = 0; i < only->port_count; i++)
+    if (only->ports[i] == ntohs(one->id.idiag_sport)) return true;
+  return false;
 }
 
 static int send_request(int fd, const struct request *request) {
@@ -77,7 +82,7 @@ static int end_one(int fd, uint8_t family, const struct inet_diag_sockid *id) {
 
 /* Ends the connections of one family that the kernel lists. `found` counts those of programs: what no program has any more,
  * or not yet, may stay listed after its end. */
-static int end_listed(int list, int ends, uint8_t family, const struct subnet *with, int *found) {
+static int end_listed(int list, int ends, uint8_t family, const struct carried *only, int *found) {
   static union {
     struct nlmsghdr header;
     char bytes[32768];
@@ -87,32 +92,37 @@ static int end_listed(int list, int ends, uint8_t family, const struct subnet *w
       .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = CONNECTED},
   };
   int error = send_request(list, &request);
-  while (error == 0) {
+  if (error != 0) return error;
+  for (;;) {
     ssize_t got = recv(list, &answer, sizeof answer, 0);
     if (got < 0) return errno;
     for (size_t at = 0; at + sizeof(struct nlmsghdr) <= (size_t)got;) {
       const struct nlmsghdr *message = (const void *)(answer.bytes + at);
       if (message->nlmsg_len < sizeof *message || message->nlmsg_len > (size_t)got - at) return EPROTO;
-      if (message->nlmsg_type == NLMSG_DONE) return error;
+      if (message->nlmsg_type == NLMSG_DONE) {
+        /* It says here why it could list nothing, as without tcp_diag. */
+        int status = message->nlmsg_len < NLMSG_LENGTH(sizeof status) ? 0 : *(const int *)NLMSG_DATA(message);
+        return status < 0 ? -status : error;
+      }
       if (message->nlmsg_type == NLMSG_ERROR) return -((const struct nlmsgerr *)NLMSG_DATA(message))->error;
       const struct inet_diag_msg *one = NLMSG_DATA(message);
       at += NLMSG_ALIGN(message->nlmsg_len);
-      if (!is_meant(one, with)) continue;
+      if (!is_meant(one, only)) continue;
       int ended = end_one(ends, family, &one->id);
       if (ended == 0 && one->idiag_inode != 0) *found += 1;
       if (ended != 0 && ended != ENOENT && error == 0) error = ended;
     }
   }
-  return error;
 }
 
-int connections_end(const struct subnet *with) {
+int connections_end(const struct carried *only) {
   int list = open_diag(), ends = open_diag(), found = 1;
   int error = list < 0 || ends < 0 ? EPROTONOSUPPORT : 0;
   for (int pass = 0; error == 0 && found > 0; pass++) {
     found = 0;
-    error = pass == MOST_PASSES ? EBUSY : end_listed(list, ends, AF_INET, with, &found);
-    if (error == 0) error = end_listed(list, ends, AF_INET6, with, &found);
+    error = pass == MOST_PASSES ? EBUSY : end_listed(list, ends, AF_INET, only, &found);
+    int more = end_listed(list, ends, AF_INET6, only, &found);
+    if (error == 0) error = more;
     if (error == ENOENT) error = EOPNOTSUPP; /* a kernel without tcp_diag */
   }
   if (list >= 0) close(list);

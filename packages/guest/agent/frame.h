@@ -31,7 +31,7 @@
 
 enum frame_type {
   /* platform to agent */
-  F_HELLO_REQUEST = 0x01, /* u64 session: answered with F_HELLO */
+  F_HELLO_REQUEST = 0x01, /* u64 session, u64 as AWAKE_CARRIER: answered with F_HELLO */
   F_PAD = 0x02,       /* ignored: pushes an incomplete frame out of the reader */
   F_SET = 0x10,       /* configuration records, see config.h. In a quiet machine: of its next identity */
   F_RUN = 0x11,       /* the configuration is complete: start the app */
@@ -95,8 +95,10 @@ enum awake_offset {
   AWAKE_SESSION = 8,  /* u64 */
   AWAKE_ENTROPY = 16, /* 64 bytes of randomness */
   AWAKE_STOOD = 80,   /* u64, if known: by how many ns the machine's clock fell behind in its sleep */
-  AWAKE_APPS = 88,    /* u32 base, u32 mask: addresses of apps, to which the platform carries connections. Those that another
-                       * session carried have ended in the machine's sleep */
+  AWAKE_CARRIER = 88, /* u64: what carries connections between the machine and apps of its network. When it is another one
+                       * than before, those that are open have ended in the machine's sleep */
+  AWAKE_APPS = 96,    /* u32 base, u32 mask: the addresses of these apps */
+  AWAKE_INWARD = 104, /* u8: those from the gateway to ports of services are carried by it, too */
 };
 enum kept_offset {
   KEPT_PID = 0,     /* u32 */

@@ -3,6 +3,7 @@
  * platform. So the app never blocks while the platform is away: output that no platform reads is dropped, the newest
  * first. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -55,6 +56,7 @@ static struct {
   bool gap;         /* output was dropped since the last F_PRINTED */
   uint64_t printed; /* bytes that the app has written, including those that were dropped */
   uint64_t kill_at, quiet_until, started_at, session;
+  uint64_t carrier; /* see AWAKE_CARRIER */
   struct listener listeners[LISTENERS_MAX]; /* as last reported */
   size_t listener_count;
   bool listeners_told;
@@ -198,13 +200,24 @@ static void become(void) {
   outbox_send(F_BECAME, 0, payload, 5 + (uint32_t)(length < 255 ? length : 255));
 }
 
-/* What another platform carried, or this one to a host that lost its power, ended while nothing could reach the machine. A
- * program that only waits to be sent something would wait forever. */
+/* What another platform carried, or a host that lost its power, ended while nothing could reach the machine. A program that
+ * only waits to be sent something would wait forever, and one that serves would answer into nowhere. */
 static void end_carried(const struct frame *frame) {
-  if (frame->length < AWAKE_APPS + 8 || get_u64(frame->payload + AWAKE_SESSION) == agent.session) return;
-  struct subnet apps = {get_u32(frame->payload + AWAKE_APPS), get_u32(frame->payload + AWAKE_APPS + 4)};
-  int error = connections_end(&apps);
+  if (frame->length <= AWAKE_INWARD) return;
+  uint64_t carrier = get_u64(frame->payload + AWAKE_CARRIER);
+  if (carrier == agent.carrier) return;
+  struct carried old = {
+      .base = get_u32(frame->payload + AWAKE_APPS),
+      .mask = get_u32(frame->payload + AWAKE_APPS + 4),
+      .ports = agent.config.ports,
+      .port_count = agent.config.port_count,
+  };
+  struct in_addr gateway;
+  if (frame->payload[AWAKE_INWARD] != 0 && agent.config.gateway != NULL && inet_pton(AF_INET, agent.config.gateway, &gateway) == 1)
+    old.gateway = ntohl(gateway.s_addr);
+  int error = connections_end(&old);
   if (error != 0) system_note("connections to apps that have ended", error);
+  agent.carrier = carrier;
 }
 
 static void awake(const struct frame *frame) {
@@ -237,6 +250,8 @@ static void awake(const struct frame *frame) {
 
 static void hello(const struct frame *frame) {
   if (frame->length >= 8) meet(get_u64(frame->payload));
+  /* A quiet machine may have slept: F_AWAKE follows, and ends what is over. */
+  if (frame->length >= 16 && !agent.quiet) agent.carrier = get_u64(frame->payload + 8);
   speak();
   send_printed();
   send_hello();

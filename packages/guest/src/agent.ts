@@ -19,7 +19,7 @@ export const ENTROPY_BYTES = 64;
 /** A clock that is off by more is set again, to the host's time: on a busy host the first message may have been late. */
 const CLOCK_OFF_MS = 20;
 const CLOCK_TRIES = 5;
-/** Which connections of a machine end with the platform that carried them. */
+/** Where the apps of networks are reached, whose connections the platform carries. */
 const APPS = encodeSubnet(APP_SUBNET);
 /** Streams 0 to 2 are control, and the app's two outputs. */
 const FIRST_STREAM = 3;
@@ -27,6 +27,12 @@ const FIRST_STREAM = 3;
 export const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
 /** How much of a guest's own words is repeated, in characters: enough for an error with a path in it. */
 const LONGEST_TEXT = 1000;
+
+/** See {@link GuestAgent.awake}. */
+interface Wake {
+  stoodMs?: number | undefined;
+  carried?: "outward" | "both" | undefined;
+}
 
 /** Talks to the agent of one guest. Every method that waits rejects with a {@link GuestError} when the channel closes. */
 export class GuestAgent {
@@ -69,7 +75,7 @@ export class GuestAgent {
    */
   async hello(signal: AbortSignal, { resync = false } = {}): Promise<Hello> {
     const answer = this.#expect([FrameType.hello], signal);
-    this.#send(FrameType.helloRequest, this.streams.session);
+    this.#send(FrameType.helloRequest, Buffer.concat([this.streams.session, this.streams.carrier]));
     if (resync) this.#send(FrameType.pad, Buffer.alloc(MAX_PAYLOAD));
     const { protocol, hello } = decodeHello((await answer).payload);
     this.#protocol = protocol;
@@ -116,20 +122,24 @@ export class GuestAgent {
   }
 
   /**
-   * Ends a quiesce, after a resume or a cancelled suspend: sets the clock, reseeds randomness, resets the connections to apps
-   * of the machine's network that another platform carried, and lets the app continue. Returns whether the image has hooks to run after a resume, and by how many milliseconds the clock may
+   * Ends a quiesce, after a resume or a cancelled suspend: sets the clock, reseeds randomness, and lets the app
+   * continue. Returns whether the image has hooks to run after a resume, and by how many milliseconds the clock may
    * be off.
    *
    * @param stoodMs how many milliseconds the guest's clock fell behind in its sleep. Moved forward by that, the
    * clock is right however long the message takes. Without it, the clock is set to the time of the message, and set
    * again if the message took too long.
+   * @param carried which connections are reset that were open under another {@link GuestStreams.carrier}: those to apps of the
+   * machine's network, or those from the gateway to its services, too. By default, none.
    */
-  async awake(signal: AbortSignal, stoodMs?: number): Promise<{ hooks: boolean; clockOffMs: number }> {
+  async awake(signal: AbortSignal, { stoodMs, carried }: Wake = {}): Promise<{ hooks: boolean; clockOffMs: number }> {
     for (let tries = 1; ; tries += 1) {
       const answer = this.#expect([FrameType.awoken], signal);
-      // What is not known counts as nothing: the clock is set again if it is off then.
-      const late = tries === 1 ? [nanoseconds(Math.max(0, stoodMs ?? 0)), APPS] : [];
-      const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...late];
+      const stood = tries === 1 && stoodMs !== undefined && stoodMs >= 0 ? stoodMs : undefined;
+      const own = carried && [this.streams.carrier, APPS, Buffer.of(carried === "both" ? 1 : 0)];
+      // Where more follows, what is not known counts as nothing: the clock is set again if it is off then.
+      const rest = stood === undefined && own === undefined ? [] : [nanoseconds(stood ?? 0), ...(own ?? [])];
+      const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...rest];
       this.#send(FrameType.awake, Buffer.concat(parts));
       const { payload } = await answer;
       this.#protocol = payload.length < 9 ? 1 : STREAMS_PROTOCOL;

@@ -41,10 +41,15 @@ export const KeptFlag = { onTerminal: 1, hasInput: 2 } as const;
 export const MOST_KEPT = 128;
 const MOST_STREAM = 0x7fff_ffff;
 
+/** What carries connections between machines and apps of their networks: this process. */
+const THIS_PROCESS = randomBytes(8);
+
 /** The streams of one guest. */
 export class GuestStreams {
   /** By this the agent recognizes a platform that knows its streams. */
   #session = randomBytes(8);
+  /** By this the agent recognizes that connections which the platform carried have ended in the machine's sleep. */
+  #carrier = THIS_PROCESS;
   /** A program connected to the local API. */
   onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
   /** A command that an earlier platform started, and kept with this label, continues. Called before the guest can be reached. */
@@ -60,6 +65,16 @@ export class GuestStreams {
   /** What the agent is told. */
   get session(): Buffer {
     return this.#session;
+  }
+
+  /** The same, for connections between the machine and apps of its network. */
+  get carrier(): Buffer {
+    return this.#carrier;
+  }
+
+  /** Has the guest told at its next wake that none of its connections to apps is left. */
+  disconnect(): void {
+    this.#carrier = randomBytes(8);
   }
 
   /** How many frames wait until the guest can be reached. */

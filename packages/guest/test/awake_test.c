@@ -63,10 +63,11 @@ const char *identity_become(struct config *config, struct config *next, int *err
   return refusal;
 }
 
-int connections_end(const struct subnet *with) {
-  char text[40];
-  snprintf(text, sizeof text, "end %08x/%08x ", (unsigned)with->base, (unsigned)with->mask);
+int connections_end(const struct carried *only) {
+  char text[60];
+  snprintf(text, sizeof text, "end %08x/%08x ", (unsigned)only->base, (unsigned)only->mask);
   note(text);
+  if (only->gateway != 0) snprintf(text, sizeof text, "and from %08x ", (unsigned)only->gateway), note(text);
   return 0;
 }
 
@@ -117,25 +118,47 @@ static void clock_moves_forward_by_the_sleep_however_late_the_message_is(void) {
 }
 
 /* 198.18.0.0/15 in the message, as the platform sends it. */
-static void connections_that_another_session_carried_end_before_the_app_continues(void) {
-  uint8_t payload[AWAKE_APPS + 8] = {0};
-  put_u64(payload + AWAKE_SESSION, agent.session);
+static void connections_that_something_else_carried_end_before_the_app_continues(void) {
+  uint8_t hello[16] = {0}, payload[AWAKE_INWARD + 1] = {0};
+  put_u64(hello + 8, 7);
+  take(F_HELLO_REQUEST, hello, sizeof hello);
   put_u32(payload + AWAKE_APPS, 0xc6120000);
   put_u32(payload + AWAKE_APPS + 4, 0xfffe0000);
+  put_u64(payload + AWAKE_CARRIER, 7);
   take(F_QUIESCE, NULL, 0);
   take(F_AWAKE, payload, sizeof payload);
   EXPECT_TEXT(done, "clock entropy reseed thaw ");
-  put_u64(payload + AWAKE_SESSION, agent.session + 1);
+  put_u64(payload + AWAKE_CARRIER, 8);
   take(F_QUIESCE, NULL, 0);
   take(F_AWAKE, payload, sizeof payload);
   EXPECT_TEXT(done, "clock end c6120000/fffe0000 entropy reseed thaw ");
   take(F_QUIESCE, NULL, 0);
-  take(F_AWAKE, payload, sizeof payload); /* it is the session that carries them now */
+  take(F_AWAKE, payload, sizeof payload); /* it carries them now */
   EXPECT_TEXT(done, "clock entropy reseed thaw ");
-  put_u64(payload + AWAKE_SESSION, agent.session + 1);
+  agent.config.gateway = "10.213.0.1";
+  payload[AWAKE_INWARD] = 1;
+  put_u64(payload + AWAKE_CARRIER, 9);
   take(F_QUIESCE, NULL, 0);
-  take(F_AWAKE, payload, AWAKE_APPS); /* a platform that does not say where apps are */
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "clock end c6120000/fffe0000 and from 0ad50001 entropy reseed thaw ");
+  agent.config.gateway = NULL;
+  put_u64(payload + AWAKE_CARRIER, 10);
+  take(F_QUIESCE, NULL, 0);
+  take(F_AWAKE, payload, AWAKE_CARRIER); /* a platform that carries nothing for it */
   EXPECT_TEXT(done, "clock entropy reseed thaw ");
+}
+
+/* A new platform says hello to a machine that the one before was about to wake. */
+static void a_quiet_machine_is_told_by_the_wake_and_not_by_the_hello_before_it(void) {
+  uint8_t hello[16] = {0};
+  put_u64(hello + 8, 11);
+  take(F_HELLO_REQUEST, hello, sizeof hello);
+  put_u64(hello + 8, 12);
+  take(F_QUIESCE, NULL, 0);
+  take(F_HELLO_REQUEST, hello, sizeof hello);
+  EXPECT(agent.carrier == 11);
+  take(F_HELLO_REQUEST, hello, sizeof hello);
+  EXPECT(agent.carrier == 12);
 }
 
 static void awake_that_is_cut_short_changes_nothing(void) {
@@ -207,7 +230,8 @@ int main(void) {
   streams_init(&agent.config);
   RUN(awake_sets_clock_and_randomness_before_the_app_continues);
   RUN(clock_moves_forward_by_the_sleep_however_late_the_message_is);
-  RUN(connections_that_another_session_carried_end_before_the_app_continues);
+  RUN(connections_that_something_else_carried_end_before_the_app_continues);
+  RUN(a_quiet_machine_is_told_by_the_wake_and_not_by_the_hello_before_it);
   RUN(awake_that_is_cut_short_changes_nothing);
   RUN(no_program_is_started_in_a_frozen_group);
   RUN(a_fork_stays_frozen_until_it_has_become_itself);

@@ -4,7 +4,7 @@ import { GuestAgent } from "../src/agent.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../src/frame.ts";
 import { HelloOffset } from "../src/hello.ts";
 import type { GuestConfig } from "../src/protocol.ts";
-import { decodeRecords, Key } from "../src/records.ts";
+import { decodeRecords, Key, nanoseconds } from "../src/records.ts";
 
 const CONFIG: GuestConfig = {
   hostname: "m",
@@ -49,6 +49,29 @@ describe("the platform's end of the agent channel", () => {
     expect(bytes.toString().match(/NAME_\d+=v/g)).toHaveLength(40);
     say(FrameType.started, Buffer.alloc(4));
     await running;
+  });
+
+  test("a wake says what carries connections to apps now, to machines of a network alone", async () => {
+    const said = async (wake: Parameters<GuestAgent["awake"]>[1]) => {
+      received = [];
+      const waking = agent.awake(soon(), wake);
+      await expect.poll(types).toEqual([FrameType.awake]);
+      say(FrameType.awoken, Buffer.concat([nanoseconds(Date.now()), Buffer.of(0)]));
+      await waking;
+      return received[0]?.payload.subarray(80) ?? Buffer.of();
+    };
+    const apps = Buffer.from("000012c60000feff", "hex"); // 198.18.0.0/15, little endian
+    const nothing = Buffer.alloc(8);
+    expect(await said({})).toEqual(Buffer.of());
+    expect(await said({ stoodMs: 1 })).toEqual(nanoseconds(1));
+    const { carrier } = agent.streams;
+    expect(await said({ carried: "outward" })).toEqual(Buffer.concat([nothing, carrier, apps, Buffer.of(0)]));
+    agent.streams.disconnect();
+    const next = agent.streams.carrier;
+    expect(next).not.toEqual(carrier);
+    expect(await said({ stoodMs: 1, carried: "both" })).toEqual(
+      Buffer.concat([nanoseconds(1), next, apps, Buffer.of(1)]),
+    );
   });
 
   test("a fork is told who it is, and what it answers decides whether it may run", async () => {

@@ -106,7 +106,9 @@ describe("payloads", () => {
       session: time,
       entropy: time + session,
       stood: time + session + ENTROPY_BYTES,
-      apps: time + session + ENTROPY_BYTES + time,
+      carrier: 88,
+      apps: 96,
+      inward: 104,
     });
   });
 

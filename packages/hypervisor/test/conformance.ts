@@ -316,7 +316,7 @@ export function describeTimeOfDay(name: string, open: () => Promise<Harness>): v
           const agent = new GuestAgent(await vmm.openChannel(limit()));
           const stoodMs = wrongByMs === undefined ? undefined : Date.now() - asleep.clockMs + wrongByMs;
           await vmm.run();
-          const { clockOffMs } = await agent.awake(limit(), stoodMs);
+          const { clockOffMs } = await agent.awake(limit(), { stoodMs });
           expect(Math.abs(clockOffMs)).toBeLessThan(100);
           const asked = Date.now();
           const { now } = await harness.request(spec);

@@ -49,6 +49,7 @@ type MachineSettings = Pick<
   | "logMaxMb"
   | "logRateMb"
   | "logLines"
+  | "proxy"
   | "proxySuffixes"
   | "reservedHostnames"
   | "apiListen"

@@ -21,7 +21,7 @@ import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 import { tcpPortsOf } from "./tcp/ports.ts";
 
 interface CoordinatorOptions {
-  machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
+  machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep" | "disconnect">;
   hostnames: Pick<Hostnames, "owners" | "reserved">;
   commands: Pick<Commands, "count">;
   /** Where proxies are added when they connect. */

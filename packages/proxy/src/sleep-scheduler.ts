@@ -10,7 +10,7 @@ import { Rotation, type RotationOptions, takesPart } from "./rotation.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 interface SleepSchedulerOptions extends Omit<RotationOptions, "look"> {
-  machines: Pick<Machines, "sleep" | "start">;
+  machines: Pick<Machines, "sleep" | "start" | "disconnect">;
   commands: Pick<Commands, "count">;
   proxies: ConnectedProxies;
   /** Whether the platform starts no machines at the moment. */
@@ -143,7 +143,7 @@ export class SleepScheduler {
   }
 
   #wakeStranded(): void {
-    const { known, machines, isDraining, log, now } = this.#options;
+    const { known, machines, proxies, isDraining, log, now } = this.#options;
     if (isDraining()) return;
     const due = [...known.values()].filter(
       (machine) => this.#isStranded(machine) && now() - machine.calls.triedAt >= CALL_REST_MS,
@@ -151,6 +151,7 @@ export class SleepScheduler {
     for (const { record, calls } of due.slice(0, CALLS_AT_ONCE)) {
       calls.triedAt = now();
       try {
+        if (!proxies.hasWaits(record.id)) machines.disconnect(record.app, record.id);
         machines.start(record.app, record.id, { by: "proxy" });
       } catch (error) {
         const reason = messageOf(error);

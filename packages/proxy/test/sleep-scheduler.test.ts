@@ -39,7 +39,7 @@ function scheduled(...apps: string[]) {
     change(id, { state: "suspending" });
   };
   const scheduler = new SleepScheduler({
-    machines: { sleep, start: () => ({ previousState: "stopped" as const }) },
+    machines: { sleep, start: () => ({ previousState: "stopped" as const }), disconnect: () => {} },
     commands: { count: () => 0 },
     isDraining: () => false,
     known,

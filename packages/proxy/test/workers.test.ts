@@ -86,8 +86,9 @@ test("a worker without a connection stays awake, and says why", async () => {
   await reach("suspended");
 });
 
-test("a worker whose last connection ends in its sleep is woken: nothing else could", async () => {
-  const { reach, connect } = await worker();
+test("a worker whose last connection ends in its sleep is woken and told: nothing else could", async () => {
+  const { id, reach, connect } = await worker();
+  const told = vi.spyOn(w.machines, "disconnect");
   const [queue, database] = [connect(), connect()];
   for (const one of [queue, database]) one.quiet(true);
   await w.later(IDLE_S);
@@ -97,9 +98,11 @@ test("a worker whose last connection ends in its sleep is woken: nothing else co
   await w.settled();
   await w.later(1);
   await reach("suspended");
+  expect(told).not.toHaveBeenCalled();
   queue.release();
   await w.later(1);
   await reach("running");
+  expect(told).toHaveBeenCalledExactlyOnceWith("jobs", id);
 });
 
 test("a connection of a worker that sleeps is broken off once the worker is awake to notice", async () => {

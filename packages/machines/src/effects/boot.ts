@@ -8,6 +8,7 @@ import { messageOf, withoutPeriod } from "@hibernaut/lib/text";
 import type { Boot, BootEffect, EffectOutcome } from "../decide/index.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import { becomeItself } from "./become.ts";
+import { carriedFor } from "./carried.ts";
 import { coldStart, startApp } from "./cold-start.ts";
 import { tellOfWake } from "./let-run.ts";
 import { NotOwned } from "./owned.ts";
@@ -98,7 +99,8 @@ async function takeOverStart(
   }
   const becoming = within(signal, resumeTimeoutMs, "becoming itself");
   const forkHooks = resumed && (await becomeItself(record, live.agent, ports, becoming));
-  const { hooks } = await live.agent.awake(within(signal, resumeTimeoutMs, "setting the clock"));
+  const waking = within(signal, resumeTimeoutMs, "setting the clock");
+  const { hooks } = await live.agent.awake(waking, { carried: carriedFor(record, ports) });
   const sleptMs = restedSince === null ? 0 : Date.now() - Date.parse(restedSince);
   // Nobody knows whether the earlier platform came this far: better twice than never.
   if (resumed) await tellOfWake({ record, sleptMs, hooks, forkHooks }, ports, signal);

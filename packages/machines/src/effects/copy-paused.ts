@@ -119,7 +119,7 @@ async function runOn(
   // A guest that is slow to answer is not lost: it runs on by itself after a while.
   const stoodMs = Date.now() - clockMs;
   await agent
-    .awake(within(never(), WAKE_TIMEOUT_MS, "waking the guest"), paused ? stoodMs : undefined)
+    .awake(within(never(), WAKE_TIMEOUT_MS, "waking the guest"), paused ? { stoodMs } : {})
     .then(() => readyTimeoutMs(record.config) > 0 && inside.started("resume", 0))
     .catch((error: unknown) => {
       log.warn({ machine, reason: messageOf(error) }, "the guest does not answer after it was copied");

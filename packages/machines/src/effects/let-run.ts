@@ -3,6 +3,7 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { Details } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
 import { becomeItself } from "./become.ts";
+import { carriedFor } from "./carried.ts";
 import { runHooks } from "./hooks.ts";
 import { requireOwned } from "./owned.ts";
 import type { EffectPorts } from "./ports.ts";
@@ -24,7 +25,7 @@ type WakePorts = Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "
  */
 export async function letRun(
   { record, createdAt, clockMs, vmm, agent }: LetRunInput,
-  ports: WakePorts & Pick<EffectPorts, "ownership" | "images" | "network" | "secrets">,
+  ports: WakePorts & Pick<EffectPorts, "ownership" | "images" | "network" | "secrets" | "store">,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
   const { log, steps } = ports;
@@ -34,7 +35,7 @@ export async function letRun(
     const running = vmm.run().then(() => requireOwned(record.id, ports, signal));
     const awake = async () => {
       const own = await becomeItself(record, agent, ports, limit);
-      return { ...(await agent.awake(limit, stoodMs)), forkHooks: own };
+      return { ...(await agent.awake(limit, { stoodMs, carried: carriedFor(record, ports) })), forkHooks: own };
     };
     return Promise.all([awake(), running]);
   });

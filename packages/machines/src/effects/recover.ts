@@ -7,6 +7,7 @@ import { messageOf } from "@hibernaut/lib/text";
 import type { FoundOnHost, TakenOver, TakeOver } from "../decide/index.ts";
 import type { Logger } from "../dependencies.ts";
 import { becomeItself } from "./become.ts";
+import { carriedFor } from "./carried.ts";
 import type { EffectPorts } from "./ports.ts";
 
 type ObservePorts = Pick<EffectPorts, "hypervisor" | "snapshots" | "secrets" | "log">;
@@ -81,7 +82,10 @@ interface TakeOverInput {
 /** Makes the guest run on, or ends it, and discards what no record names. */
 export async function takeOver(
   { record, effect, vmm }: TakeOverInput,
-  ports: Pick<EffectPorts, "snapshots" | "guest" | "log" | "images" | "network" | "secrets" | "steps">,
+  ports: Pick<
+    EffectPorts,
+    "snapshots" | "guest" | "log" | "images" | "network" | "secrets" | "steps" | "store" | "settings"
+  >,
   signal: AbortSignal,
 ): Promise<TakenOver> {
   const { guest, snapshots, log } = ports;
@@ -96,7 +100,7 @@ export async function takeOver(
         const hello = await agent.hello(signal, { resync: true });
         if (effect.vmm === "wake") {
           await becomeItself(record, agent, ports, signal);
-          await agent.awake(signal);
+          await agent.awake(signal, { carried: carriedFor(record, ports) });
         }
         if (hello.phase === "ended") guest.rememberExit(hello.exit);
       }

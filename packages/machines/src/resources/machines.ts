@@ -137,6 +137,11 @@ export class Machines {
     return { previousState };
   }
 
+  /** Nothing is left of the connections of a sleeping machine to apps of its network: its guest is told so at its next wake. */
+  disconnect(app: string, id: string): void {
+    this.#controllers.find(app, id).inside.streams.disconnect();
+  }
+
   /** Throws `failed_precondition`, with every reason, when the machine cannot be suspended. */
   suspend(app: string, id: string, requester: Requester = {}): void {
     this.#controllers.find(app, id).command({ type: "suspend", details: { ...requester } });

@@ -237,6 +237,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     quotas,
     settings: {
       region: "local",
+      proxy: "inside",
       suspendMaxMemoryMb: 2048,
       bootTimeoutMs: 5000,
       readyTimeoutMs: 1000,

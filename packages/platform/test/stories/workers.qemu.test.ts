@@ -67,15 +67,16 @@ test("sleeps while it waits, as its queue does, and is woken by a job", async ()
   await expect.poll(printed, AGAIN).toContain("first");
 });
 
-/** Has the host end no connection with the worker in words until the function returned is called: as after a loss of power. */
+/** Until the function returned is called, the host says of no connection with the two that it ends: as after a loss of power. */
 async function silenced(): Promise<() => Promise<void>> {
   const table = `ip hibernaut_silent_${process.pid}`;
   const nft = (...commands: string[]) => promisify(execFile)("nft", [commands.join("; ")]);
-  const { private_address: address } = await place.client.getMachine(WORKER, worker);
+  const machines = (await Promise.all([WORKER, QUEUE].map((app) => place.client.listMachines(app)))).flat();
+  const addresses = machines.map(({ private_address: address }) => address).join(", ");
   await nft(
     `add table ${table}`,
     `add chain ${table} out { type filter hook output priority 0; }`,
-    `add rule ${table} out ip daddr ${address} tcp flags & (fin | rst) != 0 drop`,
+    `add rule ${table} out ip daddr { ${addresses} } tcp flags & (fin | rst) != 0 drop`,
   );
   return async () => void (await nft(`delete table ${table}`));
 }
@@ -87,10 +88,11 @@ test("is told that its connection went with the host, waits again, and gets the 
     await place.served.kill();
     await place.served.start();
     await expect.poll(printed, AGAIN).toContain("Software caused connection abort");
+    // The queue has forgotten whom it would have given the next job to.
+    await asleep();
   } finally {
     await speak();
   }
-  await asleep();
   await send("second");
   await expect.poll(printed, AGAIN).toContain("second");
 });
