@@ -3,8 +3,8 @@ import type { MachineRecord } from "@hibernaut/domain/machine";
 import type { EffectPorts } from "./ports.ts";
 
 /**
- * Those between the machine and apps of its network, if it is in one. Connections to its services come from the gateway, whoever makes
- * them: proxies in processes of their own live on without the platform, so theirs are left alone.
+ * Those between the machine and apps of its network, if it is in one. All connections to its services come from the gateway, also those
+ * of proxies in processes of their own: they live on without the platform, so none is ended there.
  */
 export function carriedFor(
   { app }: Pick<MachineRecord, "app">,
