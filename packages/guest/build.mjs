@@ -18,7 +18,7 @@ const AGENT = join(HERE, "agent");
 const PROGRAMS = [fileURLToPath(import.meta.url), join(HERE, "kernel-image.mjs")];
 const BUILD = join(HERE, ".build");
 const CACHE = join(BUILD, "cache");
-const CFLAGS = "-std=c11 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror".split(" ");
+const CFLAGS = "-std=c11 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror".split(" ");
 
 /** Modules that the agent needs. A kernel may have any of them built in. */
 const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "virtio_console", "overlay", "squashfs", "ext4", "tcp_diag"];
