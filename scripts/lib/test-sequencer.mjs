@@ -10,7 +10,11 @@ import { BaseSequencer } from "vitest/node";
  * They take long, but Vitest, which begins with large files where it has no durations of an earlier run, would begin them
  * last, and everything else would wait for them.
  */
-const SMALL_BUT_LONG = ["/hypervisor/test/qemu.qemu.test.ts", "/stories/rotation.qemu.test.ts"];
+const SMALL_BUT_LONG = [
+  "/stories/compose-projects.qemu.test.ts",
+  "/hypervisor/test/qemu.qemu.test.ts",
+  "/stories/rotation.qemu.test.ts",
+];
 
 /**
  * Spreads the items of the shorter list evenly among those of the longer one, begins with the first list and ends with the
