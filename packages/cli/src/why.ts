@@ -10,6 +10,8 @@ interface Around {
   urls: readonly string[];
   /** Whether the platform drains, and so starts no machine. */
   draining: boolean;
+  /** The network of its app. */
+  network?: string | undefined;
 }
 
 export function whyText(machine: Machine, { awake }: Activity, around: Around, now = Date.now()): string {
@@ -18,16 +20,20 @@ export function whyText(machine: Machine, { awake }: Activity, around: Around, n
 
 const DRAINING = "The platform is draining, so nothing starts it: `hibernaut undrain` ends that.";
 
-function stateSentence(machine: Machine, awake: Activity["awake"], { urls, draining }: Around): string {
+function stateSentence(machine: Machine, awake: Activity["awake"], { urls, draining, network }: Around): string {
   const { name, state, suspend } = machine;
   if (draining && state === "suspended") return `Machine ${name} is asleep, with its memory. ${DRAINING}`;
   if (draining && (state === "stopped" || state === "failed" || state === "created"))
     return `Machine ${name} is ${stateText(machine).replace(/\.$/, "")}. ${DRAINING}`;
-  const wakes = (machine.config.services ?? []).some(({ autostart = true }) => autostart) && !machine.cordoned;
+  const { services = [] } = machine.config;
+  const wakes = services.some(({ autostart = true }) => autostart) && !machine.cordoned;
   const cordoned = machine.cordoned
     ? ` It is cordoned, so requests neither reach nor wake it: \`hibernaut machine uncordon ${name}\` ends that.`
     : "";
-  const at = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
+  // In a network, requests from outside reach only what says that it speaks HTTP.
+  const isInside = network !== undefined && !services.some(({ protocol }) => protocol === "http");
+  const request = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
+  const at = isInside ? `a connection to one of its ports, as from the network ${network},` : request;
   const how = wakes
     ? `${at} wakes it`
     : `${isWorker(machine.config) && !machine.cordoned ? "what comes over its connections, or " : ""}\`hibernaut start ${name}\` wakes it`;

@@ -54,6 +54,18 @@ describe("why", () => {
     expect(text).toBe(`${first}\nIts last start, 60 min ago, was a resume, and took 307 ms.`);
   });
 
+  test("what only its network reaches is woken from there, and no address of the proxy is named", () => {
+    const asleep = (protocol: "http" | "tcp") =>
+      whyText(
+        machine({ state: "suspended", config: { image: "redis:7", services: [{ internal_port: 6379, protocol }] } }),
+        { state: "suspended", awake: null, process: null },
+        { urls: ["http://cafe-queue.localhost"], draining: false, network: "cafe" },
+        NOW,
+      );
+    expect(asleep("tcp")).toMatch(/memory: a connection to one of its ports, as from the network cafe, wakes it\.$/m);
+    expect(asleep("http")).toMatch(/memory: a request to http:\/\/cafe-queue.localhost wakes it\.$/m);
+  });
+
   test.each([
     [
       boot("cold", "vmm_lost"),

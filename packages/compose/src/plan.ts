@@ -37,7 +37,7 @@ export function planProject(project: Project, disk: Disk, findings: Findings): P
     ),
   );
   const apps = inOrder(plans, project, findings).map((plan) => (isDone.has(plan.service) ? runsOnce(plan) : plan));
-  for (const plan of apps) tellSleepless(plan, findings);
+  for (const plan of apps) tellSleepless(plan, findings, isNeeded(plan, apps));
   for (const plan of apps) plan.wakes = neededBy(plan, apps);
   return { name: project.name, apps };
 }
@@ -60,9 +60,25 @@ function neededBy(plan: ServicePlan, apps: readonly ServicePlan[]): string[] {
   return asleep.slice(0, MOST_WAKES).map(({ app }) => app);
 }
 
+/** Whether another service says that it uses this one. */
+function isNeeded({ service }: ServicePlan, apps: readonly ServicePlan[]): boolean {
+  return apps.some(
+    ({ dependsOn, links }) => dependsOn.some((one) => one.service === service) || links.some(([to]) => to === service),
+  );
+}
+
 /** What listens nowhere cannot be woken. */
-function tellSleepless({ service, config, runsOnce: ends, worker }: ServicePlan, findings: Findings): void {
+function tellSleepless(
+  { service, config, runsOnce: ends, worker }: ServicePlan,
+  findings: Findings,
+  needed: boolean,
+): void {
   if (ends || config.services !== undefined) return;
+  if (worker !== false && needed)
+    findings.warn(
+      `services.${service}.x-hibernaut.worker`,
+      "Another service depends on it, and reaches no port of a worker. If it listens, say where with `expose`, in place of `worker`.",
+    );
   const terms = worker === false ? "worker: true, autostop: suspend" : "autostop: suspend";
   const tip = `If it waits for jobs over a connection to another service, \`x-hibernaut: {${terms}}\` lets it sleep.`;
   if (config.worker_idle_timeout !== undefined)
@@ -72,7 +88,7 @@ function tellSleepless({ service, config, runsOnce: ends, worker }: ServicePlan,
     );
   const why =
     worker === false
-      ? `Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add \`expose\`. ${tip}`
+      ? `Nothing here says where it listens. If its image does not either, nothing can wake it, and it stays awake. If it listens, add \`expose\`.${needed ? "" : ` ${tip}`}`
       : worker.of === undefined
         ? `A worker: it listens nowhere and stays awake. ${tip}`
         : `It runs the image of ${worker.of} with a command of its own, and no service needs it: it counts as a worker, which listens nowhere and stays awake. If it listens, add \`expose\`. ${tip}`;

@@ -36,7 +36,7 @@ export function ownOf(definition: Mapping, path: string, findings: Findings): Ow
   if (!isHttp) findings.error(`${where}.http`, "Name the port that speaks HTTP, or false for none.");
   const seconds = idle === undefined ? undefined : secondsOf(idle);
   if (idle !== undefined && (seconds === undefined || seconds < 1))
-    findings.error(`${where}.idle_timeout`, "Write a duration, as in 10m.");
+    findings.error(`${where}.idle_timeout`, "Write a duration with its unit, as in 10s or 10m.");
   const isAutostop = autostop === undefined || autostop === "suspend" || autostop === "stop" || autostop === "off";
   if (!isAutostop) findings.error(`${where}.autostop`, "Write suspend, stop or off.");
   return {

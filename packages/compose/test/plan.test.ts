@@ -354,6 +354,17 @@ test("a worker sleeps if the file says so, and only then", () => {
   );
 });
 
+test("a worker that another service depends on is told, and nothing that is needed is taken for one", () => {
+  const found = (own: string) =>
+    planOf(`services: {web: {image: i, expose: [1], depends_on: [queue]}, queue: {image: j${own}}}`).findings.map(
+      ({ severity, message }) => `${severity}: ${message}`,
+    );
+  expect(found(", x-hibernaut: {worker: true}")).toContain(
+    "warning: Another service depends on it, and reaches no port of a worker. If it listens, say where with `expose`, in place of `worker`.",
+  );
+  expect(found("")).toEqual([expect.stringMatching(/^note: Nothing here says where it listens\..* add `expose`\.$/)]);
+});
+
 test("a service is found by every name that its file gives it", () => {
   const found = planOf(`
 services:

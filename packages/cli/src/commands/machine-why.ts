@@ -22,7 +22,11 @@ const why = command({
       import("../why.ts"),
     ]);
     const document = { machine_id: machine.id, name: machine.name, ...activity, last_boot: machine.last_boot };
-    const around = { urls: urlsFrom(client.apiUrl, app), draining: health.status === "draining" };
+    const around = {
+      urls: urlsFrom(client.apiUrl, app),
+      draining: health.status === "draining",
+      network: app.network?.name,
+    };
     return { document, text: whyText(machine, activity, around) };
   },
 });

@@ -46,6 +46,7 @@ function reachedText({ ports: { http, tcp, inside }, runsOnce }: ServicePlan): s
 
 function sleepText({ config, sleep, runsOnce }: ServicePlan): string {
   if (runsOnce) return "ends by itself";
+  if (config.worker_idle_timeout !== undefined) return `after ${durationText(config.worker_idle_timeout)} of silence`;
   if (sleep.autostop === "off" || config.services === undefined) return "never";
   return `after ${durationText(sleep.idleTimeout)}${sleep.autostop === "stop" ? ", stopped" : ""}`;
 }

@@ -67,8 +67,10 @@ export function planDeploy(
       const next = withLabels(withWall(config, machine), machine);
       // A machine on a schedule has its times.
       const tries = untried && machine.state === "suspended" && next.schedule === undefined;
-      // Without the connections of its former memory nothing would wake a worker, so the platform starts it.
-      const starts = machine.state === "suspended" && isWorker(next);
+      // Without the connections of its former memory nothing would wake a worker, so the platform starts it. Nor would a
+      // request wake what no longer listens.
+      const loses = isWokenByRequests(machine.config) && !isWokenByRequests(next) && next.schedule === undefined;
+      const starts = machine.state === "suspended" && (isWorker(next) || loses);
       const step: Step = isCurrent(machine, next, release.image.digest)
         ? { kind: "keep", group, machine, tries }
         : { kind: "update", group, machine, config: next, running: isUp(machine) || tries || starts };
@@ -111,6 +113,10 @@ export function groupOf(machine: Machine): string | undefined {
 /** Whether the machine is running or should be: an update starts a machine that failed or crashed. */
 export function isUp({ state, crash }: Machine): boolean {
   return UP.has(state) || (state === "stopped" && crash !== null);
+}
+
+function isWokenByRequests({ services = [] }: MachineConfig): boolean {
+  return services.some(({ autostart = true }) => autostart);
 }
 
 function rank(step: Step): number {

@@ -54,6 +54,21 @@ test("as long as no release worked, a machine that is suspended must pass, and k
   expect(planOf({ ...asleep, config: jobs }, jobs)).toMatchObject([{ kind: "keep", tries: false }]);
 });
 
+test("a machine that sleeps is started with a version that no request wakes any more, and else sleeps on", () => {
+  const old = { image: { ref: "shop:1", digest: "sha256:old" }, state: "suspended" as const };
+  const services = [{ internal_port: 8080 }];
+  const update = (before: MachineConfig, after: MachineConfig) =>
+    planned([machine("a", { ...old, config: before })], 1, after).steps;
+  const [listens, silent] = [config({ services }), config()];
+  expect(update(listens, silent)).toMatchObject([{ kind: "update", running: true }]);
+  expect(update(listens, config({ services: [{ internal_port: 8080, autostart: false }] }))).toMatchObject([
+    { running: true },
+  ]);
+  expect(update(listens, listens)).toMatchObject([{ kind: "update", running: false }]);
+  // Its owner suspended it, and starts it.
+  expect(update(silent, silent)).toMatchObject([{ kind: "update", running: false }]);
+});
+
 describe("the plan", () => {
   const old = { image: { ref: "shop:1", digest: "sha256:old" } };
   test.each<[string, Machine[], number | undefined, string[]]>([
