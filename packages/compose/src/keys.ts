@@ -1,4 +1,5 @@
 /** Keys of a service that are read nowhere, each with the reason. Pure. */
+import { nearest } from "@hibernaut/lib/nearest";
 import type { Findings } from "./findings.ts";
 import { isMapping, type Mapping, own, textsOf } from "./values.ts";
 
@@ -94,6 +95,13 @@ const READ: ReadonlySet<string> = new Set([
   ],
 ]);
 
+const KNOWN = [...READ, ...Object.keys(WITHOUT_EFFECT), ...Object.keys(NOT_POSSIBLE)];
+
+function meant(key: string): string {
+  const known = nearest(key, KNOWN);
+  return known === undefined ? "" : ` Did you mean ${known}?`;
+}
+
 /** Tells of every key that has no effect, or is left out. */
 export function tellKeys(definition: Mapping, path: string, findings: Findings): void {
   for (const key of Object.keys(definition)) {
@@ -103,7 +111,7 @@ export function tellKeys(definition: Mapping, path: string, findings: Findings):
     const where = `${path}.${key}`;
     if (refused !== undefined) findings.warn(where, `Left out. ${refused}`);
     else if (why !== undefined) findings.note(where, `No effect. ${why}`);
-    else findings.warn(where, "Left out: the key is unknown.");
+    else findings.warn(where, `Left out: the key is unknown.${meant(key)}`);
   }
   if (definition.extra_hosts !== undefined)
     findings.warn(

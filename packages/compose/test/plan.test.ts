@@ -213,6 +213,13 @@ secrets: {db.pw: {environment: A}, db-pw: {environment: B}}`;
   expect(troubles(both).join("\n")).toContain("would both be called FILE_DB_PW");
 });
 
+test("a key that is spelled in another way is told, with the one that was meant", () => {
+  expect(troubles(planOf("services: {a: {image: i, depend_on: [b], enviroment: {A: 1}}, b: {image: i}}"))).toEqual([
+    "warning: services.a.depend_on: Left out: the key is unknown. Did you mean depends_on?",
+    "warning: services.a.enviroment: Left out: the key is unknown. Did you mean environment?",
+  ]);
+});
+
 test("keys that all objects have are keys like others", () => {
   const found = planOf(
     "services: {a: {image: constructor, constructor: 1, toString: 2, depends_on: {b: {condition: constructor}}, secrets: [valueOf], volumes: ['hasOwnProperty:/d']}, b: {image: i, environment: {X: $constructor}}}",
