@@ -27,11 +27,10 @@ export function spread(/** @type {readonly T[]} */ one, /** @type {readonly T[]}
 }
 
 /**
- * Files in a block: each process that works on a block loads the modules again, which takes as long as several of its files,
- * and so does each after every test on QEMU in between. `npm test` took 72 s longer with blocks of 80. In one block, all unit
- * tests would run at a time when no test on QEMU waits.
+ * Files in a block: each process that works on a block loads the modules again, which takes as long as several of its files.
+ * In one block, all unit tests would run at a time when no test on QEMU waits.
  */
-const BLOCK = 240;
+const BLOCK = 80;
 
 /** Cuts a list into blocks of up to `size` items. @template T */
 function blocks(/** @type {readonly T[]} */ list, size = BLOCK) {
