@@ -1,7 +1,6 @@
 /** Why a machine is awake or not, and why its last start was cold, in sentences. Pure. */
-
 import { type Activity, COLD_REASONS, type Machine } from "@hibernaut/client";
-import { isWorker } from "@hibernaut/domain/worker";
+import { isWokenByRequests, isWorker } from "@hibernaut/domain/worker";
 import { stateText } from "./crashed.ts";
 import { ago, lines } from "./terminal.ts";
 
@@ -25,13 +24,12 @@ function stateSentence(machine: Machine, awake: Activity["awake"], { urls, drain
   if (draining && state === "suspended") return `Machine ${name} is asleep, with its memory. ${DRAINING}`;
   if (draining && (state === "stopped" || state === "failed" || state === "created"))
     return `Machine ${name} is ${stateText(machine).replace(/\.$/, "")}. ${DRAINING}`;
-  const { services = [] } = machine.config;
-  const wakes = services.some(({ autostart = true }) => autostart) && !machine.cordoned;
+  const wakes = isWokenByRequests(machine.config) && !machine.cordoned;
   const cordoned = machine.cordoned
     ? ` It is cordoned, so requests neither reach nor wake it: \`hibernaut machine uncordon ${name}\` ends that.`
     : "";
   // In a network, requests from outside reach only what says that it speaks HTTP.
-  const isInside = network !== undefined && !services.some(({ protocol }) => protocol === "http");
+  const isInside = network !== undefined && !machine.config.services?.some(({ protocol }) => protocol === "http");
   const request = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
   const at = isInside ? `a connection to one of its ports, as from the network ${network},` : request;
   const how = wakes

@@ -97,6 +97,9 @@ const READ: ReadonlySet<string> = new Set([
 
 const KNOWN = [...READ, ...Object.keys(WITHOUT_EFFECT), ...Object.keys(NOT_POSSIBLE)];
 
+/** A service has a few typing errors. One that was made to be slow has thousands of unknown keys, and each guess compares a hundred words. */
+const MOST_GUESSES = 20;
+
 function meant(key: string): string {
   const known = nearest(key, KNOWN);
   return known === undefined ? "" : ` Did you mean ${known}?`;
@@ -104,6 +107,7 @@ function meant(key: string): string {
 
 /** Tells of every key that has no effect, or is left out. */
 export function tellKeys(definition: Mapping, path: string, findings: Findings): void {
+  let unknown = 0;
   for (const key of Object.keys(definition)) {
     if (READ.has(key) || key.startsWith("x-")) continue;
     const why = own(WITHOUT_EFFECT, key);
@@ -111,7 +115,10 @@ export function tellKeys(definition: Mapping, path: string, findings: Findings):
     const where = `${path}.${key}`;
     if (refused !== undefined) findings.warn(where, `Left out. ${refused}`);
     else if (why !== undefined) findings.note(where, `No effect. ${why}`);
-    else findings.warn(where, `Left out: the key is unknown.${meant(key)}`);
+    else {
+      unknown += 1;
+      findings.warn(where, `Left out: the key is unknown.${unknown > MOST_GUESSES ? "" : meant(key)}`);
+    }
   }
   if (definition.extra_hosts !== undefined)
     findings.warn(

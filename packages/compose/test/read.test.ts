@@ -156,6 +156,12 @@ test("a file that someone made to be slow is read in a moment, or refused", () =
   expect(troubles(planOf(many(8000, (at) => `{image: i, expose: [80], depends_on: [a${at + 1}]}`)))).toEqual([
     "error: services: A project has at most 250 services.",
   ]);
+  const strange = `services: {x: {image: i, expose: [1], ${Array.from({ length: 1000 }, (_, at) => `k${at}: 1`).join(", ")}}}`;
+  const unknown = planOf(
+    many(200, () => "{extends: {file: strange.yaml, service: x}}"),
+    { "/srv/shop/strange.yaml": strange },
+  );
+  expect(troubles(unknown)).toHaveLength(200_000);
   const check = `{image: i, expose: [80], healthcheck: {test: "${"curl ".repeat(60_000)}"}}`;
   expect(troubles(planOf(`services: {web: ${check}}`))).toEqual([]);
   const dockerfile = `FROM debian\n${"\n".repeat(200_000)}EXPOSE 80\n`;

@@ -1,6 +1,6 @@
 /** How an app is, in one word for everybody. Pure. */
 import type { MachineRecord } from "./machine.ts";
-import { isWorker } from "./worker.ts";
+import { isWokenByRequests, isWorker } from "./worker.ts";
 
 /**
  * `up`: a machine runs and works. `failing`: none does, and at least one should. `asleep`: the next request wakes a
@@ -40,7 +40,7 @@ export function appStatusOf(machines: readonly JudgedMachine[]): AppStatus {
   const failing = serving.filter(isFailing);
   if (failing.length > 0) return { word: "failing", since: earliest(failing.map(failedAt)) };
   const asleep = serving.filter(({ record: { config, state } }) =>
-    isWorker(config) ? state === "suspended" : (config.services ?? []).some(({ autostart = true }) => autostart),
+    isWorker(config) ? state === "suspended" : isWokenByRequests(config),
   );
   if (asleep.length > 0) return { word: "asleep", since: latest(asleep.map(({ record }) => asleepSince(record))) };
   if (away.length > 0) return { word: "failing", since: null };

@@ -1,4 +1,4 @@
-/** Machines to which nothing connects. Pure, and part of the CLI's bundle. */
+/** What wakes a machine that sleeps. Pure, and part of the CLI's bundle. */
 import type { MachineConfig } from "./config.ts";
 
 /** Whether a machine sleeps although nothing connects to it: what comes over connections of its own wakes it. */
@@ -7,4 +7,9 @@ export function isWorker({
   worker_idle_timeout: idle,
 }: Pick<MachineConfig, "services" | "worker_idle_timeout">): boolean {
   return (services ?? []).length === 0 && idle !== undefined;
+}
+
+/** Whether requests, or connections to its ports, wake it. */
+export function isWokenByRequests({ services }: Pick<MachineConfig, "services">): boolean {
+  return (services ?? []).some(({ autostart = true }) => autostart);
 }

@@ -135,10 +135,13 @@ export class GuestAgent {
   async awake(signal: AbortSignal, { stoodMs, carried }: Wake = {}): Promise<{ hooks: boolean; clockOffMs: number }> {
     for (let tries = 1; ; tries += 1) {
       const answer = this.#expect([FrameType.awoken], signal);
-      const stood = tries === 1 && stoodMs !== undefined && stoodMs >= 0 ? stoodMs : undefined;
-      const own = carried && [this.streams.carrier, APPS, Buffer.of(carried === "both" ? 1 : 0)];
-      // Where more follows, what is not known counts as nothing: the clock is set again if it is off then.
-      const rest = stood === undefined && own === undefined ? [] : [nanoseconds(stood ?? 0), ...(own ?? [])];
+      const once: Buffer[] = [];
+      if (stoodMs !== undefined && stoodMs >= 0) once.push(nanoseconds(stoodMs));
+      // What is not known counts as nothing: the clock is set again if it is off then.
+      else if (carried !== undefined) once.push(nanoseconds(0));
+      if (carried !== undefined) once.push(this.streams.carrier, APPS, Buffer.of(carried === "both" ? 1 : 0));
+      // A clock that is still off takes the time of the message, whatever it says itself.
+      const rest = tries === 1 ? once : [];
       const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...rest];
       this.#send(FrameType.awake, Buffer.concat(parts));
       const { payload } = await answer;

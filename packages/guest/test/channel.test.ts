@@ -74,6 +74,16 @@ describe("the platform's end of the agent channel", () => {
     );
   });
 
+  test("a clock that is off is set by the time of the next message, and by nothing that the machine says itself", async () => {
+    const waking = agent.awake(soon(), { stoodMs: 1000, carried: "both" });
+    const said = () => received.filter(({ type }) => type === FrameType.awake).map(({ payload }) => payload.length);
+    await expect.poll(said).toEqual([105]);
+    say(FrameType.awoken, Buffer.concat([nanoseconds(Date.now() + 300), Buffer.of(0)]));
+    await expect.poll(said).toEqual([105, 80]);
+    say(FrameType.awoken, Buffer.concat([nanoseconds(Date.now()), Buffer.of(0)]));
+    await waking;
+  });
+
   test("a fork is told who it is, and what it answers decides whether it may run", async () => {
     const { hostname, env, network } = CONFIG;
     const identity = { hostname, network, env: { ...env, SECRET: "s" }, mac: "02:68:00:00:00:01" };

@@ -1,7 +1,6 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
-
 import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
-import { isWorker } from "@hibernaut/domain/worker";
+import { isWokenByRequests, isWorker } from "@hibernaut/domain/worker";
 import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
 import { isUnreachable } from "../crashed.ts";
 import { leftovers, withoutPredecessor } from "./leftovers.ts";
@@ -113,10 +112,6 @@ export function groupOf(machine: Machine): string | undefined {
 /** Whether the machine is running or should be: an update starts a machine that failed or crashed. */
 export function isUp({ state, crash }: Machine): boolean {
   return UP.has(state) || (state === "stopped" && crash !== null);
-}
-
-function isWokenByRequests({ services = [] }: MachineConfig): boolean {
-  return services.some(({ autostart = true }) => autostart);
 }
 
 function rank(step: Step): number {
