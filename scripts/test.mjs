@@ -143,7 +143,7 @@ async function runChecks(node, reports, part) {
  */
 async function packImages(node) {
   if (!(await run(node, [join(ROOT, "packages/platform/test/helpers/qemu-setup.ts")])))
-    console.log("the images of tests on QEMU could not be packed beside the checks");
+    console.log("the images of tests on QEMU could not be packed next to the checks");
 }
 
 /** @param {string} node @param {string} reports @param {string} stage @param {string[]} projects @param {string[]} files */

@@ -1,6 +1,6 @@
 /**
  * Packs and imports the images that QEMU tests share, once per run: two files that run at the same time must not both do it.
- * As a program of its own, it does so before Vitest begins, beside the checks.
+ * As a program of its own, it does so before Vitest begins, next to the checks.
  */
 import { probeImage } from "../../../network/test/probe/image.ts";
 import { prepareImages } from "./prepared-images.ts";
