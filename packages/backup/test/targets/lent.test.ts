@@ -94,7 +94,7 @@ test("a volume without a machine that is written to while it is read comes again
   expect(seen).toEqual([true, false]);
 });
 
-test("of a lent piece that changes, a set has nothing, and the backup goes on", async () => {
+test("of a lent piece that changes, a set has nothing, and the backup continues", async () => {
   const folder = await tempFolder("piece");
   const file = join(folder, "disk");
   await writeFile(file, Buffer.alloc(8_000_000, 1));
