@@ -27,7 +27,7 @@ export class FilesChanged extends Error {
 }
 
 /** What `tar` is told of a piece. */
-type Files = Pick<Piece, "folder" | "paths" | "immutable">;
+type Files = Pick<Piece, "folder" | "paths" | "immutable" | "lent">;
 
 /** Counts and sums up what is sent, and makes the end that says so. */
 export class Archive {
@@ -66,13 +66,15 @@ export class Archive {
  * follows the archive's end, and tar takes twice the CPU time.
  */
 export async function* tarOf(
-  { folder, paths, immutable }: Files,
+  { folder, paths, immutable, lent }: Files,
   signal: AbortSignal,
   blocks = 1,
 ): AsyncGenerator<Buffer, void> {
   signal.throwIfAborted();
   const form = ["--sparse", "--format=gnu", `--blocking-factor=${blocks}`];
-  const args = ["--create", "--file=-", ...form, `--directory=${folder}`];
+  // What is lent is there by symbolic links.
+  const follow = lent === undefined ? [] : ["--dereference"];
+  const args = ["--create", "--file=-", ...form, ...follow, `--directory=${folder}`];
   const child = spawn("tar", [...args, "--", ...paths], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...programEnvironment(), LC_ALL: "C" },
@@ -93,7 +95,8 @@ export async function* tarOf(
     signal.throwIfAborted();
     const message = `tar ended with code ${code}: ${stderr.trim()}`;
     const changed = code === 1 && stderr.split("\n").every((line) => line === "" || CHANGED.test(line));
-    if (changed && !immutable) throw new FilesChanged(message);
+    // What is lent may even go. Should it be unreadable, its copy says so.
+    if ((changed && !immutable) || (lent !== undefined && code !== 0)) throw new FilesChanged(message);
     if (code !== 0 && !changed) throw new Error(message);
   } finally {
     signal.removeEventListener("abort", abort);

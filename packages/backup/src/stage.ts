@@ -1,5 +1,5 @@
 /** Where a backup puts copies before they are sent: a directory in the data directory that is laid out like it. */
-import { link, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { link, mkdir, readdir, rm, stat, symlink, utimes } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ifAbsent } from "@hibernaut/lib/absence";
 import { canCloneIn, copySparseUntilAborted } from "@hibernaut/lib/disk-files";
@@ -58,7 +58,7 @@ export class Stage implements FileCopier {
     return this.#clones;
   }
 
-  /** The same, except that files of machines that rest are lent: nothing is copied, and no room is needed. */
+  /** The same, except that files of machines that rest are lent, by symbolic links: nothing is copied, and no room is needed. */
   get lending(): Required<FileCopier> {
     const { purpose, needsMemory, folder } = this;
     return {
@@ -67,8 +67,11 @@ export class Stage implements FileCopier {
       copyFile: (from, to, signal) => this.copyFile(from, to, signal),
       clones: () => this.clones(),
       discard: (machineId) => this.discard(machineId),
-      lend: async (file, signal) => {
-        if (!(await this.link(file, signal))) throw new Error(`${file} is gone`);
+      // A second name would change the file's time, by which seals and stamps know that nobody touched it.
+      lend: async (file) => {
+        const to = this.pathOf(file);
+        await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+        await symlink(file, to);
       },
     };
   }
@@ -77,7 +80,7 @@ export class Stage implements FileCopier {
     await this.drop([join("machines", machineId)]);
   }
 
-  /** Puts a file that does not change, or not for now, into the stage. False when it is gone. */
+  /** Puts a file that never changes into the stage. False when it is gone. */
   async link(file: string, signal: AbortSignal): Promise<boolean> {
     const to = this.pathOf(file);
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });

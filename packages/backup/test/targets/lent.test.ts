@@ -52,11 +52,13 @@ async function sleepingMachine(): Promise<string> {
 test("a machine that sleeps takes no room in a backup, and sleeps on", async () => {
   const id = await sleepingMachine();
   const layer = join("machines", id, "layer.ext4");
-  const own = await stat(join(world.folder, layer));
+  const own = await stat(join(world.folder, layer), { bigint: true });
   const seen = await lentOf("machine", async ({ folder }) => {
-    expect((await stat(join(folder, layer))).ino).toBe(own.ino);
+    expect((await stat(join(folder, layer), { bigint: true })).ino).toBe(own.ino);
   });
   expect(seen).toEqual([true]);
+  // By this time, seals know that nobody touched a file.
+  expect((await stat(join(world.folder, layer), { bigint: true })).ctimeNs).toBe(own.ctimeNs);
   expect(platform.machines.get("shop", id).record.state).toBe("suspended");
 });
 
@@ -92,6 +94,20 @@ test("a volume without a machine that is written to while it is read comes again
     piece.lent.abort();
   });
   expect(seen).toEqual([true, false]);
+});
+
+test("a volume that is destroyed while it is read is in no backup, which goes well", async () => {
+  platform.apps.create("shop");
+  const { id } = await platform.volumes.create("shop", { name: "data", sizeGb: 1 });
+  const seen = await lentOf("volume", async (piece) => {
+    await platform.volumes.destroy("shop", id);
+    const read = async () => {
+      for await (const _ of tarOf(piece, patient(), 20));
+    };
+    await expect(read()).rejects.toThrow(FilesChanged);
+    piece.lent?.abort();
+  });
+  expect(seen).toEqual([true]);
 });
 
 test("of a lent piece that changes, a set has nothing, and the backup continues", async () => {
