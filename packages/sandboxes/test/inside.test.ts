@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Fields } from "../src/inside/entry.ts";
 import { keptAlive } from "../src/inside/keepalive.ts";
 import { metadataOf } from "../src/inside/metadata.ts";
-import { EventType, FileType } from "../src/inside/protocol/files_pb.js";
+import { EventType, FileType } from "../src/inside/protocol/files_pb.ts";
 import { WatchReader } from "../src/inside/watch-reader.ts";
 
 const ENTRY = [

@@ -3,14 +3,13 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Static } from "typebox";
 import { failureOf, Refusal } from "../failure.ts";
 import type { ChosenSandbox } from "../life/chosen.ts";
+import { DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUT_V2_S } from "../life/limits.ts";
 import { pageOf } from "../life/page.ts";
 import { addedHeadersIn } from "../life/rules.ts";
 import { detailWire, INSIDE_VERSION, listedWire, type SandboxState, type SandboxView } from "../life/view.ts";
 import { type ControlDeps, goneSignal } from "./deps.ts";
 import {
   ConnectBody,
-  DEFAULT_TIMEOUT_S,
-  DEFAULT_TIMEOUT_V2_S,
   ForkBody,
   ListQuery,
   NetworkBody,
