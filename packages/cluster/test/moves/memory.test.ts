@@ -34,11 +34,10 @@ async function changed(): Promise<Buffer[]> {
   return await changedIn(file);
 }
 
-async function changedIn(file: Pick<FileHandle, "read">): Promise<Buffer[]> {
-  const batches: Buffer[] = [];
-  for await (const batch of changedPieces(file, sums, { signal: never(), onBytes: () => {} }))
-    batches.push(Buffer.from(batch));
-  return batches;
+function changedIn(file: Pick<FileHandle, "read">): Promise<Buffer[]> {
+  return Array.fromAsync(changedPieces(file, sums, { signal: never(), onBytes: () => {} }), (batch) =>
+    Buffer.from(batch),
+  );
 }
 
 /** Receives these batches, and says that it was all. Resolves with what has arrived. */
