@@ -48,7 +48,7 @@ Prepare this host (Debian or Ubuntu on x86-64): install what is missing, build w
 export async function setup({ link = false, quiet = false, tests = false } = {}) {
   checkMachine();
   const start = performance.now();
-  const progress = createProgress(tests ? 10 : 6);
+  const progress = createProgress(tests ? 8 : 6);
   const onSignal = (/** @type {NodeJS.Signals} */ signal) => {
     progress.pause();
     void interrupted(signal);
@@ -56,10 +56,8 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
     await progress.step("Debian packages", (step) => installPackages(progress, step));
-    if (tests) await progress.step("tools for the tests", unpackTestPackages);
-    if (tests) await progress.step("another build of QEMU for the tests", unpackOtherQemu);
+    if (tests) await progress.step("tools and older Node versions for the tests", installTestTools);
     await progress.step("npm dependencies", installDependencies);
-    if (tests) await progress.step("older Node versions for the tests", installOldNodes);
     const node = nodeBinary();
     await progress.step("CLI and dashboard", (step) => runScript(node, "scripts/build.mjs", step));
     if (tests) await progress.step("types of the API", (step) => runScript(node, "scripts/client-types.mjs", step));
@@ -109,6 +107,21 @@ function checkMachine() {
     );
   }
   if (lacks.length > 0) throw new SetupError(lacks.join("\n"));
+}
+
+/**
+ * Debian's archive and npm's registry are other servers: the host waits for both at the same time.
+ *
+ * @param {import("./lib/progress.mjs").Step} step
+ */
+async function installTestTools(step) {
+  const unpackAll = async () => {
+    await unpackTestPackages(step);
+    await unpackOtherQemu(step);
+  };
+  // Neither is left running when the other one fails.
+  const ends = await Promise.allSettled([unpackAll(), installOldNodes(step)]);
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
 /**

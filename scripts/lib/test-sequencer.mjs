@@ -14,6 +14,7 @@ const SMALL_BUT_LONG = [
   "/stories/compose-projects.qemu.test.ts",
   "/hypervisor/test/qemu.qemu.test.ts",
   "/stories/rotation.qemu.test.ts",
+  "/cli/test/deploy/found-port.test.ts",
 ];
 
 /**
@@ -44,12 +45,12 @@ export default class SpreadingSequencer extends BaseSequencer {
    */
   async sort(files) {
     const sorted = await super.sort(files);
-    const of = (/** @type {string} */ name) => sorted.filter(({ project }) => project.name === name);
     const isLate = (/** @type {import("vitest/node").TestSpecification} */ { moduleId }) =>
       Number(!SMALL_BUT_LONG.some((end) => moduleId.endsWith(end)));
-    const qemu = of("qemu").toSorted((one, other) => isLate(one) - isLate(other));
+    const of = (/** @type {string} */ name) =>
+      sorted.filter(({ project }) => project.name === name).toSorted((one, other) => isLate(one) - isLate(other));
     const unit = [...blocks(of("unit")), ...blocks(of("unit-apart"))];
-    const mixed = new Set(spread(blocks(qemu, 1), unit).flat());
+    const mixed = new Set(spread(blocks(of("qemu"), 1), unit).flat());
     return [...mixed, ...sorted.filter((file) => !mixed.has(file))];
   }
 }

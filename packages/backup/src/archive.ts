@@ -21,6 +21,11 @@ const CHANGED = /file changed as we read it|File removed before we read it/;
 /** More complaints than these don't explain the failure better. Characters. */
 const MAX_STDERR = 16_384;
 
+/** Files changed while they were read. */
+export class FilesChanged extends Error {
+  override name = "FilesChanged";
+}
+
 /** What `tar` is told of a piece. */
 type Files = Pick<Piece, "folder" | "paths" | "immutable">;
 
@@ -86,8 +91,10 @@ export async function* tarOf(
     const [code] = await closed;
     ended = true;
     signal.throwIfAborted();
-    const harmless = immutable && code === 1 && stderr.split("\n").every((line) => line === "" || CHANGED.test(line));
-    if (code !== 0 && !harmless) throw new Error(`tar ended with code ${code}: ${stderr.trim()}`);
+    const message = `tar ended with code ${code}: ${stderr.trim()}`;
+    const changed = code === 1 && stderr.split("\n").every((line) => line === "" || CHANGED.test(line));
+    if (changed && !immutable) throw new FilesChanged(message);
+    if (code !== 0 && !changed) throw new Error(message);
   } finally {
     signal.removeEventListener("abort", abort);
     if (!ended) {

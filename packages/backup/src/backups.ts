@@ -74,6 +74,7 @@ export class Backups implements BackupService {
   async each({ take, finish, signal }: PieceTaker): Promise<BackupView> {
     const all = AbortSignal.any([signal, this.#closing.signal]);
     const making = this.#make(all, {
+      lends: true,
       piece: (piece) => silently(take(piece, all)),
       end: () => silently(finish(all)),
     });
@@ -86,6 +87,8 @@ export class Backups implements BackupService {
     const report = (bytes: number) => void (this.#view = { ...this.#view, bytes });
     const { folder } = this.#stage;
     return this.#make(signal, {
+      // What was written into an archive cannot be taken back.
+      lends: false,
       async *piece(piece) {
         for await (const chunk of archive.add(piece, signal)) {
           report(archive.bytes);
@@ -99,13 +102,13 @@ export class Backups implements BackupService {
   /** Makes a backup, and yields what becomes of its pieces and of its end. */
   async *#make<T>(
     signal: AbortSignal,
-    use: { piece(piece: Piece): AsyncGenerator<T, void>; end(): AsyncGenerator<T, void> },
+    use: { lends: boolean; piece(piece: Piece): AsyncGenerator<T, void>; end(): AsyncGenerator<T, void> },
   ): AsyncGenerator<T, void> {
     this.#refuseSecond();
     const done = Promise.withResolvers<void>();
     this.#work = done.promise;
     this.#view = { ...NONE, state: "running", startedAt: new Date().toISOString() };
-    const content = new Content(this.#options, this.#stage, (progress) => {
+    const content = new Content(this.#options, this.#stage, use.lends, (progress) => {
       this.#view = { ...this.#view, ...progress };
     });
     let error: unknown = new HibernautError("aborted", "The client went away before the backup was whole.");

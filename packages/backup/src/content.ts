@@ -71,6 +71,7 @@ interface Part extends Omit<Piece, "folder" | "immutable" | "volumes"> {
 export class Content {
   readonly #parts: BackupParts;
   readonly #stage: Stage;
+  readonly #lends: boolean;
   readonly #report: (progress: Progress) => void;
   readonly #included = nothing();
   readonly #copies = new Map<string, MachineCopy>();
@@ -80,9 +81,11 @@ export class Content {
   readonly #commands: BackupCommands | undefined;
   readonly #failedCommands: FailedCommand[] = [];
 
-  constructor(parts: BackupParts, stage: Stage, report: (progress: Progress) => void) {
+  /** `lends`: whether who takes the pieces knows what becomes of those that are lent. */
+  constructor(parts: BackupParts, stage: Stage, lends: boolean, report: (progress: Progress) => void) {
     this.#parts = parts;
     this.#stage = stage;
+    this.#lends = lends;
     this.#report = report;
     this.#commands = parts.commands && new BackupCommands(parts.commands);
   }
@@ -124,10 +127,18 @@ export class Content {
     this.#report({ machines: included.size + left.length, machinesDone: included.size });
     for (const id of left) {
       await this.#prepare(id, signal);
-      const copy = await machineCopies.copy(id, this.#stage, signal);
-      // One that was destroyed is not in the database at the end, either.
-      included.set(id, copy?.record.version ?? "");
-      if (copy !== undefined) yield* this.#machine(copy);
+      for (const copier of this.#lends ? [this.#stage.lending, this.#stage] : [this.#stage]) {
+        const copy = await machineCopies.copy(id, copier, signal);
+        // One that was destroyed is not in the database at the end, either.
+        included.set(id, copy?.record.version ?? "");
+        if (copy === undefined) break;
+        try {
+          yield* this.#machine(copy);
+        } finally {
+          copy.lent?.release();
+        }
+        if (copy.lent?.changed.signal.aborted !== true) break;
+      }
     }
   }
 
@@ -151,7 +162,7 @@ export class Content {
   }
 
   async *#machine(copy: MachineCopy): AsyncGenerator<Piece, void> {
-    const { record, volumes, pausedMs, withoutMemory: reason } = copy;
+    const { record, volumes, pausedMs, withoutMemory: reason, lent } = copy;
     const { id, app } = record;
     // A machine that never ran has no files.
     await mkdir(join(this.#stage.folder, "machines", id), { recursive: true, mode: 0o700 });
@@ -167,7 +178,8 @@ export class Content {
       withoutMemory: [...this.#withoutMemory.values()],
     });
     const paths = [join("machines", id), ...volumes.map((volume) => join("volumes", volume))];
-    yield* this.#give({ kind: "machine", name: `machine-${id}`, app, machine: id, volumes, paths });
+    const piece = { kind: "machine" as const, name: `machine-${id}`, app, machine: id, volumes, paths };
+    yield* this.#give({ ...piece, ...(lent && { lent: lent.changed }) });
   }
 
   /** The volumes that no machine has, and the snapshots of all. */
@@ -175,15 +187,7 @@ export class Content {
     const { store, volumes } = this.#parts;
     for (const { id, app } of store.volumes.list()) {
       const folder = join("volumes", id);
-      if (!this.#included.volumes.has(id)) {
-        const copied = await volumes.whileUnused(id, (disk) =>
-          this.#stage.copyFile(disk, this.#stage.pathOf(disk), signal),
-        );
-        if (copied) {
-          this.#included.volumes.add(id);
-          yield* this.#give({ kind: "volume", name: `volume-${id}`, app, volumes: [id], paths: [folder] });
-        }
-      }
+      if (!this.#included.volumes.has(id)) yield* this.#unused(id, app, signal);
       for (const snapshot of store.volumes.listSnapshots(id)) {
         if (snapshot.state !== "created" || this.#included.volumeSnapshots.has(snapshot.id)) continue;
         if (!(await this.#stage.link(volumes.snapshotFile(snapshot), signal))) continue;
@@ -191,6 +195,22 @@ export class Content {
         const name = `snapshot-${snapshot.id}`;
         yield* this.#give({ kind: "snapshot", name, app, volumes: [id], paths: [folder], immutable: true });
       }
+    }
+  }
+
+  /** A volume that no machine has. A lent one that gets a machine is written to, which is seen at the end. */
+  async *#unused(id: string, app: string, signal: AbortSignal): AsyncGenerator<Piece, void> {
+    const stage = this.#stage;
+    const piece = { kind: "volume" as const, name: `volume-${id}`, app, volumes: [id], paths: [join("volumes", id)] };
+    const lend = (disk: string) => stage.lending.lend(disk, signal);
+    const copy = (disk: string) => stage.copyFile(disk, stage.pathOf(disk), signal);
+    for (const way of this.#lends ? [lend, copy] : [copy]) {
+      if (!(await this.#parts.volumes.whileUnused(id, way))) return;
+      this.#included.volumes.add(id);
+      const lent = way === lend ? new AbortController() : undefined;
+      yield* this.#give({ ...piece, ...(lent && { lent }) });
+      if (lent?.signal.aborted !== true) return;
+      this.#included.volumes.delete(id);
     }
   }
 

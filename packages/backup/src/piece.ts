@@ -37,6 +37,11 @@ export interface Piece {
   machine?: string;
   /** Ids of volumes whose disks or snapshots are in it. */
   volumes: readonly string[];
+  /**
+   * Set if the files are those of the data directory themselves. It is aborted once they may have changed, also by whoever finds
+   * that they have: the piece then counts for nothing, and comes again, with copies.
+   */
+  lent?: AbortController;
 }
 
 /** Whether a piece of this kind and name never has to be copied twice. */

@@ -58,11 +58,26 @@ export class Stage implements FileCopier {
     return this.#clones;
   }
 
+  /** The same, except that files of machines that rest are lent: nothing is copied, and no room is needed. */
+  get lending(): Required<FileCopier> {
+    const { purpose, needsMemory, folder } = this;
+    return {
+      ...{ purpose, needsMemory, folder },
+      pathOf: (file) => this.pathOf(file),
+      copyFile: (from, to, signal) => this.copyFile(from, to, signal),
+      clones: () => this.clones(),
+      discard: (machineId) => this.discard(machineId),
+      lend: async (file, signal) => {
+        if (!(await this.link(file, signal))) throw new Error(`${file} is gone`);
+      },
+    };
+  }
+
   async discard(machineId: string): Promise<void> {
     await this.drop([join("machines", machineId)]);
   }
 
-  /** Puts a file that never changes into the stage. False when it is gone. */
+  /** Puts a file that does not change, or not for now, into the stage. False when it is gone. */
   async link(file: string, signal: AbortSignal): Promise<boolean> {
     const to = this.pathOf(file);
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });

@@ -10,10 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "running.h"
 #include "spawn.h"
 #include "system.h"
-
-static pid_t running; /* for tasks, which are copies of the agent; 0 before the start and after the end */
 
 const char *app_start(struct app *app, const struct config *config, int *error) {
   int out[2], err[2];
@@ -39,14 +38,15 @@ const char *app_start(struct app *app, const struct config *config, int *error) 
     return fault;
   }
   fcntl(out[0], F_SETFL, O_NONBLOCK), fcntl(err[0], F_SETFL, O_NONBLOCK);
-  running = pid;
+  running_is(pid);
   *app = (struct app){.pid = pid, .out = out[0], .err = err[0], .oom_kills_before = kills};
   return NULL;
 }
 
 bool app_reaped(struct app *app, pid_t pid, int status) {
   if (app->pid == 0 || pid != app->pid) return false;
-  app->pid = running = 0;
+  app->pid = 0;
+  running_is(0);
   app->exited = true;
   app->code = WIFEXITED(status) ? (uint32_t)WEXITSTATUS(status) : 0;
   app->signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
@@ -56,15 +56,4 @@ bool app_reaped(struct app *app, pid_t pid, int status) {
 
 void app_signal(const struct app *app, int signal) {
   if (app->pid > 0 && kill(app->pid, signal) < 0 && errno != ESRCH) system_note("kill", errno);
-}
-
-int app_task_signal(const char *number) {
-  char *end;
-  long signal = strtol(number, &end, 10);
-  if (number[0] == '\0' || *end != '\0' || signal < 1 || signal > SIGRTMAX) {
-    dprintf(2, "%.20s is not a signal\n", number);
-    return APP_TASK_FAILED;
-  }
-  if (running == 0 || (kill(running, (int)signal) < 0 && errno == ESRCH)) return APP_TASK_NOT_RUNNING;
-  return APP_TASK_DONE;
 }

@@ -26,8 +26,4 @@ bool app_reaped(struct app *app, pid_t pid, int status);
 /* Sends the app a signal, if it is running. */
 void app_signal(const struct app *app, int signal);
 
-/* The task of task.h that sends the app's process a signal, given as a number. Returns the exit code. */
-enum app_task_exit { APP_TASK_DONE = 0, APP_TASK_FAILED = 1, APP_TASK_NOT_RUNNING = 2 };
-int app_task_signal(const char *number);
-
 #endif

@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "fs.h"
+#include "paths.h"
 #include "system.h"
 
 #define PAIRS_MAX 512
@@ -137,20 +137,20 @@ static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const 
 static size_t printed;
 
 static int too_many(const char *path) {
-  return fs_fault(FS_REFUSED, path, "has too many entries: a list has at most %u", ENTRIES_MOST);
+  return paths_fault(FS_REFUSED, path, "has too many entries: a list has at most %u", ENTRIES_MOST);
 }
 
 /* `path` has room for PATH_MAX bytes, of which `length` are the directory. */
 static int list_below(char *path, size_t length, unsigned long depth) {
   struct names names = {0};
   int result = FS_DONE;
-  if (!read_names(path, &names, ENTRIES_MOST - printed)) result = fs_errno(path);
+  if (!read_names(path, &names, ENTRIES_MOST - printed)) result = paths_errno(path);
   else if (printed + names.count > ENTRIES_MOST) result = too_many(path);
   if (names.count > 0) qsort(names.list, names.count, sizeof *names.list, by_bytes);
   for (size_t i = 0; i < names.count && result == FS_DONE; i++) {
     size_t base = length == 1 ? 1 : length + 1, longer = base + strlen(names.list[i]); /* the root ends with its slash */
     if (printed == ENTRIES_MOST) result = too_many(path);
-    else if (longer >= PATH_MAX) result = fs_fault(FS_REFUSED, path, "has entries whose paths are too long");
+    else if (longer >= PATH_MAX) result = paths_fault(FS_REFUSED, path, "has entries whose paths are too long");
     if (result != FS_DONE) break;
     path[base - 1] = '/';
     strcpy(path + base, names.list[i]);
@@ -168,4 +168,9 @@ int entries_list(const char *directory, unsigned long depth) {
   snprintf(path, sizeof path, "%s", directory);
   int result = list_below(path, strlen(path), depth);
   return fflush(stdout) == 0 ? result : FS_FAILED;
+}
+
+int entries_show(const char *path) {
+  if (entries_print(path) == 0) return paths_missing(path);
+  return fflush(stdout) == 0 ? FS_DONE : FS_FAILED;
 }

@@ -29,6 +29,9 @@ void entries_learn_names(void);
 /* Prints the record of what is at an absolute path and returns its mode; or 0, with errno set, when nothing is there. */
 mode_t entries_print(const char *path);
 
+/* The same for what an operation made, which has to be there. Returns an exit code. */
+int entries_show(const char *path);
+
 /* Prints the records of all that is below a directory whose path has no links, to that depth: names in order, a directory
  * before what is in it. Leaves out what is temporary. Returns an exit code. */
 int entries_list(const char *directory, unsigned long depth);

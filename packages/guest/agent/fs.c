@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,49 +12,11 @@
 #include <unistd.h>
 
 #include "entries.h"
+#include "paths.h"
 #include "replace.h"
 #include "watch.h"
 
-#define CHUNK 65536u /* as much as a pipe holds */
 #define UNKNOWN_TASK 125
-
-/* ---- what all operations need ---- */
-
-int fs_fault(int code, const char *path, const char *format, ...) {
-  char name[PATH_MAX], why[256];
-  va_list arguments;
-  size_t length = 0;
-  /* The name is not trusted: a terminal must not see its control characters. */
-  for (; path[length] != '\0' && length < sizeof name - 1; length++) {
-    uint8_t letter = (uint8_t)path[length];
-    name[length] = letter < 0x20 || letter == 0x7f ? '?' : path[length];
-  }
-  name[length] = '\0';
-  va_start(arguments, format);
-  vsnprintf(why, sizeof why, format, arguments);
-  va_end(arguments);
-  dprintf(2, "path '%s' %s\n", name, why);
-  return code;
-}
-
-int fs_errno(const char *path) {
-  int error = errno;
-  switch (error) {
-    case ENOENT: return fs_fault(FS_NOT_FOUND, path, "does not exist");
-    case EEXIST: case ENOTEMPTY: return fs_fault(FS_EXISTS, path, "already exists");
-    case ENOTDIR: return fs_fault(FS_NOT_DIRECTORY, path, "is not a directory");
-    case EISDIR: return fs_fault(FS_IS_DIRECTORY, path, "is a directory");
-    case ENOSPC: case EDQUOT: return fs_fault(FS_NO_SPACE, path, "cannot be written: no space is left");
-    case ENAMETOOLONG: case ELOOP: return fs_fault(FS_REFUSED, path, "is not valid: %s", strerror(error));
-    default: return fs_fault(FS_FAILED, path, "cannot be used: %s", strerror(error));
-  }
-}
-
-/* The same for what has to be there: nothing is below a file. */
-static int missing(const char *path) {
-  if (errno == ENOTDIR) errno = ENOENT;
-  return fs_errno(path);
-}
 
 /* Removes ".", ".." and doubled slashes from an absolute path. */
 static void clean(char *path) {
@@ -81,106 +41,67 @@ static void clean(char *path) {
 static int resolve(const struct user *owner, const char *word, char out[PATH_MAX]) {
   char below[PATH_MAX];
   const char *path = user_path(owner, word, below, sizeof below);
-  if (path[0] != '/' || strlen(path) >= PATH_MAX) return fs_fault(FS_REFUSED, word, "is too long");
+  if (path[0] != '/' || strlen(path) >= PATH_MAX) return paths_fault(FS_REFUSED, word, "is too long");
   strcpy(out, path);
   clean(out);
   return FS_DONE;
 }
 
-int fs_make_parents(const char *path, const struct user *owner) {
-  char parent[PATH_MAX];
-  struct stat found;
-  snprintf(parent, sizeof parent, "%s", path);
-  for (char *slash = strchr(parent + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-    *slash = '\0';
-    if (mkdir(parent, 0755) == 0) {
-      if (lchown(parent, owner->uid, owner->gid) < 0) return fs_errno(parent);
-    } else if (errno != EEXIST) {
-      return fs_errno(parent);
-    } else if (stat(parent, &found) < 0 || !S_ISDIR(found.st_mode)) {
-      return fs_fault(FS_NOT_DIRECTORY, parent, "is not a directory");
-    }
-    *slash = '/';
-  }
-  return FS_DONE;
-}
-
-bool fs_pour(int from, int to) {
-  static uint8_t chunk[CHUNK];
-  for (;;) {
-    ssize_t got = read(from, chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got == 0;
-    for (ssize_t done = 0; done < got;) {
-      ssize_t put = write(to, chunk + done, (size_t)(got - done));
-      if (put < 0 && errno != EINTR) return false;
-      if (put > 0) done += put;
-    }
-  }
-}
-
-int fs_print(const char *path) {
-  if (entries_print(path) == 0) return missing(path);
-  return fflush(stdout) == 0 ? FS_DONE : FS_FAILED;
-}
-
-/* ---- operations ---- */
-
 static int make_directory(const char *path, const struct user *owner) {
   struct stat found;
-  int result = fs_make_parents(path, owner);
+  int result = paths_make_parents(path, owner);
   if (result != FS_DONE) return result;
-  if (mkdir(path, 0755) == 0) return lchown(path, owner->uid, owner->gid) < 0 ? fs_errno(path) : fs_print(path);
+  if (mkdir(path, 0755) == 0) return lchown(path, owner->uid, owner->gid) < 0 ? paths_errno(path) : entries_show(path);
   if (errno == EEXIST && (stat(path, &found) < 0 || !S_ISDIR(found.st_mode))) errno = ENOTDIR;
-  return fs_errno(path);
+  return paths_errno(path);
 }
 
 static int move(const char *from, const char *to, const struct user *owner) {
   struct stat found;
-  if (lstat(from, &found) < 0) return missing(from);
-  int result = fs_make_parents(to, owner);
+  if (lstat(from, &found) < 0) return paths_missing(from);
+  int result = paths_make_parents(to, owner);
   if (result != FS_DONE) return result;
-  if (rename(from, to) == 0) return fs_print(to);
-  if (errno == EINVAL) return fs_fault(FS_REFUSED, from, "cannot be moved into itself");
-  return errno == EXDEV ? fs_fault(FS_FAILED, from, "cannot be moved: %s", strerror(errno)) : fs_errno(to);
+  if (rename(from, to) == 0) return entries_show(to);
+  if (errno == EINVAL) return paths_fault(FS_REFUSED, from, "cannot be moved into itself");
+  return errno == EXDEV ? paths_fault(FS_FAILED, from, "cannot be moved: %s", strerror(errno)) : paths_errno(to);
 }
 
 /* `path` is what to name in a reason. */
 static int remove_tree(int parent, const char *name, const char *path) {
   const bool below = parent != AT_FDCWD; /* there, someone else may be faster */
   if (unlinkat(parent, name, 0) == 0 || (below && errno == ENOENT)) return FS_DONE;
-  if (errno != EISDIR) return missing(path);
+  if (errno != EISDIR) return paths_missing(path);
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), result = FS_DONE;
   DIR *names = fd < 0 ? NULL : fdopendir(fd);
   if (names == NULL && below && errno == ENOENT) return FS_DONE;
-  if (names == NULL) return fs_errno(path);
+  if (names == NULL) return paths_errno(path);
   for (const struct dirent *found; result == FS_DONE && (found = readdir(names)) != NULL;) {
     if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0) continue;
     result = remove_tree(dirfd(names), found->d_name, path);
   }
   closedir(names);
   if (result != FS_DONE || unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return result;
-  return fs_fault(FS_FAILED, path, "cannot be removed: %s", strerror(errno));
+  return paths_fault(FS_FAILED, path, "cannot be removed: %s", strerror(errno));
 }
 
 static int read_file(const char *path) {
   struct stat found;
   int fd = stat(path, &found) < 0 ? -1 : 0;
-  if (fd < 0) return missing(path);
-  if (S_ISDIR(found.st_mode)) return fs_fault(FS_IS_DIRECTORY, path, "is a directory");
-  if (!S_ISREG(found.st_mode)) return fs_fault(FS_REFUSED, path, "is not a regular file");
+  if (fd < 0) return paths_missing(path);
+  if (S_ISDIR(found.st_mode)) return paths_fault(FS_IS_DIRECTORY, path, "is a directory");
+  if (!S_ISREG(found.st_mode)) return paths_fault(FS_REFUSED, path, "is not a regular file");
   fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return missing(path);
-  return fs_pour(fd, 1) ? FS_DONE : fs_errno(path);
+  if (fd < 0) return paths_missing(path);
+  return paths_pour(fd, 1) ? FS_DONE : paths_errno(path);
 }
 
 static int list(const char *path, const char *depth) {
   char real[PATH_MAX], *end;
   struct stat found;
   unsigned long levels = strtoul(depth, &end, 10);
-  if (depth[0] < '1' || depth[0] > '9' || *end != '\0') return fs_fault(FS_REFUSED, path, "cannot be listed: the depth is not 1 or more");
-  if (stat(path, &found) < 0 || realpath(path, real) == NULL) return missing(path);
-  if (!S_ISDIR(found.st_mode)) return fs_fault(FS_NOT_DIRECTORY, path, "is not a directory");
+  if (depth[0] < '1' || depth[0] > '9' || *end != '\0') return paths_fault(FS_REFUSED, path, "cannot be listed: the depth is not 1 or more");
+  if (stat(path, &found) < 0 || realpath(path, real) == NULL) return paths_missing(path);
+  if (!S_ISDIR(found.st_mode)) return paths_fault(FS_NOT_DIRECTORY, path, "is not a directory");
   return entries_list(real, levels);
 }
 
@@ -188,9 +109,9 @@ static int compose(const char *to, char *const *words, const struct user *owner)
   size_t count = 0;
   int result = FS_DONE;
   while (words[count] != NULL) count++;
-  if (count == 0) return fs_fault(FS_REFUSED, to, "cannot be composed of nothing");
+  if (count == 0) return paths_fault(FS_REFUSED, to, "cannot be composed of nothing");
   char (*paths)[PATH_MAX] = calloc(count, sizeof *paths);
-  if (paths == NULL) return fs_errno(to);
+  if (paths == NULL) return paths_errno(to);
   for (size_t i = 0; i < count && result == FS_DONE; i++) result = resolve(owner, words[i], paths[i]);
   if (result == FS_DONE) result = replace_compose(to, paths, count, owner);
   free(paths);
@@ -204,19 +125,19 @@ int fs_run(const char *name, char *const *args, const struct user *owner) {
     dprintf(2, "user '%s' does not exist\n", owner->name);
     return FS_UNKNOWN_USER;
   }
-  if (args[0] == NULL) return fs_fault(FS_REFUSED, "", "was not given");
+  if (args[0] == NULL) return paths_fault(FS_REFUSED, "", "was not given");
   umask(0);
   entries_learn_names();
   int result = resolve(owner, args[0], path);
   const char *second = args[1] != NULL ? args[1] : "", *third = args[1] != NULL && args[2] != NULL ? args[2] : "";
-  if (result == FS_DONE && moves && args[1] == NULL) result = fs_fault(FS_REFUSED, path, "has nowhere to go");
+  if (result == FS_DONE && moves && args[1] == NULL) result = paths_fault(FS_REFUSED, path, "has nowhere to go");
   if (result == FS_DONE && moves) result = resolve(owner, second, to);
   if (result != FS_DONE) return result;
-  if (strcmp(name, "fs-stat") == 0) return fs_print(path);
+  if (strcmp(name, "fs-stat") == 0) return entries_show(path);
   if (strcmp(name, "fs-list") == 0) return list(path, second);
   if (strcmp(name, "fs-mkdir") == 0) return make_directory(path, owner);
   if (moves) return move(path, to, owner);
-  if (strcmp(name, "fs-remove") == 0 && strcmp(path, "/") == 0) return fs_fault(FS_REFUSED, path, "cannot be removed");
+  if (strcmp(name, "fs-remove") == 0 && strcmp(path, "/") == 0) return paths_fault(FS_REFUSED, path, "cannot be removed");
   if (strcmp(name, "fs-remove") == 0) return remove_tree(AT_FDCWD, path, path);
   if (strcmp(name, "fs-read") == 0) return read_file(path);
   if (strcmp(name, "fs-write") == 0) return replace_write(path, args + 1, owner);

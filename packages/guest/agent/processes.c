@@ -17,7 +17,7 @@
 #define FILES_LOOKED_AT 100000u   /* open files of all processes together: a program may have half a million */
 #define STAT_BYTES 2048u
 
-static struct socket sockets[SOCKETS_MAX];
+static struct listener sockets[SOCKETS_MAX];
 static size_t socket_count;
 static size_t files_left = FILES_LOOKED_AT;
 
@@ -86,7 +86,7 @@ static void print_directory(const char *pid) {
 }
 
 static void print_sockets(const char *pid) {
-  const struct socket *found[PROCESS_SOCKETS_MAX];
+  const struct listener *found[PROCESS_SOCKETS_MAX];
   char path[64], target[64];
   size_t count = 0;
   snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
@@ -98,7 +98,7 @@ static void print_sockets(const char *pid) {
     files_left--;
     target[length] = '\0';
     if (sscanf(target, "socket:[%lu]", &inode) != 1) continue;
-    const struct socket *socket = sockets_find(sockets, socket_count, inode);
+    const struct listener *socket = sockets_find(sockets, socket_count, inode);
     if (socket != NULL) found[count++] = socket;
   }
   if (files != NULL) closedir(files);

@@ -31,7 +31,7 @@ static bool write_address(const char *digits, unsigned port, char *out) {
   return true;
 }
 
-size_t sockets_read(const char *table, const char *proto, struct socket *out, size_t most) {
+size_t sockets_read(const char *table, const char *proto, struct listener *out, size_t most) {
   const unsigned wanted = proto[0] == 't' ? TCP_LISTENS : UDP_UNCONNECTED;
   char digits[40];
   unsigned port, state;
@@ -47,11 +47,11 @@ size_t sockets_read(const char *table, const char *proto, struct socket *out, si
 }
 
 static int by_inode(const void *one, const void *other) {
-  unsigned long a = ((const struct socket *)one)->inode, b = ((const struct socket *)other)->inode;
+  unsigned long a = ((const struct listener *)one)->inode, b = ((const struct listener *)other)->inode;
   return a < b ? -1 : a > b;
 }
 
-size_t sockets_now(struct socket *out, size_t most) {
+size_t sockets_now(struct listener *out, size_t most) {
   static char table[TABLE_BYTES];
   static const char *const protos[] = {"tcp", "tcp6", "udp", "udp6"};
   size_t count = 0;
@@ -64,7 +64,7 @@ size_t sockets_now(struct socket *out, size_t most) {
   return count;
 }
 
-const struct socket *sockets_find(const struct socket *sockets, size_t count, unsigned long inode) {
-  const struct socket wanted = {.inode = inode};
+const struct listener *sockets_find(const struct listener *sockets, size_t count, unsigned long inode) {
+  const struct listener wanted = {.inode = inode};
   return bsearch(&wanted, sockets, count, sizeof *sockets, by_inode);
 }

@@ -8,11 +8,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "app.h"
 #include "connect.h"
 #include "copy.h"
 #include "fs.h"
 #include "processes.h"
+#include "running.h"
 
 /* Inherited from the agent: among them are the other ends of this task's own pipes, which would never end. */
 static void close_others(void) {
@@ -36,7 +36,7 @@ _Noreturn void task_run(const char *name, char *const *args, const struct user *
   if (strcmp(name, "copy-out") == 0) _exit(copy_out(first));
   if (strcmp(name, "copy-in") == 0) _exit(copy_in(first, strcmp(second, "archive") == 0 ? NULL : owner));
   if (strcmp(name, "connect") == 0) _exit(connect_run(first));
-  if (strcmp(name, "app-signal") == 0) _exit(app_task_signal(first));
+  if (strcmp(name, "app-signal") == 0) _exit(running_signal(first));
   if (strcmp(name, "ps") == 0) _exit(processes_print());
   if (strncmp(name, TASK_FS, strlen(TASK_FS)) == 0) _exit(fs_run(name, args, owner));
   dprintf(2, "the agent has no task of this name\n");

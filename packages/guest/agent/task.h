@@ -14,7 +14,7 @@
  *
  *   stat <path>, copy-out <path>, copy-in <directory> image|archive: see copy.h
  *   connect <port>: see connect.h
- *   app-signal <number>: see app.h
+ *   app-signal <number>: see running.h
  *   ps: see processes.h
  *   fs-*: see fs.h. They say themselves when the owner is unknown */
 _Noreturn void task_run(const char *name, char *const *args, const struct user *owner);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "entries.h"
-#include "fs.h"
+#include "paths.h"
 
 #define CHANGES (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_MODIFY | IN_DELETE | IN_ATTRIB)
 #define ITSELF (IN_DELETE_SELF | IN_MOVE_SELF) /* of the directory that was asked for; others are reported by their parents */
@@ -83,7 +83,7 @@ static void forget_below(const char *name) {
 }
 
 static int too_many(void) {
-  return fs_fault(FS_REFUSED, watches.root, "has too many directories to watch: at most %u", WATCHES_MAX);
+  return paths_fault(FS_REFUSED, watches.root, "has too many directories to watch: at most %u", WATCHES_MAX);
 }
 
 static int follow(char *name, bool news);
@@ -118,7 +118,7 @@ static int follow(char *name, bool news) {
   if (find(number) != NULL) return FS_DONE;
   if (watches.count == WATCHES_MAX) return too_many();
   char *copy = strdup(name);
-  if (copy == NULL) return fs_errno(watches.root);
+  if (copy == NULL) return paths_errno(watches.root);
   watches.list[watches.count++] = (struct watch){.number = number, .name = copy};
   return look_into(name, news);
 }
@@ -126,11 +126,11 @@ static int follow(char *name, bool news) {
 static int begin(void) {
   static char name[PATH_MAX];
   struct stat found;
-  if (stat(watches.root, &found) < 0) return fs_errno(watches.root);
-  if (!S_ISDIR(found.st_mode)) return fs_fault(FS_NOT_DIRECTORY, watches.root, "is not a directory");
+  if (stat(watches.root, &found) < 0) return paths_errno(watches.root);
+  if (!S_ISDIR(found.st_mode)) return paths_fault(FS_NOT_DIRECTORY, watches.root, "is not a directory");
   watches.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   int number = watches.fd < 0 ? -1 : inotify_add_watch(watches.fd, watches.root, CHANGES | ITSELF | IN_ONLYDIR | IN_EXCL_UNLINK);
-  if (number < 0) return fs_fault(FS_FAILED, watches.root, "cannot be watched: %s", strerror(errno));
+  if (number < 0) return paths_fault(FS_FAILED, watches.root, "cannot be watched: %s", strerror(errno));
   watches.list[watches.count++] = (struct watch){.number = number, .name = strdup("")};
   return watches.recursive ? look_into(name, false) : FS_DONE;
 }
@@ -147,7 +147,7 @@ static const char *type_of(uint32_t mask) {
 
 static int handle(const struct inotify_event *event) {
   static char name[PATH_MAX];
-  if (event->mask & IN_Q_OVERFLOW) return fs_fault(FS_FAILED, watches.root, "changed too fast: some events are lost");
+  if (event->mask & IN_Q_OVERFLOW) return paths_fault(FS_FAILED, watches.root, "changed too fast: some events are lost");
   struct watch *watch = find(event->wd);
   const char *type = type_of(event->mask);
   if (watch == NULL) return FS_DONE;
@@ -173,7 +173,7 @@ static int read_events(void) {
   static _Alignas(struct inotify_event) char buffer[65536];
   int result = FS_DONE;
   ssize_t got = read(watches.fd, buffer, sizeof buffer);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? FS_DONE : fs_errno(watches.root);
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? FS_DONE : paths_errno(watches.root);
   if (watches.with_entries) entries_learn_names();
   for (ssize_t at = 0; at < got && result == FS_DONE;) {
     const void *event = buffer + at;
@@ -191,7 +191,7 @@ int watch_run(const char *path, bool recursive, bool with_entries) {
   if (result == FS_DONE && fflush(stdout) != 0) result = FS_FAILED;
   while (result == FS_DONE) {
     struct pollfd fds[] = {{.fd = watches.fd, .events = POLLIN}, {.fd = 0, .events = POLLIN}, {.fd = 1}};
-    if (poll(fds, 3, -1) < 0 && errno != EINTR) return fs_errno(path);
+    if (poll(fds, 3, -1) < 0 && errno != EINTR) return paths_errno(path);
     if (fds[2].revents != 0) return FS_DONE;
     if (fds[0].revents != 0) result = read_events();
     if (fds[1].revents != 0 && read(0, rest, sizeof rest) <= 0) return result;

@@ -17,7 +17,7 @@ const FUZZ_ROUNDS = longOr("200000", "10000");
 
 /** The parts of the agent that streams need. */
 const STREAMS =
-  "streams flow command connection outbox frame config spawn hooks user system listening task app processes sockets copy tar connect fs entries replace watch";
+  "streams flow command connection outbox frame config spawn hooks user system listening task running processes sockets copy tar connect fs paths entries replace watch";
 
 test.each([
   [
@@ -31,7 +31,7 @@ test.each([
   [
     "clock and randomness after a resume",
     "awake_test",
-    `files swap volumes ${STREAMS}`,
+    `files swap volumes app ${STREAMS}`,
     ["-Wl,--wrap=ioctl,--wrap=clock_settime"],
   ],
 ] as const)(

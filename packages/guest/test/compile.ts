@@ -81,4 +81,4 @@ export function agentParts(names: string): string[] {
 }
 
 /** The parts of the agent that carry out tasks, and what those need. */
-export const TASK_PARTS = "copy tar connect processes sockets fs entries replace watch user system frame config";
+export const TASK_PARTS = "copy tar connect processes sockets fs paths entries replace watch user system frame config";

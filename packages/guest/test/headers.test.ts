@@ -127,11 +127,11 @@ describe("payloads", () => {
   });
 
   test("of F_EXEC_EXIT have the same exit codes for files", () => {
-    expect(FsExit).toEqual(renamed(enumOf("fs.h", "fs_exit"), "FS_"));
+    expect(FsExit).toEqual(renamed(enumOf("paths.h", "fs_exit"), "FS_"));
   });
 
   test("of F_EXEC_EXIT have the same exit codes for signals, and for a task that an older agent does not know", () => {
-    expect(AppTaskExit).toEqual(renamed(enumOf("app.h", "app_task_exit"), "APP_TASK_"));
+    expect(AppTaskExit).toEqual(renamed(enumOf("running.h", "app_task_exit"), "APP_TASK_"));
     expect(TASK_UNKNOWN).toBe(defined("task.h", "TASK_UNKNOWN"));
   });
 

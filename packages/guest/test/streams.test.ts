@@ -18,7 +18,7 @@ import { GuestStreams, KeptOffset, MOST_KEPT } from "../src/streams.ts";
 import { agentParts, compile } from "./compile.ts";
 
 const PARTS =
-  "streams flow command connection outbox frame config spawn hooks user system listening task app processes sockets copy tar connect fs entries replace watch";
+  "streams flow command connection outbox frame config spawn hooks user system listening task running processes sockets copy tar connect fs paths entries replace watch";
 const asRoot = process.getuid?.() === 0;
 
 const folder = useTempFolder("streams");

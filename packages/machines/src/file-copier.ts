@@ -8,6 +8,14 @@ export interface CopyPurpose {
   verb: string;
 }
 
+/** Files of a machine that rests, as they are, in place of copies. */
+export interface Lent {
+  /** Aborted once they may have changed: what was read of them until then is whole or not, and has to be read again. */
+  readonly changed: AbortController;
+  /** Call it when they are no longer needed. */
+  release(): void;
+}
+
 /** Copies files of machines. */
 export interface FileCopier {
   readonly purpose: CopyPurpose;
@@ -19,6 +27,11 @@ export interface FileCopier {
   copyFile(from: string, to: string, signal: AbortSignal): Promise<void>;
   /** Whether a copy takes a moment and no room, whatever the file's size. */
   clones(): Promise<boolean>;
+  /**
+   * Has a file that nobody writes to now in the place of its copy: what is read there is whole only as long as nobody does. Absent
+   * where that is of no use.
+   */
+  lend?(file: string, signal: AbortSignal): Promise<void>;
   /** Deletes what was copied of a machine. */
   discard(machineId: string): Promise<void>;
   /** The directory that copies are put into. */

@@ -5,7 +5,7 @@ export { CONSUMED } from "./decide/notes.ts";
 export { isPrewarming } from "./decide/prewarm.ts";
 export { MoveUnsettled } from "./departure.ts";
 export type { Logger } from "./dependencies.ts";
-export type { FileCopier } from "./file-copier.ts";
+export type { FileCopier, Lent } from "./file-copier.ts";
 export { requireProof, type TxtRecords } from "./hostname-proof.ts";
 export { newMachineName, newUlid, ulidMs } from "./identity.ts";
 export { type NewLease, newLease } from "./leases/nonce.ts";

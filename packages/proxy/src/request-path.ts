@@ -30,7 +30,7 @@ import { ClientConnection } from "./http/client-connection.ts";
 import type { ClientSide, RequestHandler } from "./http/client-side.ts";
 import { ConnectionPool } from "./http/connection-pool.ts";
 import type { ClientConnectionHandle, Engine, PathExchange } from "./http/engine.ts";
-import { bodyTooLarge, Exchange } from "./http/exchange.ts";
+import { Exchange } from "./http/exchange.ts";
 import type { FieldMemory } from "./http/fields.ts";
 import { field } from "./http/heads.ts";
 import { serveHttp2 } from "./http/http2.ts";
@@ -40,6 +40,7 @@ import type { MachineSearch } from "./http/machine-search.ts";
 import { readPeerRequest } from "./http/peer-heads.ts";
 import { toProxyRefusal } from "./http/refusals.ts";
 import { parseRequest, type RequestMessage } from "./http/request.ts";
+import { bodyTooLarge } from "./http/request-body.ts";
 import { plainAddress, Trust } from "./http/trust.ts";
 import type { WakePage } from "./http/wake-page.ts";
 

@@ -1,7 +1,7 @@
 /** Writes one set to a repository: pieces first, then it is verified, and the manifest makes it count. */
 import { HibernautError } from "@hibernaut/domain/errors";
 import { given } from "@hibernaut/lib/given";
-import { tarOf } from "../archive.ts";
+import { FilesChanged, tarOf } from "../archive.ts";
 import { neverChanges, type Piece } from "../piece.ts";
 import type { Snapshot } from "./garbage.ts";
 import {
@@ -52,8 +52,23 @@ export class SetWriter {
     this.#known = Map.groupBy(options.stored.filter(neverChanges), ({ name }) => name);
   }
 
-  /** Stores a piece, unless it never changes and an earlier set has just what is on the disk now. */
+  /**
+   * Stores a piece, unless it never changes and an earlier set has just what is on the disk now. Of a lent one that changed
+   * meanwhile, nothing is stored: a copy of it follows.
+   */
   async take(piece: Piece, signal: AbortSignal): Promise<void> {
+    const { lent } = piece;
+    if (lent === undefined) return this.#store(piece, signal);
+    try {
+      await this.#store(piece, AbortSignal.any([signal, lent.signal]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof FilesChanged) lent.abort(error);
+      if (!lent.signal.aborted) throw error;
+    }
+  }
+
+  async #store(piece: Piece, signal: AbortSignal): Promise<void> {
     const { repository, set, platform } = this.#options;
     const { kind, name, app, machine, volumes } = piece;
     let content: ContentSum | undefined;

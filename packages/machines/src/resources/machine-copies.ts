@@ -12,7 +12,7 @@ import { type BackedUp, backedUp } from "../decide/backed-up.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { CopyTarget } from "../effects/copy-paused.ts";
 import { eligibilityOf } from "../eligibility.ts";
-import type { FileCopier } from "../file-copier.ts";
+import type { FileCopier, Lent } from "../file-copier.ts";
 import { settled } from "../waiting.ts";
 
 /**
@@ -32,6 +32,8 @@ export interface MachineCopy extends BackedUp {
   withoutMemory: string | null;
   /** The volumes whose disks were copied with it. */
   volumes: string[];
+  /** Set if its files were lent. */
+  lent?: Lent;
 }
 
 type CopiesPorts = Pick<
@@ -75,7 +77,12 @@ export class MachineCopies {
           ? await this.#copyRunning(controller, { copier, patient }, signal)
           : await this.#copyAtRest(controller, copier, signal);
       if (copied === undefined) continue;
-      await this.#copyLogs(id, copier, signal);
+      try {
+        await this.#copyLogs(id, copier, signal);
+      } catch (error) {
+        copied.lent?.release();
+        throw error;
+      }
       return copied;
     }
     throw new HibernautError(
@@ -120,7 +127,7 @@ export class MachineCopies {
     };
   }
 
-  /** The same. Nothing is held up: a wake, or anything else that is requested of the machine, ends the copy. */
+  /** The same. Nothing is held up: a wake, or anything else that is requested of the machine, ends the copy, or what was lent. */
   async #copyAtRest(
     controller: MachineController,
     copier: FileCopier,
@@ -128,27 +135,34 @@ export class MachineCopies {
   ): Promise<MachineCopy | undefined> {
     const { record } = controller;
     const changed = new AbortController();
-    const unsubscribe = controller.subscribe(() => {
+    const release = controller.subscribe(() => {
       if (!sameFiles(record, controller.record)) changed.abort(new Error("the machine changed while it was copied"));
     });
+    let lent: Lent | undefined;
     try {
       const limit = AbortSignal.any([signal, changed.signal]);
       const disks = await this.#disksOf(record, limit);
       const { snapshot } = record;
       const memory = snapshot === null ? [] : await this.#ports.snapshots.filesOf(record.id, snapshot.generation);
-      await this.#requireRoom(record, [...memory, ...disks], copier);
-      await targetOf(record, copier).copy(
-        [...memory, ...disks].map((from) => ({ from, to: copier.pathOf(from) })),
-        limit,
-      );
+      const files = [...memory, ...disks];
+      if (copier.lend !== undefined) for (const file of files) await copier.lend(file, limit);
+      else {
+        await this.#requireRoom(record, files, copier);
+        await targetOf(record, copier).copy(
+          files.map((from) => ({ from, to: copier.pathOf(from) })),
+          limit,
+        );
+      }
       if (changed.signal.aborted || !sameFiles(record, controller.record)) return undefined;
-      return { record, event: undefined, pausedMs: 0, withoutMemory: null, volumes: volumeIds(record) };
+      if (copier.lend !== undefined) lent = { changed, release };
+      const copy = { record, event: undefined, pausedMs: 0, withoutMemory: null, volumes: volumeIds(record) };
+      return { ...copy, ...(lent && { lent }) };
     } catch (error) {
       signal.throwIfAborted();
       if (changed.signal.aborted || !sameFiles(record, controller.record)) return undefined;
       throw error;
     } finally {
-      unsubscribe();
+      if (lent === undefined) release();
     }
   }
 

@@ -1,4 +1,7 @@
-/** Packs and imports the images that QEMU tests share, once per run: two files that run at the same time must not both do it. */
+/**
+ * Packs and imports the images that QEMU tests share, once per run: two files that run at the same time must not both do it.
+ * As a program of its own, it does so before Vitest begins, next to the checks.
+ */
 import { probeImage } from "../../../network/test/probe/image.ts";
 import { prepareImages } from "./prepared-images.ts";
 import { COUNTER_IMAGE, ORDERS_IMAGE } from "./qemu-world.ts";
@@ -13,3 +16,5 @@ export async function setup(): Promise<void> {
   await packSmallApp();
   await prepareImages([SMALL_APP, COUNTER_IMAGE, ORDERS_IMAGE, ...packed]);
 }
+
+if (import.meta.main) await setup();

@@ -1,4 +1,4 @@
-/** What an exchange waits for, how long, and how it ends if that does not happen in time. Pure. */
+/** What an exchange waits for, how long, and how it ends if that does not happen in time. Rules, and the time of one exchange. */
 import type { ProxyRefusal } from "../contract.ts";
 import type { Limits } from "./limits.ts";
 import { ENDINGS, proxyRefusal } from "./refusals.ts";
@@ -56,4 +56,36 @@ export function timeoutEnding(what: Awaited, clientFull: boolean): ProxyRefusal 
   if (what === "responseBody") return ENDINGS.upstreamStalled;
   if (what === "responseHead") return proxyRefusal("upstream_timeout", "The app did not respond in time.");
   return proxyRefusal("request_timeout", "The request's body did not arrive in time.");
+}
+
+/** The time of one exchange. What it waits for has its whole time again whenever something moves; a body, with each part of it. */
+export class Patience {
+  #deadline = Number.POSITIVE_INFINITY;
+  /** Whether something moved since the deadline was set. */
+  #moved = true;
+  /** How much of the body had arrived when the time for the next part of it began. Undefined: it is not the client's turn. */
+  #partFrom: number | undefined;
+
+  /** Something moved: the time begins again with the next tick. */
+  touch(): void {
+    this.#moved = true;
+  }
+
+  /**
+   * Whether the time is up.
+   *
+   * @param now in ms, as {@link performance.now}
+   * @param ms how long it may take
+   * @param arrived the bytes of the request's body so far
+   * @param part how many of them make a part; 0: any byte does
+   */
+  isOver(now: number, what: Awaited, ms: number, arrived: number, part: number): boolean {
+    const trickles = what === "requestBody" && this.#partFrom !== undefined && arrived - this.#partFrom < part;
+    if (this.#moved && !trickles) {
+      this.#deadline = now + ms;
+      this.#partFrom = what === "requestBody" ? arrived : undefined;
+    }
+    this.#moved = false;
+    return now >= this.#deadline;
+  }
 }

@@ -11,34 +11,23 @@
 import { background } from "@hibernaut/lib/background";
 import type { AccessEntry, Field, Lease, LeasePeer, ProxyRefusal } from "../contract.ts";
 import type { Peer } from "./admission.ts";
-import {
-  type AppRequest,
-  MachineLeft,
-  type ResponseHandler,
-  StreamReset,
-  Unsendable,
-  type Upgraded,
-} from "./app-request.ts";
+import { type AppRequest, type ResponseHandler, StreamReset, type Upgraded } from "./app-request.ts";
 import { challengeAnswer } from "./challenge.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
-import { type Awaited, awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
-import { Malformed, TooLarge } from "./grammar.ts";
+import { awaited, type ExchangePhase, Patience, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
+import { afterFailure, isIdempotent } from "./exchange-failure.ts";
 import { grpcAnswer, isGrpc } from "./grpc.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
-import { type KeptBody, piecesOf } from "./kept-bodies.ts";
 import { type Begun, MachineSearch } from "./machine-search.ts";
 import { type PeerRefusal, peerAnswer, peerRefusal, refusedByPeer, wakeAtPeer } from "./peer-heads.ts";
-import { ENDINGS, MOVED, mayHelpElsewhere, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
+import { ENDINGS, MOVED, mayHelpElsewhere, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { bodyRefusal, Replay, replaySource } from "./replay.ts";
 import { endsWithHead, type RequestMessage } from "./request.ts";
+import { RequestBody } from "./request-body.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
 import { webSocketFault } from "./websocket.ts";
-
-/** Methods whose requests may be sent twice (RFC 9110 9.2.2). */
-const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
-const NO_TRAILERS: readonly Field[] = [];
 
 export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   readonly search: MachineSearch;
@@ -51,22 +40,12 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   readonly #begun = performance.now();
   readonly #time = Date.now();
   #phase: ExchangePhase = "seeking";
-  #deadline = Number.POSITIVE_INFINITY;
-  /** Whether something moved since the deadline was set. */
-  #moved = true;
-  /** How much of the body had arrived when the time for the next part of it began. Undefined: it is not the client's turn. */
-  #partFrom: number | undefined;
+  readonly #patience = new Patience();
   #connection: AppRequest | undefined;
   /** Whether a new connection was made because a kept one had died. */
   #afresh = false;
-  /** Whether any part of the body was taken from the client: the request then cannot be sent again. */
-  #bodyTaken = false;
+  readonly #body: RequestBody;
   #bodyHeld = true;
-  /** What is kept of the body, and of its end, until the app has answered: it may send the request on. */
-  #kept: KeptBody;
-  /** The app that it counts for: the first one that the request was sent to. */
-  #keptFor = "";
-  #trailers = NO_TRAILERS;
   #replay: Replay | undefined;
   readonly #source: string | undefined;
   /** What the proxy of another host answered in the app's place, until its answer has ended. */
@@ -78,8 +57,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   /** Whether the app is held back because the client reads slowly. */
   #clientFull = false;
   #cutting = false;
-  #requestDone: boolean;
-  #bytesIn = 0;
+  /** What came through after the upgrade. */
+  #tunneledIn = 0;
   #bytesOut = 0;
 
   constructor(engine: Engine, client: ClientSide, begun: Begun) {
@@ -90,38 +69,31 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#peer = begun.peer;
     this.#source = begun.source;
     this.search = new MachineSearch(engine, begun, this.#begun);
-    this.#requestDone = endsWithHead(begun.message);
+    this.#body = new RequestBody(engine.bodies, endsWithHead(begun.message));
   }
 
   // From the client.
 
   requestData(piece: Buffer): void {
-    this.#bodyTaken = true;
-    this.#bytesIn += piece.length;
-    const { bodyBytes } = this.#engine.limits;
-    if (this.#bytesIn > bodyBytes) throw bodyTooLarge(bodyBytes);
-    if (this.#phase === "waiting" || this.#phase === "seeking") this.#keep(piece);
+    this.#body.add(piece, this.#engine.limits.bodyBytes);
+    if (this.#phase === "waiting" || this.#phase === "seeking")
+      this.#body.keep(piece, this.search.lease?.appName ?? "");
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#lease.moved?.(piece.length, 0);
-    this.#touch();
+    this.#patience.touch();
     if (!connection.sendBody(piece)) this.#holdBody();
   }
 
-  #keep(piece: Buffer): void {
-    if (this.#kept === undefined) this.#keptFor = this.search.lease?.appName ?? "";
-    this.#kept = this.#engine.bodies.keep(this.#keptFor, this.#kept, piece, this.#bytesIn);
-  }
-
   requestEnd(trailers: readonly Field[]): void {
-    this.#requestDone = true;
+    this.#body.done = true;
     if (this.#message.framing.kind === "chunked") {
-      this.#bodyTaken = true;
+      this.#body.taken = true;
       const forbidden = this.#peer.trusted ? () => false : needsTrust;
-      this.#trailers = passingTrailers(trailers, forbidden);
+      this.#body.trailers = passingTrailers(trailers, forbidden);
     }
-    this.#connection?.sendEnd(this.#trailers);
-    this.#touch();
+    this.#connection?.sendEnd(this.#body.trailers);
+    this.#patience.touch();
   }
 
   requestFailed(error: unknown): void {
@@ -132,7 +104,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   onClientRoom(): void {
     this.#clientFull = false;
     this.#connection?.resume();
-    this.#touch();
+    this.#patience.touch();
   }
 
   clientGone(): void {
@@ -150,28 +122,28 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#seen = true;
     connection.begin(this, this.#message, this.#origin, this.#replay?.source ?? this.#source, this.#lease);
     if (this.#replay !== undefined || this.#sendsKept) this.#pushKept(connection);
-    this.#touch();
-    if (!this.#requestDone && !connection.full) this.#releaseBody();
+    this.#patience.touch();
+    if (!this.#body.done && !connection.full) this.#releaseBody();
   }
 
   /** Repeats what was already taken of the body, for the machine that the request was sent on to. */
   #pushKept(connection: AppRequest): void {
-    for (const piece of piecesOf(this.#kept)) {
+    for (const piece of this.#body.pieces) {
       this.#lease.moved?.(piece.length, 0);
       connection.sendBody(piece);
     }
-    if (this.#requestDone) connection.sendEnd(this.#trailers);
+    if (this.#body.done) connection.sendEnd(this.#body.trailers);
   }
 
   onRoom(): void {
-    if (!this.#requestDone && this.#replay?.order === undefined) this.#releaseBody();
-    this.#touch();
+    if (!this.#body.done && this.#replay?.order === undefined) this.#releaseBody();
+    this.#patience.touch();
   }
 
   // From the app.
 
   onInterim(response: ResponseMessage): void {
-    this.#touch();
+    this.#patience.touch();
     if (!this.#client.sendInterim(interimOf(response))) this.#holdApp();
   }
 
@@ -182,9 +154,9 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     if (response.replay !== undefined && !this.#engine.fromPeers) return this.#beginReplay(response.replay);
     if (this.#message.webSocketKey !== undefined && this.#refuseFalseSocket(response)) return;
     this.#phase = "answering";
-    this.#forgetBody();
+    this.#body.forget();
     this.status = response.status;
-    this.#touch();
+    this.#patience.touch();
     if (!this.#client.sendHead(this.#answerOf(response))) this.#holdApp();
   }
 
@@ -200,10 +172,9 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #afterRefusal({ refusal, seen }: PeerRefusal): void {
     this.#refused = undefined;
     this.#seen = seen;
-    const whole = !this.#bodyTaken || this.#kept !== null;
-    if (!whole || (seen && !IDEMPOTENT.has(this.#message.method)) || !mayHelpElsewhere(refusal))
+    if (!this.#body.whole || (seen && !isIdempotent(this.#message.method)) || !mayHelpElsewhere(refusal))
       return this.refuse(refusal);
-    this.#sendsKept = this.#bodyTaken;
+    this.#sendsKept = this.#body.taken;
     const { lease } = this.search;
     if (refusal.code !== MOVED && this.search.tryAnother(refusal)) return this.#retry(false);
     if (refusal.code !== MOVED || lease === undefined || !this.search.startAgain()) return this.refuse(refusal);
@@ -234,7 +205,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     }
     this.#bytesOut += piece.length;
     this.#lease.moved?.(0, piece.length);
-    this.#touch();
+    this.#patience.touch();
     if (!this.#client.sendData(piece)) this.#holdApp();
   }
 
@@ -242,7 +213,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const connection = this.#connection;
     this.#connection = undefined;
     // An app that responds before it has read the whole request is not asked anything else on this connection.
-    if (this.#requestDone && connection !== undefined) this.#engine.pool.give(this.#lease, connection);
+    if (this.#body.done && connection !== undefined) this.#engine.pool.give(this.#lease, connection);
     else connection?.destroy();
     if (this.#refused !== undefined) return this.#afterRefusal(this.#refused);
     if (this.#replay?.order !== undefined) return this.#sendOn();
@@ -255,7 +226,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#phase = "tunnel";
     this.#connection = undefined;
     this.status = this.#message.webSocketKey === undefined ? response.status : 200;
-    this.#touch();
+    this.#patience.touch();
     const lease = this.#lease;
     lease.upgraded?.();
     const answer = this.#answerOf(response);
@@ -264,7 +235,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onClose: ({ bytesIn, bytesOut, error }) => {
-        this.#bytesIn += bytesIn;
+        this.#tunneledIn += bytesIn;
         this.#bytesOut += bytesOut;
         this.#settle(this.#cutting ? ENDINGS.cut : error);
       },
@@ -279,28 +250,15 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     if (this.#replay?.order !== undefined) return this.#sendOn();
     if (this.#phase === "answering")
       return this.#break(ENDINGS.upstreamBroke, error instanceof StreamReset ? error.code : undefined);
-    if (error instanceof Malformed)
-      return this.refuse(
-        proxyRefusal("upstream_invalid", `The app's response is not acceptable HTTP. ${error.message}`),
-      );
-    if (error instanceof Unsendable)
-      return this.refuse(
-        proxyRefusal("bad_request", `The app speaks HTTP/2, which cannot carry this request: ${error.message}.`),
-      );
-    const may = connection?.unseen === true || IDEMPOTENT.has(this.#message.method);
-    const repeatable = !this.#bodyTaken && !connection?.answering && may;
+    const may = connection?.unseen === true || isIdempotent(this.#message.method);
+    const repeatable = !this.#body.taken && !connection?.answering && may;
+    const reused = connection?.reused === true;
+    const { remedy, refusal } = afterFailure({ error, repeatable, reused, afresh: this.#afresh });
     this.#holdBody();
-    if (error instanceof MachineLeft) {
-      if (repeatable && this.search.startAgain()) return this.#retry(false);
-      const ended = "The machine ended before the app answered. `hibernaut machine events` says why.";
-      return this.refuse(proxyRefusal("upstream_closed", ended, { cause: error }));
-    }
-    // The app closed a kept connection at the moment it was used: that says nothing against the machine.
-    if (repeatable && connection?.reused && !this.#afresh) return this.#retry(true);
-    const message = "The app closed the connection without a response. Its logs may say why.";
-    const failure = proxyRefusal("upstream_closed", message, { cause: error });
-    if (repeatable && this.search.tryAnother(failure)) return this.#retry(false);
-    this.refuse(failure);
+    if (remedy === "new connection") return this.#retry(true);
+    if (remedy === "start again" && this.search.startAgain()) return this.#retry(false);
+    if (remedy === "another machine" && this.search.tryAnother(refusal)) return this.#retry(false);
+    this.refuse(refusal);
   }
 
   // When the app sends the request on.
@@ -319,19 +277,13 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const [replay, from, { limits }] = [this.#replay as Replay, this.#lease, this.#engine];
     try {
       const order = replay.take(from, limits);
-      if (this.#kept === null) throw bodyRefusal(from.appName, this.#bytesIn, limits);
+      if (!this.#body.whole) throw bodyRefusal(from.appName, this.#body.bytes, limits);
       replay.source = replaySource(from, order.state, Date.now());
       this.search.sendTo(this.#engine.replayTo(order, from.appName));
     } catch (error) {
       return this.refuse(this.search.refusalFor(error));
     }
     this.#retry(false);
-  }
-
-  #forgetBody(): void {
-    if (this.#kept === undefined) return;
-    this.#engine.bodies.release(this.#keptFor, this.#kept);
-    this.#kept = undefined;
   }
 
   #retry(fresh: boolean): void {
@@ -343,14 +295,14 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#phase = "seeking";
     this.#afresh = fresh;
     this.search.active = true;
-    this.#touch();
+    this.#patience.touch();
   }
 
   // The end.
 
   refuse(refusal: ProxyRefusal): void {
     this.#phase = "sending";
-    this.#forgetBody();
+    this.#body.forget();
     this.#dropConnection(refusal);
     const { requestId } = this.#origin;
     if (this.#engine.fromPeers) return this.#respond(peerRefusal(refusal, this.#seen), refusal.code);
@@ -387,7 +339,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   #end(trailers: readonly Field[], error: string | undefined): void {
     this.#phase = "sending";
-    this.#touch();
+    this.#patience.touch();
     this.#client.sendEnd(trailers, () => this.#settle(error));
   }
 
@@ -400,7 +352,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #settle(error: string | undefined): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    this.#forgetBody();
+    this.#body.forget();
     if (error !== undefined) this.#dropConnection(new Error(`The request has ended: ${error}.`));
     this.#engine.finish(this, error);
   }
@@ -417,7 +369,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const { lease } = this.search;
     return {
       ...{ time: this.#time, requestId, method, host, target, httpVersion, clientAddress, status: this.status },
-      bytesIn: this.#bytesIn,
+      bytesIn: this.#body.bytes + this.#tunneledIn,
       bytesOut: this.#bytesOut,
       durationMs: performance.now() - this.#begun,
       wake: lease?.wake,
@@ -429,38 +381,24 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   // Time and flow.
 
-  /** Something moved: what the exchange waits for now has its whole time again, from the next tick on. */
-  #touch(): void {
-    this.#moved = true;
-  }
-
   tick(now: number): void {
     if (this.#phase === "over") return;
-    const what = awaited(this.#phase, this.#requestDone || this.#bodyHeld, this.#clientFull);
-    if (this.#moved && !this.#trickles(what)) {
-      this.#deadline = now + patienceMs(what, this.#engine.limits, this.search.lease?.peer !== undefined);
-      this.#partFrom = what === "requestBody" ? this.#bytesIn : undefined;
-    }
-    this.#moved = false;
-    if (now < this.#deadline) return;
+    const { limits } = this.#engine;
+    const { lease } = this.search;
+    const what = awaited(this.#phase, this.#body.done || this.#bodyHeld, this.#clientFull);
+    const ms = patienceMs(what, limits, lease?.peer !== undefined);
+    // Messages of HTTP/2 may be small. The proxy of another host knows whether its app speaks that.
+    const part = lease?.http2 === true || lease?.peer !== undefined ? 0 : limits.requestBodyLeast;
+    if (!this.#patience.isOver(now, what, ms, this.#body.bytes, part)) return;
     const ending = timeoutEnding(what, this.#clientFull);
     if (typeof ending === "string") this.#break(ending);
     else this.refuse(ending);
   }
 
-  /** Whether a part of the body is still on its way, whose time does not begin again with each byte. */
-  #trickles(what: Awaited): boolean {
-    if (what !== "requestBody" || this.#partFrom === undefined) return false;
-    const { lease } = this.search;
-    // The proxy of the other host knows whether its app speaks HTTP/2.
-    if (lease?.http2 === true || lease?.peer !== undefined) return false;
-    return this.#bytesIn - this.#partFrom < this.#engine.limits.requestBodyLeast;
-  }
-
   #holdApp(): void {
     this.#clientFull = true;
     this.#connection?.pause();
-    this.#touch();
+    this.#patience.touch();
   }
 
   #releaseBody(): void {
@@ -477,9 +415,4 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   get #lease(): Lease {
     return this.search.lease as Lease;
   }
-}
-
-/** The error for a request's body that is larger than the limit. */
-export function bodyTooLarge(limit: number): TooLarge {
-  return new TooLarge("body", `The body of a request may have up to ${limit} bytes.`);
 }
